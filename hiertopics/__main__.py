@@ -1,0 +1,5 @@
+"""``python -m hiertopics``."""
+
+from hiertopics.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Hierarchical Dirichlet process topic models: flat topics whose number is learned."""

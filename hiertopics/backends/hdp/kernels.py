@@ -1,0 +1,232 @@
+"""Loops of the collapsed variational HDP over (document, word) pairs (spec pcvb0 sections 3, 7).
+
+Names: resp is q(z) [n_pairs, T]; n_dk, n_wk, n_k are expected counts; seen_dk and seen_wk are
+E[I(n >= 1)]. The kernels are generic in the tables' dtype (float32 in use, float64 in tests);
+n_k is always float64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.backends.hdp.layout import Cells
+from hiertopics.jit import REASSOCIATE, kernel
+
+
+class Tables(NamedTuple):
+    """The arrays that a sweep moves.
+
+    resp [n_pairs, T], n_dk [n_docs, T], n_wk [n_words, T]; seen_dk and seen_wk likewise, or
+    tables without columns where indicators are not wanted.
+    """
+
+    resp: NDArray[np.floating]
+    n_dk: NDArray[np.floating]
+    n_wk: NDArray[np.floating]
+    seen_dk: NDArray[np.floating]
+    seen_wk: NDArray[np.floating]
+
+
+class Prior(NamedTuple):
+    """Pseudo-counts in the tables' dtype: doc [T], word [n_words], and word_total, their sum."""
+
+    doc: NDArray[np.floating]
+    word: NDArray[np.floating]
+    word_total: float
+
+
+@kernel(fastmath=REASSOCIATE)
+def sweep_block(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    n_k: NDArray[np.float64],
+    prior: Prior,
+) -> int:
+    """Visit each pair of a block once: refit q(z), move the counts, note who has been seen.
+
+    q(z = k) is proportional to (n_dk - q + doc prior)(n_wk - q + word prior)/(n_k - q + total),
+    one token excluded (spec 3.1; equation 35). n_k [T] is moved too: pass the block's own copy.
+    Returns -1, or the document at which the weights ceased to be positive and finite.
+    """
+    resp, n_dk, n_wk, seen_dk, seen_wk = tables
+    n_topics = resp.shape[1]
+    zero = resp.dtype.type(0)
+    one = resp.dtype.type(1)
+    base = np.empty(n_topics, resp.dtype)
+    weights = np.empty(n_topics, resp.dtype)
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        doc_row = n_dk[doc]
+        # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
+        for topic in range(n_topics):
+            n_k[topic] -= doc_row[topic]
+            base[topic] = n_k[topic] + prior.word_total
+        for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
+            word = cells.word[pair]
+            count = cells.count[pair]
+            word_row = n_wk[word]
+            row = resp[pair]
+            word_prior = prior.word[word]
+            total = zero
+            for topic in range(n_topics):
+                others = max(doc_row[topic] - row[topic], zero)
+                word_others = max(word_row[topic] - row[topic], zero)
+                weight = (
+                    (others + prior.doc[topic])
+                    * (word_others + word_prior)
+                    / (others + base[topic])
+                )
+                weights[topic] = weight
+                total += weight
+            if not (total > zero and total < np.inf):
+                return doc
+            scale = one / total
+            for topic in range(n_topics):
+                new = weights[topic] * scale
+                moved = count * (new - row[topic])
+                row[topic] = new
+                doc_row[topic] += moved
+                word_row[topic] += moved
+            if seen_wk.shape[1]:
+                note_seen(row, count, seen_dk[doc], seen_wk[word], weights)
+        for topic in range(n_topics):
+            n_k[topic] += doc_row[topic]
+    return -1
+
+
+@kernel(fastmath=REASSOCIATE)
+def note_seen(
+    row: NDArray[np.floating],
+    count: float,
+    doc_seen: NDArray[np.floating],
+    word_seen: NDArray[np.floating],
+    scratch: NDArray[np.floating],
+) -> None:
+    """Fold a pair into the indicators: seen += (1 - seen) q, once per token (spec 3.2).
+
+    The recurrence has no logarithm and no special case at q = 0 or 1. Above eight tokens
+    1 - (1 - q)^count is formed first, by repeated squaring.
+    """
+    one = row.dtype.type(1)
+    if count <= 8:
+        for _ in range(int(count)):
+            for topic in range(len(row)):
+                doc_seen[topic] += (one - doc_seen[topic]) * row[topic]
+                word_seen[topic] += (one - word_seen[topic]) * row[topic]
+        return
+    for topic in range(len(row)):
+        scratch[topic] = at_least_once(row[topic], int(count))
+    for topic in range(len(row)):
+        doc_seen[topic] += (one - doc_seen[topic]) * scratch[topic]
+        word_seen[topic] += (one - word_seen[topic]) * scratch[topic]
+
+
+@kernel()
+def at_least_once(share: float, count: int) -> float:
+    """Return 1 - (1 - share)^count by repeated squaring of the event "not seen"."""
+    one = share * 0 + 1
+    seen = share * 0
+    power = share
+    while count:
+        if count & 1:
+            seen += (one - seen) * power
+        power += (one - power) * power
+        count >>= 1
+    return seen
+
+
+@kernel()
+def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables) -> None:
+    """Add a block's pairs to n_dk and n_wk, which the caller has set to zero."""
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        doc_row = tables.n_dk[doc]
+        for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
+            word_row = tables.n_wk[cells.word[pair]]
+            row = tables.resp[pair]
+            count = cells.count[pair]
+            for topic in range(len(row)):
+                doc_row[topic] += count * row[topic]
+                word_row[topic] += count * row[topic]
+
+
+@kernel()
+def normalise_rows(rows: NDArray[np.floating]) -> None:
+    """Divide each row by its sum, in place."""
+    for index in range(rows.shape[0]):
+        total = 0.0
+        for column in range(rows.shape[1]):
+            total += rows[index, column]
+        for column in range(rows.shape[1]):
+            rows[index, column] /= total
+
+
+@kernel(fastmath=REASSOCIATE)
+def block_log_likelihood(
+    cells: Cells,
+    doc_shard: int,
+    theta: NDArray[np.floating],
+    phi: NDArray[np.floating],
+) -> float:
+    """Return the sum over a document range of count * log(theta_d . phi_w).
+
+    theta [n_docs, T]; phi [n_words, T] (word-major).
+    """
+    log_likelihood = 0.0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            word_row = phi[cells.word[pair]]
+            chance = theta.dtype.type(0)
+            for topic in range(theta.shape[1]):
+                chance += theta[doc, topic] * word_row[topic]
+            log_likelihood += cells.count[pair] * math.log(chance)
+    return log_likelihood
+
+
+@kernel(fastmath=REASSOCIATE)
+def fold_in(
+    words: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    phi: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    n_sweeps: int,
+    tolerance: float,
+) -> NDArray[np.float64]:
+    """Return the expected topic counts [T] of one new document, topics held fixed (spec 7.2).
+
+    words, counts [n_pairs]; phi [n_words, T] (word-major); prior [T] document pseudo-counts.
+    q(z = k) is proportional to phi (n_dk - q + prior), from q proportional to phi * prior,
+    until no entry moves by ``tolerance`` or ``n_sweeps`` are done.
+    """
+    n_topics = len(prior)
+    resp = np.empty((len(words), n_topics))
+    doc_row = np.zeros(n_topics)
+    for pair in range(len(words)):
+        total = 0.0
+        for topic in range(n_topics):
+            resp[pair, topic] = phi[words[pair], topic] * prior[topic]
+            total += resp[pair, topic]
+        for topic in range(n_topics):
+            resp[pair, topic] /= total
+            doc_row[topic] += counts[pair] * resp[pair, topic]
+    weights = np.empty(n_topics)
+    for _ in range(n_sweeps):
+        largest = 0.0
+        for pair in range(len(words)):
+            total = 0.0
+            for topic in range(n_topics):
+                others = max(doc_row[topic] - resp[pair, topic], 0.0)
+                weights[topic] = phi[words[pair], topic] * (others + prior[topic])
+                total += weights[topic]
+            for topic in range(n_topics):
+                moved = weights[topic] / total - resp[pair, topic]
+                resp[pair, topic] += moved
+                doc_row[topic] += counts[pair] * moved
+                largest = max(largest, abs(moved))
+        if largest < tolerance:
+            break
+    return doc_row

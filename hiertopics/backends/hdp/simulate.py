@@ -1,0 +1,31 @@
+"""The generative story of the truncated HDP topic model, run forwards (spec pcvb0 section 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.backends.hdp.config import Model
+from hiertopics.backends.hdp.sticks import weights_from_fractions
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.model import Context, Sizes
+
+
+def simulate(
+    model: Model, sizes: Sizes, context: Context
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus; the truth is pi [T], theta [n_docs, T], phi [T, n_words]."""
+    rng = context.rng("simulate")
+    pi = weights_from_fractions(rng.beta(1.0, model.gamma, model.truncation - 1))
+    theta = rng.dirichlet(np.maximum(model.alpha * pi, 1e-12), sizes.n_docs)
+    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.truncation)
+    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
+    for doc in range(sizes.n_docs):
+        topics = rng.multinomial(sizes.doc_length, theta[doc])
+        for topic in np.flatnonzero(topics):
+            counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
+    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    return corpus, {"pi": pi, "theta": theta, "phi": phi}

@@ -1,0 +1,102 @@
+"""The command line: each command in a file of its own, imported when it is called.
+
+``hiertopics -h`` and ``hiertopics COMMAND -h`` import neither numpy nor scipy nor numba.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from hiertopics import __version__
+from hiertopics.errors import HiertopicsError
+
+COMMANDS = {
+    "fit": "Fit a backend to a corpus; on an existing run, continue it.",
+    "eval": "Score a run on held-out text.",
+    "show-tree": "Show a run's tree with its top words.",
+    "topics": "Show a run's topics as a table.",
+    "infer": "Place new documents under a run's topics.",
+    "compare": "Compare runs scored on the same split, best first.",
+    "config": "Print a complete commented config of a backend.",
+    "backends": "List the backends.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that lists its commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order in which a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module of a command; None where there is no such command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"hiertopics.cli.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands from their one-line descriptions."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command where the given one does not exist."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no such command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")
+def group() -> None:
+    """Topic hierarchies in bag-of-words corpora.
+
+    hiertopics fit CORPUS, then hiertopics eval --heldout, then hiertopics show-tree.
+    """
+
+
+def main(argv: list[str] | None = None) -> Any:
+    """Run the command line; errors end in one clear message and the exit code of their class."""
+    try:
+        sys.exit(group.main(argv, prog_name="hiertopics", standalone_mode=False) or 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except HiertopicsError as error:
+        _complain(str(error))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # Whoever read stdout has gone; the interpreter must not try to flush it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MemoryError:
+        _complain("not enough memory; a smaller model.truncation or corpus needs less")
+        sys.exit(1)
+    except OSError as error:
+        _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        sys.exit(1)
+
+
+def _complain(message: str) -> None:
+    first, *others = message.splitlines()
+    print(f"hiertopics: error: {first}", file=sys.stderr)
+    for line in others:
+        print(f"  {line}", file=sys.stderr)

@@ -1,0 +1,91 @@
+"""``hiertopics fit``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from hiertopics.cli.options import corpus_options, corpus_settings, json_option, workers_option
+
+RESUMABLE = 75
+SHOWN_LINES = 30
+
+
+@click.command("fit")
+@click.argument("corpus", required=False, type=click.Path())
+@click.option("-b", "--backend", help="Backend (see: hiertopics backends).")
+@click.option("-c", "--config", metavar="FILE", help="YAML config.")
+@click.option("-s", "--set", "overrides", metavar="KEY=VALUE", multiple=True,
+              help="One setting, such as model.gamma=0.5; repeatable.")
+@click.option("-o", "--run", metavar="DIR",
+              help="Run directory. [default: runs/<corpus>-<backend>-s<seed>]")
+@click.option("--seed", type=int, help="Seed of the fit. [default: 0]")
+@click.option("--holdout", metavar="SPEC",
+              help="What is put aside: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, none.")
+@click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
+@click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
+@workers_option
+@corpus_options
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
+def command(**options: Any) -> int:
+    """Fit a backend to CORPUS and write a run; on an existing run, continue it.
+
+    The run's path is the last line of stdout. Flags win over --set, which wins over the config
+    file. Exit code 75: stopped early, the same command continues.
+    """
+    from hiertopics import fit as library
+    from hiertopics.files import to_json
+    from hiertopics.units import parse_duration
+
+    data = corpus_settings(options)
+    if "from_" in data:
+        data["from"] = data.pop("from_")
+    if options["holdout"] is not None:
+        data["holdout"] = options["holdout"]
+    flags: dict[str, Any] = {"data": data} if data else {}
+    for name in ("backend", "seed"):
+        if options[name] is not None:
+            flags[name] = options[name]
+    if options["iterations"] is not None:
+        flags["inference"] = {"iterations": options["iterations"]}
+    limit = options["time_limit"]
+    result = library.fit(
+        options["corpus"],
+        run=options["run"],
+        config=options["config"],
+        overrides=options["overrides"],
+        flags=flags,
+        time_limit=None if limit is None else parse_duration(limit),
+        workers=options["workers"],
+        quiet=options["quiet"],
+        argv=sys.argv,
+    )
+    if not options["quiet"]:
+        _show(result)
+    path = str(result.run.path)
+    if options["as_json"]:
+        click.echo(to_json({
+            "run": path,
+            "status": result.status,
+            "iterations": result.iterations,
+            "objective": result.objective,
+        }))
+    else:
+        click.echo(path)
+    return 0 if result.status == "done" else RESUMABLE
+
+
+def _show(result: Any) -> None:
+    """Print the tree and what to do next on stderr."""
+    from hiertopics.render import View
+    from hiertopics.render.text import to_text
+
+    run = result.run
+    click.echo(to_text(run.tree, run.vocab, View(), SHOWN_LINES), err=True, nl=False)
+    click.echo(f"{result.status}: {result.reason}", err=True)
+    click.echo(f"next: hiertopics show-tree {run.path}", err=True)
+    if run.manifest["split"] and run.split.kind != "none":
+        click.echo(f"      hiertopics eval {run.path} --heldout", err=True)

@@ -1,0 +1,65 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from hiertopics.rundir import RunDir
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FILE_KEYS = ("vocab", "groups", "labels", "from_", "text_field", "id_field", "group_field",
+             "label_field")
+
+
+def corpus_options(command: F) -> F:
+    """Add the options that say how a corpus file is to be read."""
+    for option in (
+        click.option("--label-field", help="Raw text: field with the labels."),
+        click.option("--group-field", help="Raw text: field with the groups."),
+        click.option("--id-field", help="Raw text: field with the document's name."),
+        click.option(
+            "--text-field", help="Raw text: field with the text, or the number of its column."
+        ),
+        click.option("--from", "from_", metavar="FORMAT", help="Format, where no suffix tells."),
+        click.option("--labels", metavar="FILE", help="Labels file."),
+        click.option("--groups", metavar="FILE", help="Groups file."),
+        click.option("--vocab", metavar="FILE", help="Vocabulary file."),
+    ):
+        command = option(command)
+    return command
+
+
+def corpus_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the options of ``corpus_options`` out of ``options``; return those that were given."""
+    taken = {key: options.pop(key) for key in FILE_KEYS}
+    return {key: value for key, value in taken.items() if value is not None}
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
+
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Threads; the result does not depend on them.",
+)
+
+run_argument = click.argument("run", required=False, type=click.Path())
+
+
+def chosen_run(path: str | None) -> RunDir:
+    """Return the run at ``path``, or the newest under runs/, which stderr then names."""
+    from hiertopics.rundir import RunDir
+
+    if path is not None:
+        return RunDir.open(path)
+    run = RunDir.newest()
+    click.echo(f"run: {run.path}", err=True)
+    return run

@@ -1,0 +1,146 @@
+"""The corpus: documents x words counts, checked once and trusted by everything downstream."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.errors import HiertopicsError
+
+
+@dataclass(frozen=True)
+class Tags:
+    """Many-to-many marks on documents: their groups (authors) or their labels.
+
+    members: bool CSR [n_docs, n_tags]; names: one string per column.
+    """
+
+    members: sparse.csr_array
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.members.shape[1] != len(self.names):
+            raise HiertopicsError(
+                f"{self.members.shape[1]} tag columns but {len(self.names)} names"
+            )
+
+    def select(self, docs: NDArray[np.int64]) -> Tags:
+        """Return the rows ``docs``; the columns stay."""
+        return Tags(sparse.csr_array(self.members[docs]), self.names)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A bag-of-words corpus.
+
+    counts: int32 CSR [n_docs, n_words], positive, column indices sorted, none repeated.
+    vocab: one string per column (``w0 w1 ...`` where the source names no words).
+    doc_ids: one string per row, or None. groups, labels: marks per document, or None.
+
+    Raises HiertopicsError where the parts do not fit together.
+    """
+
+    counts: sparse.csr_array
+    vocab: tuple[str, ...]
+    doc_ids: tuple[str, ...] | None = None
+    groups: Tags | None = None
+    labels: Tags | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", _canonical(self.counts))
+        n_docs, n_words = self.counts.shape
+        if len(self.vocab) != n_words:
+            raise HiertopicsError(f"{n_words} word columns but {len(self.vocab)} words")
+        if self.doc_ids is not None and len(self.doc_ids) != n_docs:
+            raise HiertopicsError(f"{n_docs} documents but {len(self.doc_ids)} document ids")
+        for name, tags in (("groups", self.groups), ("labels", self.labels)):
+            if tags is not None and tags.members.shape[0] != n_docs:
+                raise HiertopicsError(
+                    f"{n_docs} documents but {tags.members.shape[0]} lines of {name}"
+                )
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents, empty ones included."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return int(self.counts.shape[1])
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of (document, word) pairs with a positive count."""
+        return int(self.counts.nnz)
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return int(self.counts.data.sum(dtype=np.int64))
+
+    @cached_property
+    def doc_lengths(self) -> NDArray[np.int64]:
+        """Tokens per document, int64 [n_docs]."""
+        return np.asarray(self.counts.sum(axis=1, dtype=np.int64)).ravel()
+
+    @cached_property
+    def n_empty(self) -> int:
+        """Number of documents without a token."""
+        return int((self.doc_lengths == 0).sum())
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over counts, vocabulary, groups and labels: equal corpora, equal strings."""
+        digest = hashlib.sha256()
+        for matrix in (self.counts, *(t.members for t in (self.groups, self.labels) if t)):
+            digest.update(np.asarray(matrix.shape, dtype=np.int64).tobytes())
+            digest.update(matrix.indptr.astype(np.int64).tobytes())
+            digest.update(matrix.indices.astype(np.int64).tobytes())
+            digest.update(matrix.data.astype(np.int64).tobytes())
+        for names in (self.vocab, *(t.names if t else ("-",) for t in (self.groups, self.labels))):
+            digest.update("\0".join(names).encode())
+            digest.update(b"\1")
+        return digest.hexdigest()
+
+    def select(self, docs: Sequence[int] | NDArray[np.int64]) -> Corpus:
+        """Return the documents ``docs``, in that order, over the same vocabulary."""
+        rows = np.asarray(docs, dtype=np.int64)
+        return Corpus(
+            sparse.csr_array(self.counts[rows]),
+            self.vocab,
+            None if self.doc_ids is None else tuple(self.doc_ids[row] for row in rows),
+            None if self.groups is None else self.groups.select(rows),
+            None if self.labels is None else self.labels.select(rows),
+        )
+
+    def with_counts(self, counts: sparse.csr_array) -> Corpus:
+        """Return the same documents and words with other counts of the same shape."""
+        return replace(self, counts=counts)
+
+
+def default_vocab(n_words: int) -> tuple[str, ...]:
+    """Return ``w0 w1 ...``: the words of a corpus whose source names none."""
+    return tuple(f"w{word}" for word in range(n_words))
+
+
+def _canonical(counts: sparse.csr_array) -> sparse.csr_array:
+    """Return ``counts`` as int32 CSR with sorted indices; refuse what is not a count matrix."""
+    matrix = sparse.csr_array(counts)
+    if matrix.nnz and matrix.data.min() <= 0:
+        raise HiertopicsError("counts must be positive integers")
+    if matrix.nnz and matrix.data.max() > np.iinfo(np.int32).max:
+        raise HiertopicsError("a count is larger than 2147483647")
+    matrix = matrix.astype(np.int32)
+    matrix.sort_indices()
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    same = (np.diff(matrix.indices) == 0) & (np.diff(rows) == 0)
+    if same.any():
+        raise HiertopicsError(f"a word is repeated in document {rows[1:][same][0]}")
+    return matrix

@@ -1,0 +1,56 @@
+"""The errors that a user can meet, each with the exit code of the command that meets it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class HiertopicsError(Exception):
+    """Base of every error raised on purpose; the command line prints it as one clear message."""
+
+    exit_code = 1
+
+
+class UsageError(HiertopicsError):
+    """The request itself cannot be served (an unknown name, options that exclude each other)."""
+
+    exit_code = 2
+
+
+class ConfigError(HiertopicsError):
+    """One or more settings are wrong; all of them are reported at once.
+
+    ``problems`` holds one sentence per wrong setting, each opening with its dotted path.
+    """
+
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class DataError(HiertopicsError):
+    """A file cannot be read as what it should be; names the file and, where known, the line."""
+
+    exit_code = 2
+
+    def __init__(self, path: Path | str, what: str, line: int | None = None) -> None:
+        self.path, self.line, self.what = str(path), line, what
+        where = self.path if line is None else f"{self.path}:{line}"
+        super().__init__(f"{where}: {what}")
+
+
+class RunError(HiertopicsError):
+    """A run directory cannot be created, read, continued or written."""
+
+
+class NumericalError(HiertopicsError):
+    """A computation left the domain of finite numbers; names iteration and place."""
+
+
+class Interrupted(HiertopicsError):
+    """The user asked twice to stop: leave at once, the last checkpoint is intact."""
+
+    exit_code = 130

@@ -1,0 +1,30 @@
+"""From what the user said (defaults, file, ``--set``, flags) to a checked experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hiertopics import registry
+from hiertopics.config import Experiment, build, load_yaml, merge, parse_set
+from hiertopics.errors import ConfigError
+
+
+def read_experiment(
+    flags: Mapping[str, Any], config: Path | str | None = None, overrides: Sequence[str] = ()
+) -> Experiment:
+    """Return the experiment; flags win over overrides over the config file over defaults.
+
+    flags: nested, without absent ones. overrides: ``key=value`` with dotted keys. Raises
+    ConfigError with every problem at once, and UsageError for an unknown backend.
+    """
+    layers = [("default", {"backend": registry.DEFAULT})]
+    if config is not None:
+        layers.append((str(config), load_yaml(config)))
+    layers += [("--set", parse_set(overrides)), ("flag", dict(flags))]
+    name = merge(*(layer for _, layer in layers))["backend"]
+    if not isinstance(name, str):
+        raise ConfigError([f"backend must be a name, got {name!r}"])
+    backend = registry.load(name)
+    return build(layers, model_type=backend.Model, inference_type=backend.Inference)

@@ -1,0 +1,104 @@
+"""The fields of a configuration struct: their meaning in words, and strict reading of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import msgspec
+from msgspec import inspect
+
+_NOUNS: dict[type[inspect.Type], str] = {
+    inspect.IntType: "a whole number",
+    inspect.FloatType: "a number",
+    inspect.BoolType: "true or false",
+    inspect.StrType: "text",
+    inspect.NoneType: "null",
+}
+_BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+NUMBER_AS_TEXT = {"number_as_text": True}
+"""``Meta(extra=NUMBER_AS_TEXT)`` on a text field: a whole number is taken as its digits."""
+
+
+def description(annotation: object) -> str:
+    """Return the sentence that ``Meta(description=...)`` gives to a field of this type."""
+    found = (part.extra_json_schema for part in _metadata(inspect.type_info(annotation)))
+    return next((str(extra["description"]) for extra in found if extra), "")
+
+
+def expectation(annotation: object) -> str:
+    """Return what a field of this type takes: ``a number > 0 or null``.
+
+    Raises TypeError for a type that no setting may have.
+    """
+    info = inspect.type_info(annotation)
+    return ("a whole number, " if _takes_number_as_text(info) else "") + _phrase(info)
+
+
+def show(value: object) -> str:
+    """Return ``value`` as it would be typed, shortened, for use in a sentence."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def read_value(value: object, annotation: object) -> object:
+    """Return ``value`` as a field of this type holds it (a whole number as float, say).
+
+    Raises ValueError that says what it must be and what came instead.
+    """
+    info = inspect.type_info(annotation)
+    if _takes_number_as_text(info) and isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    try:
+        converted: object = msgspec.convert(value, annotation, strict=True)
+    except msgspec.ValidationError as error:
+        # msgspec adds ", got" only if the type is wrong; else a bound is, and says enough.
+        out_of_bounds = str(error).startswith("Expected") and ", got" not in str(error)
+        wanted = _bounds(info) if out_of_bounds else expectation(annotation)
+        raise ValueError(f"must be {wanted}, got {show(value)}") from None
+    if isinstance(converted, float) and not math.isfinite(converted):
+        raise ValueError(f"must be a finite number, got {show(value)}")
+    return converted
+
+
+def _metadata(info: inspect.Type) -> Iterator[inspect.Metadata]:
+    """Yield the notes on a type, the outermost first."""
+    if isinstance(info, inspect.Metadata):
+        yield info
+        yield from _metadata(info.type)
+    elif isinstance(info, inspect.UnionType):
+        for member in info.types:
+            yield from _metadata(member)
+
+
+def _takes_number_as_text(info: inspect.Type) -> bool:
+    return any(part.extra == NUMBER_AS_TEXT for part in _metadata(info))
+
+
+def _phrase(info: inspect.Type) -> str:
+    if isinstance(info, inspect.Metadata):
+        return _phrase(info.type)
+    if isinstance(info, inspect.LiteralType):
+        return " or ".join(str(value) for value in info.values)
+    if isinstance(info, inspect.UnionType):
+        any_number = any(isinstance(member, inspect.FloatType) for member in info.types)
+        members = (m for m in info.types if not (any_number and isinstance(m, inspect.IntType)))
+        return " or ".join(map(_phrase, members))
+    if type(info) not in _NOUNS:
+        raise TypeError(f"a setting cannot be of type {type(info).__name__}")
+    return f"{_NOUNS[type(info)]} {_bounds(info)}".rstrip()
+
+
+def _bounds(info: inspect.Type) -> str:
+    if isinstance(info, inspect.Metadata):
+        return _bounds(info.type)
+    if isinstance(info, inspect.UnionType):
+        return " or ".join(filter(None, map(_bounds, info.types)))
+    limits = ((sign, getattr(info, name, None)) for name, sign in _BOUNDS.items())
+    return " and ".join(f"{sign} {limit}" for sign, limit in limits if limit is not None)

@@ -1,0 +1,137 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.errors import RunError
+
+TEMPORARY_SUFFIX = ".partial"
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Let ``write`` fill a temporary file beside ``path``, sync it and rename it into place.
+
+    Raises RunError where the disk refuses; what stood at ``path`` before then stands there still.
+    """
+    temporary: str | None = None
+    try:
+        descriptor, temporary = tempfile.mkstemp(
+            TEMPORARY_SUFFIX, f".{path.name}.", dir=path.parent
+        )
+        with os.fdopen(descriptor, "wb") as stream:
+            write(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None and os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` as UTF-8; raises RunError as ``write_whole`` does."""
+    write_whole(path, lambda stream: stream.write(text.encode()))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as JSON with a closing newline; numpy numbers are taken as numbers."""
+    write_text(path, to_json(value, indent=1) + "\n")
+
+
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays as npz without pickle: equal arrays give equal bytes."""
+    write_whole(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
+
+
+def write_csr(path: Path, matrix: sparse.csr_array) -> None:
+    """Write ``matrix`` so that scipy.sparse.load_npz reads it."""
+    write_whole(path, lambda stream: sparse.save_npz(stream, matrix, compressed=False))
+
+
+def read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """Return all arrays of an npz file; raises RunError if it is missing or damaged."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except Exception as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def read_csr(path: Path) -> sparse.csr_array:
+    """Return the CSR matrix of an npz file; raises RunError if it is missing or damaged."""
+    arrays = read_npz(path)
+    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+    return sparse.csr_array(parts, shape=tuple(arrays["shape"]))
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return ``value`` as JSON text; numpy scalars and arrays become numbers and lists."""
+    return json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+
+
+def pack_csr(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
+    """Return ``matrix`` as the four arrays ``name_indptr name_indices name_data name_shape``."""
+    return {
+        f"{name}_indptr": matrix.indptr,
+        f"{name}_indices": matrix.indices,
+        f"{name}_data": matrix.data,
+        f"{name}_shape": np.asarray(matrix.shape, dtype=np.int64),
+    }
+
+
+def unpack_csr(name: str, arrays: Mapping[str, NDArray[Any]]) -> sparse.csr_array:
+    """Inverse of ``pack_csr``; raises KeyError where an array is missing."""
+    parts = tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    return sparse.csr_array(parts, shape=tuple(arrays[f"{name}_shape"]))
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; raises RunError where the disk refuses."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"cannot create {path}: {error.strerror or error}") from error
+
+
+def remove_partial(folder: Path) -> None:
+    """Remove what a killed writer left in ``folder``."""
+    for leftover in folder.glob(f".*{TEMPORARY_SUFFIX}"):
+        leftover.unlink(missing_ok=True)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,297 @@
+"""``fit``: one way from a config to a run directory, for every backend."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from hiertopics import artifacts, dataset, files, loop, registry, watch
+from hiertopics.config import Experiment, build, config_hash, differing_keys, dump, load_yaml
+from hiertopics.corpus import Corpus
+from hiertopics.engine import Workers
+from hiertopics.errors import ConfigError, NumericalError
+from hiertopics.experiment import read_experiment
+from hiertopics.loop import Callback, Event, Stop
+from hiertopics.model import Context, Settings
+from hiertopics.rundir import RUNS, SCHEMA, RunDir
+from hiertopics.split import Split, make_split, parse_holdout
+from hiertopics.units import format_bytes
+
+VERSIONED = ("hiertopics", "numpy", "scipy", "numba")
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """Where the run is and how it ended; status is running, stopped, done or failed."""
+
+    run: RunDir
+    status: str
+    iterations: int
+    objective: float | None
+    reason: str
+
+
+def fit(
+    corpus: Path | str | None = None,
+    *,
+    run: Path | str | None = None,
+    config: Path | str | None = None,
+    overrides: Sequence[str] = (),
+    flags: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+    workers: int = 1,
+    quiet: bool = True,
+    argv: Sequence[str] = (),
+    callbacks: Sequence[Callback] = (),
+) -> FitResult:
+    """Fit a backend and write a run; on an existing run, continue it.
+
+    config: a YAML file. overrides: ``key=value`` strings. flags: nested settings that win over
+    both. time_limit: seconds. Raises ConfigError, DataError, RunError or NumericalError.
+    """
+    given = dict(flags or {})
+    if corpus is not None:
+        given["data"] = {**given.get("data", {}), "corpus": str(corpus)}
+    experiment = read_experiment(given, config, overrides)
+    holdout = parse_holdout(experiment.data.holdout)
+    experiment = structs.replace(experiment, data=dataset.located(experiment.data))
+    target = RunDir(run if run is not None else default_run(experiment))
+    whole = dataset.load_corpus(experiment.data)
+    train, split = make_split(whole, holdout)
+    target.create()
+    with target.locked(), Workers(workers) as pool:
+        job = _Job(target, experiment, whole.fingerprint, train, split, pool, quiet, tuple(argv))
+        return job.run_to_end(time_limit, callbacks)
+
+
+def default_run(experiment: Experiment) -> Path:
+    """Return ``runs/<corpus>-<backend>-s<seed>``."""
+    name = dataset.corpus_name(str(experiment.data.corpus))
+    return RUNS / f"{name}-{experiment.backend}-s{experiment.seed}"
+
+
+class _Job:
+    """One fit on a locked run directory."""
+
+    def __init__(
+        self,
+        run: RunDir,
+        experiment: Experiment,
+        fingerprint: str,
+        train: Corpus,
+        split: Split,
+        pool: Workers,
+        quiet: bool,
+        argv: tuple[str, ...],
+    ) -> None:
+        self.run, self.experiment, self.train, self.split = run, experiment, train, split
+        self.fingerprint, self.pool, self.quiet, self.argv = fingerprint, pool, quiet, argv
+        self.backend = registry.load(experiment.backend)
+        self.settings = Settings(experiment.model, experiment.inference)
+        self.stamp = f"{fingerprint} {split.hash}"
+        self.earlier_seconds = 0.0
+        self.began = time.perf_counter()
+
+    def run_to_end(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
+        if self.run.exists:
+            self._refuse_differences()
+            finished = self._finished()
+            if finished is not None:
+                return finished
+            self.earlier_seconds = float(self.run.manifest["wall_seconds"])
+        self._begin()
+        data = self.backend.prepare(self.train, self.settings)
+        start, state = self._first_state(data)
+        try:
+            event, stop = self._iterate(start, state, data, time_limit, callbacks)
+        except NumericalError:
+            self._write_manifest("failed", 0, None)
+            raise
+        return self._end(event, stop, data)
+
+    def _refuse_differences(self) -> None:
+        """Refuse to continue a run under another config or on another corpus."""
+        path = self.run.path / "config.yaml"
+        before = build(
+            [(str(path), load_yaml(path))],
+            model_type=self.backend.Model,
+            inference_type=self.backend.Inference,
+        ) if self.run.manifest["backend"] == self.experiment.backend else None
+        problems = (
+            [f"backend: {self.run.manifest['backend']} in the run, {self.experiment.backend} now"]
+            if before is None
+            else differing_keys(before, self.experiment)
+        )
+        if not problems and self.run.manifest["corpus"]["fingerprint"] != self.fingerprint:
+            problems = ["data.corpus: the run was fitted to a corpus with other contents"]
+        if problems:
+            raise ConfigError(
+                [f"{self.run.path} is a run with another config; choose another -o", *problems]
+            )
+
+    def _finished(self) -> FitResult | None:
+        manifest = self.run.manifest
+        if manifest["status"] != "done" or self._target() > manifest["iterations"]:
+            return None
+        return FitResult(
+            self.run,
+            "done",
+            manifest["iterations"],
+            manifest["objective"],
+            "this run was finished already; a larger --iterations extends it",
+        )
+
+    def _target(self) -> int:
+        return int(self.experiment.inference.iterations)
+
+    def _begin(self) -> None:
+        """Write what is known before the first iteration."""
+        files.write_text(self.run.path / "config.yaml", dump(self.experiment))
+        files.write_text(self.run.path / "vocab.txt", "".join(f"{w}\n" for w in self.train.vocab))
+        groups = self.train.groups.names if self.train.groups else ()
+        files.write_text(self.run.path / "groups.txt", "".join(f"{name}\n" for name in groups))
+        files.write_npz(self.run.path / "split.npz", self.split.to_arrays())
+        self._write_manifest("running", 0, None)
+        self._say(
+            f"{self.experiment.backend} on {self.experiment.data.corpus}: {self.train.n_docs} "
+            f"documents ({self.train.n_empty} empty), {self.train.n_words} words, "
+            f"{self.train.n_tokens} tokens; {len(self.split.heldout_docs)} documents with "
+            f"{int(self.split.heldout.data.sum())} tokens held out "
+            f"({self.experiment.data.holdout}); about "
+            f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
+        )
+
+    def _first_state(self, data: Any) -> tuple[int, Any]:
+        found = self.run.load_checkpoint(self.backend.State, self.stamp)
+        if found is not None:
+            self._say(f"continuing from iteration {found[0]}")
+            self.run.cut_metrics(found[0])
+            return found
+        self.run.cut_metrics(-1)
+        state = self.backend.init(data, self.settings, self._context(0))
+        return 0, state
+
+    def _context(self, iteration: int) -> Context:
+        return Context(self.experiment.seed, iteration, self.pool)
+
+    def _iterate(
+        self,
+        start: int,
+        state: Any,
+        data: Any,
+        limit: float | None,
+        callbacks: Sequence[Callback],
+    ) -> tuple[Event, Stop]:
+        first = Event(start, state, None, None, 0.0)
+        if start >= self._target():
+            return first, Stop("all iterations done", True)
+        output = self.experiment.output
+        with ExitStack() as stack:
+            watchers = [
+                watch.metrics(self.run),
+                stack.enter_context(
+                    watch.progress(start, self._target(), shown=not self.quiet)
+                ),
+                *([watch.draws(self.run, self.backend, data, self.settings)]
+                  if self.backend.sampler else []),
+                *callbacks,
+                loop.up_to(self._target()),
+                loop.converged(self.experiment.inference.tolerance, self._last_objective()),
+                stack.enter_context(loop.signals()),
+                *([loop.time_limit(limit)] if limit is not None else []),
+                watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp),
+            ]
+            events = loop.iterate(
+                self.backend,
+                state,
+                data,
+                self.settings,
+                seed=self.experiment.seed,
+                start=start,
+                record_every=output.record_every,
+                workers=self.pool,
+            )
+            for event in events:
+                stops = [stop for watcher in watchers if (stop := watcher(event)) is not None]
+                if stops:
+                    return event, max(stops, key=lambda stop: stop.done)
+        raise AssertionError("the loop ends only with a stop")
+
+    def _last_objective(self) -> float | None:
+        """Return the objective recorded last before the checkpoint, so that a resumed run
+        stops where an uninterrupted one does.
+        """
+        every = self.experiment.output.record_every
+        rows = [row for row in self.run.metrics() if row["iteration"] % every == 0]
+        return rows[-1]["objective"] if rows else None
+
+    def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
+        """Checkpoint, then write the artifacts, then say so in the manifest: in this order."""
+        self.run.save_checkpoint(event.iteration, event.state, self.stamp)
+        objective = event.objective
+        if objective is None:
+            objective = self.backend.objective(event.state, data, self.settings)
+            if event.info is not None:
+                self.run.append_metrics(watch.metrics_row(event, objective))
+        summary = self.backend.summarise(event.state, data, self.settings)
+        artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
+        status = "done" if stop.done else "stopped"
+        self._write_manifest(status, event.iteration, objective)
+        self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
+        return FitResult(self.run, status, event.iteration, objective, stop.reason)
+
+    def _write_manifest(self, status: str, iterations: int, objective: float | None) -> None:
+        spent = time.perf_counter() - self.began
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        scale = 1 if sys.platform == "darwin" else 1024
+        self.run.write_manifest(
+            {
+                "schema": SCHEMA,
+                "backend": self.experiment.backend,
+                "status": status,
+                "argv": list(self.argv),
+                "seed": self.experiment.seed,
+                "versions": _versions(),
+                "corpus": {
+                    "fingerprint": self.fingerprint,
+                    "n_docs": self.train.n_docs,
+                    "n_empty": self.train.n_empty,
+                    "n_words": self.train.n_words,
+                    "n_tokens": self.train.n_tokens,
+                },
+                "split": self.split.hash,
+                "config": config_hash(self.experiment),
+                "iterations": iterations,
+                "objective": objective,
+                "objective_name": self.backend.objective_name,
+                "wall_seconds": self.earlier_seconds + spent,
+                "peak_memory_bytes": peak * scale,
+            }
+        )
+
+    def _say(self, message: str) -> None:
+        self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
+        if not self.quiet:
+            print(message, file=sys.stderr)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in VERSIONED:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+

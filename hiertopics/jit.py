@@ -1,0 +1,66 @@
+"""The one way to compile a kernel, and the special functions that kernels need.
+
+Options are fixed here: cached on disk, no GIL, numpy's error model (numba's default
+zero-division check makes a sweep three times slower). Fast-math is off; a kernel whose inner
+sum must be vectorised asks for ``REASSOCIATE``, which keeps NaN and infinity meaningful.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Set
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp"})
+
+
+def kernel(*, fastmath: Set[str] = frozenset()) -> Callable[[F], F]:
+    """Return a decorator that compiles a plain function over arrays.
+
+    Where no cache folder is writable numba refuses to cache; the kernel is then compiled
+    afresh in each process instead of failing.
+    """
+
+    def compile_lazily(function: F) -> F:
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+        if fastmath:
+            options["fastmath"] = set(fastmath)
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError:
+            return numba.njit(**options)(function)
+
+    return compile_lazily
+
+
+@kernel()
+def digamma(x: float) -> float:
+    """Return psi(x) for x > 0: recurrence up to 10, then the asymptotic series (error < 1e-12)."""
+    shift = 0.0
+    while x < 10.0:
+        shift -= 1.0 / x
+        x += 1.0
+    inverse = 1.0 / (x * x)
+    series = inverse * (
+        1.0 / 12
+        - inverse * (1.0 / 120 - inverse * (1.0 / 252 - inverse * (1.0 / 240 - inverse / 132)))
+    )
+    return shift + math.log(x) - 0.5 / x - series
+
+
+@kernel()
+def tetragamma(x: float) -> float:
+    """Return psi''(x) for x > 0: recurrence up to 10, then the asymptotic series."""
+    shift = 0.0
+    while x < 10.0:
+        shift -= 2.0 / (x * x * x)
+        x += 1.0
+    inverse = 1.0 / (x * x)
+    series = inverse * (
+        0.5 - inverse * (1.0 / 6 - inverse * (1.0 / 6 - inverse * (0.3 - inverse * 5.0 / 6)))
+    )
+    return shift - inverse - inverse / x - series * inverse

@@ -1,0 +1,149 @@
+"""Settings come in layers (defaults, a file, ``--set``, flags); the later layer wins.
+
+Each layer keeps its name, so that a wrong setting can be traced to where it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import structs
+
+from hiertopics.errors import ConfigError
+from hiertopics.fields import read_value, show
+from hiertopics.yamlfile import parse_value
+
+Layers = Sequence[tuple[str, Mapping[str, object]]]
+
+
+def merge(*layers: Mapping[str, object]) -> dict[str, object]:
+    """Return one nested dict of all settings; a later layer wins, key by key.
+
+    A section left empty in a later layer (``model:`` with nothing under it) changes nothing.
+    """
+    merged: dict[str, object] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            older = merged.get(key)
+            if isinstance(value, Mapping):
+                merged[key] = merge(older if isinstance(older, Mapping) else {}, value)
+            elif value is not None or not isinstance(older, Mapping):
+                merged[key] = value
+    return merged
+
+
+def parse_set(items: Sequence[str]) -> dict[str, object]:
+    """Turn ``["model.gamma=1e-3", ...]`` into nested settings; values follow the YAML rules.
+
+    Raises ConfigError with every item that has no ``=``, no proper key or no readable value.
+    """
+    settings: dict[str, object] = {}
+    problems = []
+    for item in items:
+        key, equals, text = item.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            problems.append(f"expected section.key=value, got {item!r} (--set)")
+            continue
+        try:
+            value = parse_value(text)
+        except ConfigError as error:
+            problems.append(f"{key.strip()}: {error} (--set)")
+            continue
+        setting = {parts[-1]: value}
+        for part in reversed(parts[:-1]):
+            setting = {part: setting}
+        settings = merge(settings, setting)
+    if problems:
+        raise ConfigError(problems)
+    return settings
+
+
+class Reader:
+    """Reads one section after another and collects what is wrong in all of them."""
+
+    def __init__(self, layers: Layers, kinds: Mapping[str, type[msgspec.Struct]]) -> None:
+        self.layers = layers
+        self.raw = merge(*(settings for _, settings in layers))
+        self.kinds = kinds
+        self.problems: list[str] = []
+
+    def read(self, section: str) -> msgspec.Struct | None:
+        """Return the section, or None after noting why it cannot be."""
+        before = len(self.problems)
+        raw = self._settings(section)
+        fields = {field.encode_name: field for field in structs.fields(self.kinds[section])}
+        for key in raw:
+            if key not in fields:
+                self._note(section, key, self._unknown(section, key))
+        values = {}
+        for key, field in fields.items():
+            try:
+                if key not in raw and field.required:
+                    raise ValueError("must be given")
+                # Defaults are read too: a default of 1 in a float field becomes 1.0.
+                values[field.name] = read_value(raw.get(key, field.default), field.type)
+            except ValueError as error:
+                self._note(section, key, f"{_dotted(section, key)} {error}")
+        if len(self.problems) == before:
+            try:
+                return self.kinds[section](**values)
+            except ValueError as error:
+                self._note_whole(section, str(error), fields)
+        return None
+
+    def _settings(self, section: str) -> Mapping[str, object]:
+        if not section:
+            return {key: self.raw[key] for key in self.raw if not key or key not in self.kinds}
+        settings = self.raw.get(section)
+        if settings is None:  # absent, or all its keys are commented out
+            return {}
+        if not isinstance(settings, Mapping):
+            self._note(section, None, f"{section} must be a mapping of keys, got {show(settings)}")
+            return {}
+        return settings
+
+    def _note(self, section: str, key: str | None, what: str) -> None:
+        path = [section] if section else []
+        layer = _origin(self.layers, path if key is None else [*path, key])
+        self.problems.append(f"{what} ({layer})" if layer else what)
+
+    def _note_whole(self, section: str, what: str, fields: Mapping[str, object]) -> None:
+        """Note what a ``__post_init__`` said, as of the field that it opens with, if any."""
+        key = what.partition(" ")[0]
+        if key in fields:
+            self._note(section, key, _dotted(section, what))
+        else:
+            self._note(section, None, f"{section}: {what}")
+
+    def _unknown(self, section: str, key: str) -> str:
+        import difflib  # slow to import, and only a mistake needs it
+
+        names = {
+            name: [field.encode_name for field in structs.fields(kind)]
+            for name, kind in self.kinds.items()
+        }
+        names[""] += [name for name in self.kinds if name]
+        near = [_dotted(name, key) for name in names if key in names[name]]
+        near += difflib.get_close_matches(key, names[section], n=1)
+        what = f"unknown key {key!r}" + (f" under {section}" if section else "")
+        return what + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _dotted(section: str, key: str) -> str:
+    return f"{section}.{key}" if section else key
+
+
+def _origin(layers: Layers, path: Sequence[str]) -> str | None:
+    """Return the name of the last layer that sets the key at ``path``."""
+    return next((name for name, layer in reversed(layers) if _holds(layer, path)), None)
+
+
+def _holds(layer: Mapping[str, object], path: Sequence[str]) -> bool:
+    value: object = layer
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True

@@ -1,0 +1,137 @@
+"""The one training loop: a generator over ``step``, and the callbacks that watch it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple
+
+from hiertopics.engine import Workers
+from hiertopics.errors import Interrupted, NumericalError
+from hiertopics.model import Context, Settings
+
+
+class Event(NamedTuple):
+    """What an iteration did.
+
+    objective: recomputed every few iterations, None in between. seconds: of this iteration.
+    """
+
+    iteration: int
+    state: Any
+    info: Any
+    objective: float | None
+    seconds: float
+
+
+class Stop(NamedTuple):
+    """A callback's wish to end the run: done (nothing more to do) or resumable."""
+
+    reason: str
+    done: bool
+
+
+Callback = Callable[[Event], "Stop | None"]
+
+
+def iterate(
+    backend: Any,
+    state: Any,
+    data: Any,
+    settings: Settings,
+    *,
+    seed: int,
+    start: int = 0,
+    record_every: int = 10,
+    workers: Workers | None = None,
+) -> Iterator[Event]:
+    """Yield an Event per iteration, for ever; ``start`` is the iteration that ``state`` is at.
+
+    ``step`` may overwrite the state in place: keep no reference to an earlier event's state.
+    Raises NumericalError naming the iteration.
+    """
+    pool = workers or Workers()
+    iteration = start
+    while True:
+        iteration += 1
+        began = time.perf_counter()
+        try:
+            state, info = backend.step(state, data, settings, Context(seed, iteration, pool))
+        except NumericalError as error:
+            raise NumericalError(f"iteration {iteration}: {error}") from error
+        recorded = iteration % record_every == 0
+        objective = backend.objective(state, data, settings) if recorded else None
+        yield Event(iteration, state, info, objective, time.perf_counter() - began)
+
+
+def up_to(iterations: int) -> Callback:
+    """Stop, done, at iteration ``iterations``."""
+
+    def watch(event: Event) -> Stop | None:
+        return Stop("all iterations done", True) if event.iteration >= iterations else None
+
+    return watch
+
+
+def converged(tolerance: float, previous: float | None = None) -> Callback:
+    """Stop, done, when the objective moves by less than ``tolerance`` of its size (0: never).
+
+    previous: the objective recorded last, where a run is continued.
+    """
+
+    def watch(event: Event) -> Stop | None:
+        nonlocal previous
+        if event.objective is None:
+            return None
+        before, previous = previous, event.objective
+        if tolerance and before is not None:
+            change = abs(event.objective - before)
+            if change < tolerance * abs(before):
+                return Stop(f"objective moved by less than {tolerance:g} of its size", True)
+        return None
+
+    return watch
+
+
+def time_limit(seconds: float) -> Callback:
+    """Stop, resumable, when another iteration would pass ``seconds`` from now."""
+    began = time.perf_counter()
+
+    def watch(event: Event) -> Stop | None:
+        spent = time.perf_counter() - began
+        return Stop("time limit", False) if spent + event.seconds > seconds else None
+
+    return watch
+
+
+@contextmanager
+def signals() -> Iterator[Callback]:
+    """Turn SIGINT, SIGTERM and SIGUSR1 into a resumable stop after the running iteration.
+
+    A second SIGINT raises Interrupted at once. Outside the main thread signals are left alone.
+    """
+    caught: list[str] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGINT and caught:
+            raise Interrupted("interrupted twice; the last checkpoint is intact")
+        caught.append(signal.Signals(number).name)
+
+    def watch(_: Event) -> Stop | None:
+        return Stop(f"signal {caught[0]}", False) if caught else None
+
+    if threading.current_thread() is not threading.main_thread():
+        yield watch
+        return
+    names = ("SIGINT", "SIGTERM", "SIGUSR1")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    previous = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield watch
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,149 @@
+"""The contract of a backend: one module with two config records, State, Info and nine functions.
+
+A backend is a module; there is no base class, no decorator and no instance. Reading it from top
+to bottom gives the algorithm: ``prepare`` lays the corpus out for the kernels, ``init`` makes the
+first state, ``step`` is one sweep or outer iteration of the paper's algorithm box, ``summarise``
+turns the state into what users look at, ``infer`` folds in new documents with the globals frozen.
+``objective`` and ``simulate`` make the backend testable by strangers: the log joint, bound or
+score recomputed from scratch, and the generative story run forwards.
+
+Everything else (progress, checkpoints, resume, seeds, stopping, evaluation, files, commands) is
+written once around these functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import seeds
+from hiertopics.corpus import Corpus
+from hiertopics.engine import Workers
+from hiertopics.tree import Tree
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A backend's own half of the config: its ``Model`` and its ``Inference`` record."""
+
+    model: Any
+    inference: Any
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a function of a backend may use besides its arguments: randomness and workers.
+
+    iteration: 0 for ``init``, then 1, 2, ... for ``step``.
+    """
+
+    seed: int
+    iteration: int
+    workers: Workers
+
+    def rng(self, purpose: str, *key: int) -> np.random.Generator:
+        """Return the generator of this iteration for ``purpose`` and, say, a shard number."""
+        return seeds.derive(self.seed, purpose, self.iteration, *key)
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Apply ``function`` to shards, maybe on several threads; results in order of items."""
+        return self.workers.map(function, items)
+
+
+class Paths(NamedTuple):
+    """The best path of each document: node int32 [D, L] padded with -1; log_prob float64 [D]."""
+
+    node: NDArray[np.int32]
+    log_prob: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A state as users see it: the tree and where the training documents sit in it.
+
+    theta: float64 CSR [n_docs, n_nodes], rows sum to 1, columns in the tree's node order.
+    paths: only for backends with paths.
+    """
+
+    tree: Tree
+    theta: sparse.csr_array
+    paths: Paths | None = None
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What inference says of new documents; the fields of ``Summary`` without the tree."""
+
+    theta: sparse.csr_array
+    paths: Paths | None = None
+
+
+class Sizes(NamedTuple):
+    """Size of a corpus to simulate."""
+
+    n_docs: int
+    n_words: int
+    doc_length: int
+
+
+Data = TypeVar("Data")
+State = TypeVar("State")
+
+
+class Backend(Protocol, Generic[Data, State]):
+    """The names that a backend's module must define (see the module docstring).
+
+    Model, Inference: msgspec Structs, the keys under ``model`` and ``inference`` of the config.
+    State: a dataclass that holds only arrays, numbers and strings, so that a checkpoint needs no
+    pickle. Info: a NamedTuple of numbers whose fields are columns of metrics.jsonl.
+    objective_name: what ``objective`` returns, in words. monotone: the objective is promised
+    never to fall between structural moves. sampler: successive states are draws of a posterior,
+    thinned ones are kept.
+    """
+
+    Model: type
+    Inference: type
+    State: type
+    Info: type
+    objective_name: str
+    monotone: bool
+    sampler: bool
+
+    def prepare(self, corpus: Corpus, settings: Settings) -> Data:
+        """Lay the corpus out for the kernels; derived data, never saved."""
+
+    def init(self, data: Data, settings: Settings, context: Context) -> State:
+        """Return the state before the first iteration."""
+
+    def step(
+        self, state: State, data: Data, settings: Settings, context: Context
+    ) -> tuple[State, Any]:
+        """Do one iteration, in place where that is cheaper; return the state and its Info."""
+
+    def summarise(self, state: State, data: Data, settings: Settings) -> Summary:
+        """Return the state as a tree of live nodes and theta of the training documents."""
+
+    def infer(self, tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+        """Return theta of new documents over the tree's vocabulary, the tree held fixed.
+
+        The answer for a document depends on its counts alone, not on its neighbours or place.
+        """
+
+    def objective(self, state: State, data: Data, settings: Settings) -> float:
+        """Return the objective recomputed from scratch: slow and trusted."""
+
+    def simulate(
+        self, settings: Settings, sizes: Sizes, context: Context
+    ) -> tuple[Corpus, Mapping[str, NDArray[Any]]]:
+        """Draw a corpus from the model's own generative story, with the truth beside it."""
+
+    def memory(self, corpus: Corpus, settings: Settings) -> int:
+        """Return the bytes of the largest arrays of a fit, for the estimate printed before it."""

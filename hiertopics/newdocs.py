@@ -1,0 +1,112 @@
+"""New documents under a fitted run: words matched to its vocabulary, theta inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+from scipy import sparse
+
+from hiertopics import dataset, files, registry
+from hiertopics.config import Experiment, build, load_yaml
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
+from hiertopics.model import Context, Posterior, Settings
+from hiertopics.rundir import RunDir
+from hiertopics.tree import Tree
+
+KEPT_FIELDS = ("group_field", "label_field")
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A corpus over a run's vocabulary, and how many tokens were not in it."""
+
+    corpus: Corpus
+    unknown_tokens: int
+
+
+def experiment_of(run: RunDir) -> Experiment:
+    """Return the config that a run was fitted with."""
+    path = run.path / "config.yaml"
+    backend = registry.load(str(run.manifest["backend"]))
+    layers = [(str(path), load_yaml(path))]
+    return build(layers, model_type=backend.Model, inference_type=backend.Inference)
+
+
+def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
+    """Read a corpus file as new documents of ``run``.
+
+    data: entries of the ``data`` section that describe the file (vocab, from, text_field, ...);
+    the group and label fields default to the run's own. Raises DataError.
+    """
+    own = experiment_of(run).data
+    kept = {name: getattr(own, name) for name in KEPT_FIELDS}
+    config = structs.replace(dataset.DataConfig(), corpus=str(corpus), **(kept | dict(data)))
+    return match(dataset.load_corpus(dataset.located(config)), run.vocab)
+
+
+def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
+    """Carry counts over to ``vocab``: words by string, or by id where the file names none."""
+    if corpus.vocab == default_vocab(corpus.n_words):
+        target = np.arange(corpus.n_words)
+        target[target >= len(vocab)] = -1
+    else:
+        # Backwards, so that of two equal words of the vocabulary the first one is taken.
+        column = {word: index for index, word in reversed(list(enumerate(vocab)))}
+        target = np.array([column.get(word, -1) for word in corpus.vocab], dtype=np.int64)
+    cells = corpus.counts.tocoo()
+    columns = target[cells.coords[1]]
+    known = columns >= 0
+    matched = sparse.csr_array(
+        (cells.data[known], (cells.coords[0][known], columns[known])),
+        shape=(corpus.n_docs, len(vocab)),
+    )
+    matched.sum_duplicates()
+    carried = Corpus(matched, tuple(vocab), corpus.doc_ids, corpus.groups, corpus.labels)
+    return Matched(carried, int(cells.data[~known].sum()))
+
+
+def infer_theta(
+    run: RunDir,
+    corpus: Corpus,
+    *,
+    tree: Tree | None = None,
+    seed: int | None = None,
+    workers: int = 1,
+) -> Posterior:
+    """Return theta of documents over the run's vocabulary, under its tree or another draw.
+
+    seed: for backends whose inference draws; None takes the run's own.
+    """
+    experiment = experiment_of(run)
+    backend = registry.load(experiment.backend)
+    settings = Settings(experiment.model, experiment.inference)
+    with Workers(workers) as pool:
+        context = Context(experiment.seed if seed is None else seed, 0, pool)
+        posterior: Posterior = backend.infer(tree or run.tree, corpus, settings, context)
+    return posterior
+
+
+def infer(
+    run: Path | str | RunDir,
+    corpus: Path | str,
+    output: Path | str,
+    *,
+    data: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    workers: int = 1,
+) -> Matched:
+    """Write theta of the documents of a corpus file (CSR; scipy.sparse.load_npz reads it).
+
+    Raises DataError or RunError.
+    """
+    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    matched = read_matched(target, corpus, data or {})
+    posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)
+    files.write_csr(Path(output), posterior.theta)
+    return matched

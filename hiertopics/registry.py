@@ -1,0 +1,43 @@
+"""The table of backends: name -> module and one line; loaded only when asked for."""
+
+from __future__ import annotations
+
+import importlib
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from hiertopics.errors import UsageError
+
+
+class Entry(NamedTuple):
+    """One backend: where its module is and what it does, in one line."""
+
+    module: str
+    summary: str
+
+
+DEFAULT = "hdp-pcvb0"
+
+BACKENDS: dict[str, Entry] = {
+    "hdp-pcvb0": Entry(
+        "hiertopics.backends.hdp.pcvb0",
+        "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
+    ),
+    "hdp-cvb0": Entry(
+        "hiertopics.backends.hdp.cvb0",
+        "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2008)",
+    ),
+    "hdp-gibbs": Entry(
+        "hiertopics.backends.hdp.gibbs",
+        "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
+    ),
+}
+
+
+def load(name: str) -> Any:
+    """Return the module of backend ``name``; UsageError with the nearest name if there is none."""
+    if name not in BACKENDS:
+        near = get_close_matches(name, BACKENDS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
+        raise UsageError(f"unknown backend {name!r}{hint}")
+    return importlib.import_module(BACKENDS[name].module)

@@ -1,0 +1,34 @@
+"""Records as aligned columns for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def to_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return a header and one line per record; numbers stand on the right."""
+    if not rows:
+        return ""
+    cells = [[_show(row.get(column)) for column in columns] for row in rows]
+    right = [isinstance(rows[0].get(column), int | float) for column in columns]
+    widths = [
+        max(len(column), *(len(line[place]) for line in cells))
+        for place, column in enumerate(columns)
+    ]
+    return "".join(
+        "  ".join(
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        + "\n"
+        for line in [list(columns), *cells]
+    )
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+    return str(value)

@@ -1,0 +1,222 @@
+"""The run directory: its layout, its lock, its checkpoints; any command can read it.
+
+Layout and guarantees: interface section 3. Everything in it opens with numpy, json and a text
+editor.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import files
+from hiertopics.errors import RunError
+from hiertopics.model import Paths
+from hiertopics.split import Split
+from hiertopics.tree import Tree
+
+RUNS = Path("runs")
+SCHEMA = "hiertopics.run/1"
+KEPT_CHECKPOINTS = 2
+
+
+class RunDir:
+    """A run on disk. Reading methods raise RunError where a file is missing or damaged."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    @staticmethod
+    def open(path: Path | str) -> RunDir:
+        """Return the run at ``path``; raises RunError if there is none."""
+        run = RunDir(path)
+        if not run.exists:
+            raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
+        return run
+
+    @staticmethod
+    def newest(root: Path = RUNS) -> RunDir:
+        """Return the run below ``root`` whose manifest changed last; RunError if there is none."""
+        manifests = list(root.glob("*/manifest.json"))
+        if not manifests:
+            raise RunError(f"there is no run under {root}{os.sep}; make one with 'fit'")
+        return RunDir(max(manifests, key=lambda path: path.stat().st_mtime_ns).parent)
+
+    @property
+    def exists(self) -> bool:
+        """Whether a fit has begun here."""
+        return (self.path / "manifest.json").is_file()
+
+    def create(self) -> None:
+        """Make the folder; raises RunError where that cannot be done."""
+        files.make_folder(self.path / "checkpoints")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for one writer; the lock falls with the process, however it dies.
+
+        Raises RunError where another process holds it.
+        """
+        try:
+            stream = open(self.path / ".lock", "w")  # noqa: SIM115
+        except OSError as error:
+            raise RunError(f"cannot write in {self.path}: {error.strerror or error}") from error
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(
+                    f"{self.path} is being written by another process; wait for it, "
+                    "or choose another directory with -o"
+                ) from None
+            files.remove_partial(self.path)
+            files.remove_partial(self.path / "checkpoints")
+            yield
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it stands on disk."""
+        path = self.path / "manifest.json"
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{path} is missing") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
+        if manifest.get("schema") != SCHEMA:
+            raise RunError(f"{path} has schema {manifest.get('schema')!r}, not {SCHEMA!r}")
+        return manifest
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace the manifest."""
+        files.write_json(self.path / "manifest.json", dict(manifest))
+        self.__dict__["manifest"] = dict(manifest)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The summarised tree."""
+        return self._tree(self.path / "model.npz")
+
+    @cached_property
+    def theta(self) -> sparse.csr_array:
+        """theta of the training documents, float64 CSR [n_docs, n_nodes]."""
+        return files.read_csr(self.path / "theta.npz")
+
+    @cached_property
+    def paths(self) -> Paths | None:
+        """The training documents' best paths, for backends that have them."""
+        if not (self.path / "paths.npz").exists():
+            return None
+        arrays = files.read_npz(self.path / "paths.npz")
+        return Paths(arrays["node"], arrays["log_prob"])
+
+    @cached_property
+    def vocab(self) -> tuple[str, ...]:
+        """The words, by id."""
+        return _lines(self.path / "vocab.txt")
+
+    @cached_property
+    def split(self) -> Split:
+        """What was put aside."""
+        return Split.from_arrays(files.read_npz(self.path / "split.npz"))
+
+    def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
+        """Yield the kept draws in order: each one's tree and theta of the training documents."""
+        for path in sorted((self.path / "draws").glob("*.npz")):
+            arrays = files.read_npz(path)
+            theta = files.unpack_csr("theta", arrays)
+            own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
+            yield Tree.from_arrays(own), theta
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return the lines of metrics.jsonl; one that was half-written is passed over."""
+        path = self.path / "metrics.jsonl"
+        rows = []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                continue
+        return rows
+
+    def append_metrics(self, row: Mapping[str, Any]) -> None:
+        """Add one line to metrics.jsonl; raises RunError where the disk refuses."""
+        self._append("metrics.jsonl", files.to_json(row))
+
+    def cut_metrics(self, iteration: int) -> None:
+        """Drop the lines of metrics.jsonl past ``iteration`` (and one that was half-written)."""
+        if (self.path / "metrics.jsonl").exists():
+            kept = [row for row in self.metrics() if row["iteration"] <= iteration]
+            text = "".join(files.to_json(row) + "\n" for row in kept)
+            files.write_text(self.path / "metrics.jsonl", text)
+
+    def log(self, message: str) -> None:
+        """Add a line to log.txt."""
+        self._append("log.txt", message)
+
+    def save_checkpoint(self, iteration: int, state: Any, stamp: str) -> None:
+        """Write the whole state and drop all but the last two checkpoints.
+
+        stamp: what the state belongs to (corpus and split), checked when it is loaded.
+        """
+        folder = self.path / "checkpoints"
+        arrays = {f.name: np.asarray(getattr(state, f.name)) for f in fields(state)}
+        files.write_npz(folder / f"{iteration:08d}.npz", arrays | {"stamp_": np.asarray(stamp)})
+        for old in sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
+            old.unlink(missing_ok=True)
+
+    def load_checkpoint(self, state_type: Any, stamp: str) -> tuple[int, Any] | None:
+        """Return (iteration, state) of the newest sound checkpoint, or None.
+
+        A damaged newest one is passed over for the one before it.
+        """
+        for path in sorted((self.path / "checkpoints").glob("*.npz"), reverse=True):
+            try:
+                arrays = files.read_npz(path)
+                if str(arrays.pop("stamp_")) != stamp:
+                    continue
+                return int(path.stem), _to_state(state_type, arrays)
+            except (RunError, KeyError, TypeError, zipfile.BadZipFile):
+                continue
+        return None
+
+    def _append(self, name: str, line: str) -> None:
+        try:
+            with open(self.path / name, "a", encoding="utf-8") as stream:
+                stream.write(line + "\n")
+        except OSError as error:
+            raise RunError(
+                f"cannot write {self.path / name}: {error.strerror or error}"
+            ) from error
+
+    @staticmethod
+    def _tree(path: Path) -> Tree:
+        try:
+            return Tree.from_arrays(files.read_npz(path))
+        except KeyError as error:
+            raise RunError(f"{path} is damaged: it has no array {error}") from error
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()
+
+
+def _to_state(state_type: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """Rebuild a state: arrays without dimensions are its numbers and strings."""
+    return state_type(**{n: a if a.ndim else a.item() for n, a in arrays.items()})

@@ -1,0 +1,53 @@
+"""Arithmetic of held-out scores: log likelihoods, perplexity, standard error."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+class Score(NamedTuple):
+    """log_likelihood_per_word in natural logs; perplexity = exp(-log_likelihood_per_word).
+
+    standard_error: of log_likelihood_per_word, over documents. n_docs: with a scored token.
+    """
+
+    log_likelihood_per_word: float
+    perplexity: float
+    standard_error: float
+    n_docs: int
+    n_tokens: int
+
+
+def word_chances(
+    theta: sparse.csr_array, phi: NDArray[np.float64], scored: sparse.csr_array
+) -> NDArray[np.float64]:
+    """Return p(w | d) for each stored entry of ``scored`` [n_docs, n_words], float64 [nnz].
+
+    theta: CSR [n_docs, n_nodes]; phi: [n_nodes, n_words].
+    """
+    by_word = np.ascontiguousarray(phi.T)
+    chances = np.empty(scored.nnz)
+    for doc in range(scored.shape[0]):
+        cells = slice(scored.indptr[doc], scored.indptr[doc + 1])
+        nodes = slice(theta.indptr[doc], theta.indptr[doc + 1])
+        rows = by_word[scored.indices[cells]][:, theta.indices[nodes]]
+        chances[cells] = rows @ theta.data[nodes]
+    return chances
+
+
+def score(chances: NDArray[np.float64], scored: sparse.csr_array) -> Score:
+    """Pool p(w | d) of the scored tokens; the error treats documents as the sampled units."""
+    terms = scored.data * np.log(chances)
+    rows = np.repeat(np.arange(scored.shape[0]), np.diff(scored.indptr))
+    per_doc = np.bincount(rows, terms, minlength=scored.shape[0])
+    lengths = np.bincount(rows, scored.data, minlength=scored.shape[0])
+    n_tokens = int(lengths.sum())
+    if n_tokens == 0:
+        return Score(float("nan"), float("nan"), float("nan"), 0, 0)
+    mean = float(per_doc.sum() / n_tokens)
+    error = float(np.sqrt(((per_doc - mean * lengths) ** 2).sum()) / n_tokens)
+    return Score(mean, float(np.exp(-mean)), error, int((lengths > 0).sum()), n_tokens)

@@ -1,0 +1,22 @@
+"""One rule that turns (seed, purpose, key) into a random generator.
+
+Generators are derived, never carried from one iteration to the next: a checkpoint holds no
+generator state, an iteration can be replayed alone, and the order in which workers finish
+cannot change a result.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+
+def derive(seed: int, purpose: str, *key: int) -> np.random.Generator:
+    """Return the generator that belongs to ``purpose`` and ``key`` under ``seed``.
+
+    ``seed`` and each entry of ``key`` (iteration, shard, document, ...) are integers >= 0.
+    PCG64 is named rather than numpy's default, so that a later numpy changes no result.
+    """
+    entropy = [seed, zlib.crc32(purpose.encode()), *key]
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

@@ -1,0 +1,248 @@
+"""The held-out split: what is put aside before training, with its own seed and its own hash.
+
+Two scores compare only when their split hashes agree (interface section 1, ``--holdout``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import seeds
+from hiertopics.corpus import Corpus
+from hiertopics.errors import ConfigError, DataError
+from hiertopics.files import pack_csr, unpack_csr
+
+OBSERVED = 0.8
+
+_FORMS = "docs:0.1@0, tokens:0.2@0, fold:2/5@0, train:1200@0 or none (the @seed may be left out)"
+_PATTERN = re.compile(
+    r"(?P<kind>docs|tokens|fold|train):(?P<value>[0-9.]+)(?:/(?P<n_folds>\d+))?(?:@(?P<seed>\d+))?"
+)
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """A parsed ``--holdout`` SPEC: kind docs, tokens, fold, train or none."""
+
+    kind: str
+    value: float = 0.0
+    n_folds: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Split:
+    """What was put aside.
+
+    train_docs, heldout_docs: int64, rows of the corpus as it was read.
+    heldout, observed, scored: int32 CSR, one row per held-out document; observed + scored is
+    the 80/20 partition of each. For ``tokens`` splits the rows are all documents, observed is
+    what they keep for training, and heldout equals scored.
+    word_counts: int64 [n_words], training tokens of each word. hash covers documents, partition
+    and vocabulary.
+    """
+
+    kind: str
+    seed: int
+    train_docs: NDArray[np.int64]
+    heldout_docs: NDArray[np.int64]
+    heldout: sparse.csr_array
+    observed: sparse.csr_array
+    scored: sparse.csr_array
+    word_counts: NDArray[np.int64]
+    hash: str
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of split.npz."""
+        plain = {
+            "kind": np.asarray(self.kind),
+            "seed": np.asarray(self.seed),
+            "train_docs": self.train_docs,
+            "heldout_docs": self.heldout_docs,
+            "word_counts": self.word_counts,
+            "hash": np.asarray(self.hash),
+        }
+        for name in ("heldout", "observed", "scored"):
+            plain |= pack_csr(name, getattr(self, name))
+        return plain
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Split:
+        """Inverse of ``to_arrays``."""
+        return Split(
+            kind=str(arrays["kind"]),
+            seed=int(arrays["seed"]),
+            train_docs=arrays["train_docs"],
+            heldout_docs=arrays["heldout_docs"],
+            heldout=unpack_csr("heldout", arrays),
+            observed=unpack_csr("observed", arrays),
+            scored=unpack_csr("scored", arrays),
+            word_counts=arrays["word_counts"],
+            hash=str(arrays["hash"]),
+        )
+
+
+def parse_holdout(text: str) -> Holdout:
+    """Parse a ``--holdout`` SPEC; raises ConfigError naming the forms that there are."""
+    if text == "none":
+        return Holdout("none")
+    match = _PATTERN.fullmatch(text)
+    if match is None:
+        raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
+    kind, seed = match["kind"], int(match["seed"] or 0)
+    try:
+        value = float(match["value"])
+    except ValueError:
+        value = -1.0
+    n_folds = int(match["n_folds"] or 0)
+    whole = value == int(value)
+    fits = {
+        "docs": 0 < value < 1 and not n_folds,
+        "tokens": 0 < value < 1 and not n_folds,
+        "train": value >= 1 and whole and not n_folds,
+        "fold": n_folds >= 2 and whole and 1 <= value <= n_folds,
+    }
+    if not fits[kind]:
+        raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
+    return Holdout(kind, value, n_folds, seed)
+
+
+def make_split(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+    """Return the training corpus and what was put aside of ``corpus``.
+
+    Raises DataError where nothing would be left to train on or to put aside.
+    """
+    if holdout.kind == "tokens":
+        return _withhold_tokens(corpus, holdout)
+    heldout_docs = _choose_docs(corpus.n_docs, holdout)
+    train_docs = np.setdiff1d(np.arange(corpus.n_docs), heldout_docs)
+    if not len(train_docs) or (holdout.kind != "none" and not len(heldout_docs)):
+        raise DataError(
+            "corpus",
+            f"{corpus.n_docs} documents cannot be split by holdout {holdout.kind}; "
+            "choose another --holdout or 'none'",
+        )
+    heldout = sparse.csr_array(corpus.counts[heldout_docs])
+    observed, scored = partition(heldout, heldout_docs, holdout.seed)
+    train = corpus.select(train_docs)
+    return train, _finish(holdout, train, train_docs, heldout_docs, heldout, observed, scored)
+
+
+def partition(
+    counts: sparse.csr_array,
+    docs: Sequence[int] | NDArray[np.int64],
+    seed: int,
+    observed: float = OBSERVED,
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Split the tokens of each row at random into an observed and a scored part.
+
+    counts: CSR whose rows are the documents with the numbers ``docs``. The draw for a document
+    depends on (seed, its number) alone, and on ``observed`` too where that is not the default,
+    so a document is cut the same way whatever is evaluated beside it.
+    """
+    key = () if observed == OBSERVED else (round(observed * 1_000_000),)
+    return _draw(counts, docs, seed, "partition", key, observed)
+
+
+def split_hash(
+    train_docs: NDArray[np.int64],
+    heldout_docs: NDArray[np.int64],
+    observed: sparse.csr_array,
+    scored: sparse.csr_array,
+    vocab: Sequence[str],
+) -> str:
+    """Return the hash over documents, partition and vocabulary, 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for part in (
+        train_docs,
+        heldout_docs,
+        *(matrix_part
+          for matrix in (observed, scored)
+          for matrix_part in (matrix.indptr, matrix.indices, matrix.data)),
+    ):
+        digest.update(np.asarray([len(part)], dtype=np.int64).tobytes())
+        digest.update(np.asarray(part, dtype=np.int64).tobytes())
+    digest.update("\0".join(vocab).encode())
+    return digest.hexdigest()[:16]
+
+
+def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:
+    if holdout.kind == "none":
+        return np.empty(0, dtype=np.int64)
+    order = seeds.derive(holdout.seed, f"holdout-{holdout.kind}").permutation(n_docs)
+    if holdout.kind == "docs":
+        chosen = order[: max(1, round(holdout.value * n_docs))]
+    elif holdout.kind == "train":
+        chosen = order[int(holdout.value) :]
+    else:
+        chosen = np.array_split(order, holdout.n_folds)[int(holdout.value) - 1]
+    return np.sort(chosen).astype(np.int64)
+
+
+def _withhold_tokens(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+    docs = np.arange(corpus.n_docs, dtype=np.int64)
+    kept, withheld = _draw(
+        corpus.counts, docs, holdout.seed, "holdout-tokens", (), 1 - holdout.value
+    )
+    train = corpus.with_counts(kept)
+    return train, _finish(holdout, train, docs, docs, withheld, kept, withheld)
+
+
+def _draw(
+    counts: sparse.csr_array,
+    docs: Sequence[int] | NDArray[np.int64],
+    seed: int,
+    purpose: str,
+    key: tuple[int, ...],
+    share: float,
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Draw round(share * length) tokens of each row, at least one unless the share is 0."""
+    taken = np.zeros_like(counts.data)
+    for row, doc in enumerate(docs):
+        cells = slice(counts.indptr[row], counts.indptr[row + 1])
+        tokens = np.repeat(np.arange(cells.start, cells.stop), counts.data[cells])
+        if not len(tokens) or share == 0:
+            continue
+        n_taken = min(len(tokens), max(1, int(share * len(tokens) + 0.5)))
+        order = seeds.derive(seed, purpose, int(doc), *key).permutation(len(tokens))
+        np.add.at(taken, tokens[order[:n_taken]], 1)
+    return _without_zeros(counts, taken), _without_zeros(counts, counts.data - taken)
+
+
+def _without_zeros(like: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:
+    matrix = sparse.csr_array((data.astype(np.int32), like.indices, like.indptr), shape=like.shape)
+    matrix = matrix.copy()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _finish(
+    holdout: Holdout,
+    train: Corpus,
+    train_docs: NDArray[np.int64],
+    heldout_docs: NDArray[np.int64],
+    heldout: sparse.csr_array,
+    observed: sparse.csr_array,
+    scored: sparse.csr_array,
+) -> Split:
+    word_counts = np.asarray(train.counts.sum(axis=0, dtype=np.int64)).ravel()
+    code = split_hash(train_docs, heldout_docs, observed, scored, train.vocab)
+    return Split(
+        holdout.kind,
+        holdout.seed,
+        train_docs,
+        heldout_docs,
+        heldout,
+        observed,
+        scored,
+        word_counts,
+        code,
+    )

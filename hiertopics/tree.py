@@ -1,0 +1,87 @@
+"""The tree: a table of nodes, one row each, parents before children.
+
+A flat topic model is a forest of roots: no special case anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NODE, OUTSIDE = 0, 1
+ROOT = -1
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The node table.
+
+    phi: float64 [n_nodes, n_words], word probabilities, rows sum to 1.
+    parent: int32 [n_nodes], -1 for a root. kind: int8 [n_nodes], 0 a node, 1 what lies outside
+    the nodes (at most one, the last row; never shown as a topic).
+    weight: float64 [n_nodes], share of the training tokens at the node itself; n_tokens: their
+    number. n_docs: int64 [n_nodes].
+    extra: the backend's own globals that inference on new documents needs.
+    """
+
+    phi: NDArray[np.float64]
+    parent: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    weight: NDArray[np.float64]
+    n_docs: NDArray[np.int64]
+    n_tokens: NDArray[np.float64]
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of rows, the one outside included."""
+        return len(self.parent)
+
+    @cached_property
+    def shown(self) -> NDArray[np.int64]:
+        """Ids of the rows that are nodes."""
+        return np.flatnonzero(self.kind == NODE)
+
+    @cached_property
+    def depth(self) -> NDArray[np.int32]:
+        """Distance from the root, int32 [n_nodes]."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        for node in range(self.n_nodes):
+            if self.parent[node] != ROOT:
+                depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    def children(self, node: int) -> NDArray[np.int64]:
+        """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""
+        mine = self.shown[self.parent[self.shown] == node]
+        return mine[np.argsort(-self.subtree_weight[mine], kind="stable")]
+
+    @cached_property
+    def subtree_weight(self) -> NDArray[np.float64]:
+        """Share of the training tokens at or below each node, float64 [n_nodes]."""
+        total = self.weight.copy()
+        for node in range(self.n_nodes - 1, -1, -1):
+            if self.parent[node] != ROOT:
+                total[self.parent[node]] += total[node]
+        return total
+
+    def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
+        """Word ids of the ``n_words`` most probable words of ``node``; ties by word id."""
+        return np.argsort(-self.phi[node], kind="stable")[:n_words]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of model.npz."""
+        own = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
+        return {name: getattr(self, name) for name in own} | dict(self.extra)
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Tree:
+        """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
+        own = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
+        extra = {name: array for name, array in arrays.items() if name not in own}
+        return Tree(*(arrays[name] for name in own), extra=extra)

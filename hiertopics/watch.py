@@ -1,0 +1,89 @@
+"""Callbacks that record a fit: progress bar, metrics, checkpoints, kept draws."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+from hiertopics import artifacts
+from hiertopics.loop import Callback, Event
+from hiertopics.rundir import RunDir
+
+
+@contextmanager
+def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
+    """Show a progress bar with the remaining time on stderr."""
+    terminal = sys.stderr.isatty()
+    bar = tqdm(
+        initial=start,
+        total=iterations,
+        unit="it",
+        disable=not shown,
+        file=sys.stderr,
+        mininterval=0.1 if terminal else 10.0,
+        dynamic_ncols=terminal,
+    )
+    latest: dict[str, str] = {}
+
+    def watch(event: Event) -> None:
+        if event.objective is not None:
+            latest["objective"] = f"{event.objective:.5g}"
+            bar.set_postfix(latest | _leading(event.info), refresh=False)
+        bar.update()
+
+    with bar:
+        yield watch
+
+
+def metrics(run: RunDir) -> Callback:
+    """Add a line to metrics.jsonl for each iteration whose objective was computed."""
+
+    def watch(event: Event) -> None:
+        if event.objective is not None:
+            run.append_metrics(metrics_row(event, event.objective))
+
+    return watch
+
+
+def metrics_row(event: Event, objective: float) -> dict[str, Any]:
+    """Return the line of metrics.jsonl for ``event``."""
+    own = event.info._asdict()
+    row = {"iteration": event.iteration, "seconds": event.seconds, "objective": objective}
+    return row | own
+
+
+def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
+    """Save the state whenever ``seconds`` have passed since the last time."""
+    last = time.perf_counter()
+
+    def watch(event: Event) -> None:
+        nonlocal last
+        if time.perf_counter() - last >= seconds:
+            run.save_checkpoint(event.iteration, event.state, stamp)
+            last = time.perf_counter()
+
+    return watch
+
+
+def draws(run: RunDir, backend: Any, data: Any, settings: Any) -> Callback:
+    """Keep every ``keep_every``-th draw after ``burn_in`` iterations of a sampler."""
+    schedule = settings.inference
+
+    def watch(event: Event) -> None:
+        past = event.iteration - schedule.burn_in
+        if past > 0 and past % schedule.keep_every == 0:
+            summary = backend.summarise(event.state, data, settings)
+            artifacts.write_draw(run, event.iteration, summary)
+
+    return watch
+
+
+def _leading(info: Any) -> dict[str, str]:
+    """Return the first column of an Info, by convention the size of the model."""
+    name, value = next(iter(info._asdict().items()))
+    return {name: f"{value:g}"}
