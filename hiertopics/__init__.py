@@ -20,7 +20,7 @@ _HOMES = {
     "read_corpus": "formats",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

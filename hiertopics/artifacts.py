@@ -44,8 +44,7 @@ def node_rows(tree: Tree, vocab: Sequence[str], n_words: int) -> list[dict[str, 
             "n_docs": int(tree.n_docs[node]),
             "n_tokens": float(tree.n_tokens[node]),
             "words": [
-                [vocab[word], float(tree.phi[node, word])]
-                for word in tree.top_words(node, n_words)
+                [vocab[word], float(tree.phi[node, word])] for word in tree.top_words(node, n_words)
             ],
         }
         for node in tree.shown

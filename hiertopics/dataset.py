@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -48,14 +49,13 @@ def corpus_name(path: str) -> str:
 
 
 def _source(data: DataConfig) -> Source:
-    options = {
+    options: dict[str, Any] = {
         field.name: getattr(data, field.name)
         for field in fields(Source)
         if field.name not in ("path", "format", *FILES)
     }
-    paths = {
-        name: None if (value := getattr(data, name)) is None else Path(value)
-        for name in FILES[1:]
+    paths: dict[str, Any] = {
+        name: None if (value := getattr(data, name)) is None else Path(value) for name in FILES[1:]
     }
     return Source(Path(data.corpus or ""), format=data.from_, **paths, **options)
 

@@ -62,8 +62,9 @@ def evaluate(
     job = (
         _stored_job(target, name, observed)
         if corpus is None
-        else _file_job(target, name, newdocs.read_matched(target, corpus, data or {}),
-                       observed, seed)
+        else _file_job(
+            target, name, newdocs.read_matched(target, corpus, data or {}), observed, seed
+        )
     )
     theta, chances = _predict(target, job, average, workers)
     result = score(chances, job.scored)
@@ -153,9 +154,7 @@ def _predict(
     return theta, np.mean(chances, axis=0)
 
 
-def _draws(
-    run: RunDir, job: Job, workers: int
-) -> Iterator[tuple[Tree, sparse.csr_array]]:
+def _draws(run: RunDir, job: Job, workers: int) -> Iterator[tuple[Tree, sparse.csr_array]]:
     for tree, training_theta in run.draws():
         known = job.observed is None
         yield tree, training_theta if known else _theta(run, job, tree, workers)

@@ -19,7 +19,7 @@ def read_experiment(
     flags: nested, without absent ones. overrides: ``key=value`` with dotted keys. Raises
     ConfigError with every problem at once, and UsageError for an unknown backend.
     """
-    layers = [("default", {"backend": registry.DEFAULT})]
+    layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": registry.DEFAULT})]
     if config is not None:
         layers.append((str(config), load_yaml(config)))
     layers += [("--set", parse_set(overrides)), ("flag", dict(flags))]

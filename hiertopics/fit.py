@@ -123,11 +123,15 @@ class _Job:
     def _refuse_differences(self) -> None:
         """Refuse to continue a run under another config or on another corpus."""
         path = self.run.path / "config.yaml"
-        before = build(
-            [(str(path), load_yaml(path))],
-            model_type=self.backend.Model,
-            inference_type=self.backend.Inference,
-        ) if self.run.manifest["backend"] == self.experiment.backend else None
+        before = (
+            build(
+                [(str(path), load_yaml(path))],
+                model_type=self.backend.Model,
+                inference_type=self.backend.Inference,
+            )
+            if self.run.manifest["backend"] == self.experiment.backend
+            else None
+        )
         problems = (
             [f"backend: {self.run.manifest['backend']} in the run, {self.experiment.backend} now"]
             if before is None
@@ -200,11 +204,12 @@ class _Job:
         with ExitStack() as stack:
             watchers = [
                 watch.metrics(self.run),
-                stack.enter_context(
-                    watch.progress(start, self._target(), shown=not self.quiet)
+                stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
+                *(
+                    [watch.draws(self.run, self.backend, data, self.settings)]
+                    if self.backend.sampler
+                    else []
                 ),
-                *([watch.draws(self.run, self.backend, data, self.settings)]
-                  if self.backend.sampler else []),
                 *callbacks,
                 loop.up_to(self._target()),
                 loop.converged(self.experiment.inference.tolerance, self._last_objective()),
@@ -246,6 +251,8 @@ class _Job:
                 self.run.append_metrics(watch.metrics_row(event, objective))
         summary = self.backend.summarise(event.state, data, self.settings)
         artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
+        for note in summary.notes:
+            self._say(f"note: {note}")
         status = "done" if stop.done else "stopped"
         self._write_manifest(status, event.iteration, objective)
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
@@ -294,4 +301,3 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
-

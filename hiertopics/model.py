@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,12 +70,13 @@ class Summary:
     """A state as users see it: the tree and where the training documents sit in it.
 
     theta: float64 CSR [n_docs, n_nodes], rows sum to 1, columns in the tree's node order.
-    paths: only for backends with paths.
+    paths: only for backends with paths. notes: what the user should know of a poor fit.
     """
 
     tree: Tree
     theta: sparse.csr_array
     paths: Paths | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,7 @@ class Sizes(NamedTuple):
     doc_length: int
 
 
-Data = TypeVar("Data")
-State = TypeVar("State")
-
-
-class Backend(Protocol, Generic[Data, State]):
+class Backend(Protocol):
     """The names that a backend's module must define (see the module docstring).
 
     Model, Inference: msgspec Structs, the keys under ``model`` and ``inference`` of the config.
@@ -117,18 +114,16 @@ class Backend(Protocol, Generic[Data, State]):
     monotone: bool
     sampler: bool
 
-    def prepare(self, corpus: Corpus, settings: Settings) -> Data:
+    def prepare(self, corpus: Corpus, settings: Settings) -> Any:
         """Lay the corpus out for the kernels; derived data, never saved."""
 
-    def init(self, data: Data, settings: Settings, context: Context) -> State:
+    def init(self, data: Any, settings: Settings, context: Context) -> Any:
         """Return the state before the first iteration."""
 
-    def step(
-        self, state: State, data: Data, settings: Settings, context: Context
-    ) -> tuple[State, Any]:
+    def step(self, state: Any, data: Any, settings: Settings, context: Context) -> tuple[Any, Any]:
         """Do one iteration, in place where that is cheaper; return the state and its Info."""
 
-    def summarise(self, state: State, data: Data, settings: Settings) -> Summary:
+    def summarise(self, state: Any, data: Any, settings: Settings) -> Summary:
         """Return the state as a tree of live nodes and theta of the training documents."""
 
     def infer(self, tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
@@ -137,7 +132,7 @@ class Backend(Protocol, Generic[Data, State]):
         The answer for a document depends on its counts alone, not on its neighbours or place.
         """
 
-    def objective(self, state: State, data: Data, settings: Settings) -> float:
+    def objective(self, state: Any, data: Any, settings: Settings) -> float:
         """Return the objective recomputed from scratch: slow and trusted."""
 
     def simulate(

@@ -12,7 +12,7 @@ from msgspec import structs
 from scipy import sparse
 
 from hiertopics import dataset, files, registry
-from hiertopics.config import Experiment, build, load_yaml
+from hiertopics.config import DataConfig, Experiment, build, load_yaml
 from hiertopics.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
 from hiertopics.model import Context, Posterior, Settings
@@ -46,7 +46,7 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     """
     own = experiment_of(run).data
     kept = {name: getattr(own, name) for name in KEPT_FIELDS}
-    config = structs.replace(dataset.DataConfig(), corpus=str(corpus), **(kept | dict(data)))
+    config = structs.replace(DataConfig(), corpus=str(corpus), **(kept | dict(data)))
     return match(dataset.load_corpus(dataset.located(config)), run.vocab)
 
 

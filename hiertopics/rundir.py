@@ -111,7 +111,7 @@ class RunDir:
 
     @cached_property
     def theta(self) -> sparse.csr_array:
-        """theta of the training documents, float64 CSR [n_docs, n_nodes]."""
+        """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
         return files.read_csr(self.path / "theta.npz")
 
     @cached_property
@@ -197,9 +197,7 @@ class RunDir:
             with open(self.path / name, "a", encoding="utf-8") as stream:
                 stream.write(line + "\n")
         except OSError as error:
-            raise RunError(
-                f"cannot write {self.path / name}: {error.strerror or error}"
-            ) from error
+            raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from error
 
     @staticmethod
     def _tree(path: Path) -> Tree:

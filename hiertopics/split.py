@@ -164,9 +164,11 @@ def split_hash(
     for part in (
         train_docs,
         heldout_docs,
-        *(matrix_part
-          for matrix in (observed, scored)
-          for matrix_part in (matrix.indptr, matrix.indices, matrix.data)),
+        *(
+            matrix_part
+            for matrix in (observed, scored)
+            for matrix_part in (matrix.indptr, matrix.indices, matrix.data)
+        ),
     ):
         digest.update(np.asarray([len(part)], dtype=np.int64).tobytes())
         digest.update(np.asarray(part, dtype=np.int64).tobytes())

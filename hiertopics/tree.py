@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 NODE, OUTSIDE = 0, 1
 ROOT = -1
+OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Tree:
     def children(self, node: int) -> NDArray[np.int64]:
         """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""
         mine = self.shown[self.parent[self.shown] == node]
-        return mine[np.argsort(-self.subtree_weight[mine], kind="stable")]
+        order = np.argsort(-self.subtree_weight[mine], kind="stable")
+        return np.asarray(mine[order])
 
     @cached_property
     def subtree_weight(self) -> NDArray[np.float64]:
@@ -76,12 +78,11 @@ class Tree:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of model.npz."""
-        own = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
-        return {name: getattr(self, name) for name in own} | dict(self.extra)
+        return {name: getattr(self, name) for name in OWN} | dict(self.extra)
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Tree:
         """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
-        own = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
-        extra = {name: array for name, array in arrays.items() if name not in own}
-        return Tree(*(arrays[name] for name in own), extra=extra)
+        extra = {name: array for name, array in arrays.items() if name not in OWN}
+        own: dict[str, Any] = {name: arrays[name] for name in OWN}
+        return Tree(**own, extra=extra)

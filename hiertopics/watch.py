@@ -52,9 +52,8 @@ def metrics(run: RunDir) -> Callback:
 
 def metrics_row(event: Event, objective: float) -> dict[str, Any]:
     """Return the line of metrics.jsonl for ``event``."""
-    own = event.info._asdict()
     row = {"iteration": event.iteration, "seconds": event.seconds, "objective": objective}
-    return row | own
+    return row | dict(event.info._asdict())
 
 
 def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:

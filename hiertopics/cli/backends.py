@@ -17,8 +17,9 @@ def command(as_json: bool) -> int:
 
     for name, entry in BACKENDS.items():
         if as_json:
-            click.echo(json.dumps({"backend": name, "summary": entry.summary,
-                                   "default": name == DEFAULT}))
+            click.echo(
+                json.dumps({"backend": name, "summary": entry.summary, "default": name == DEFAULT})
+            )
         else:
             mark = " (default)" if name == DEFAULT else ""
             click.echo(f"{name:<12} {entry.summary}{mark}")

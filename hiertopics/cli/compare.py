@@ -6,9 +6,19 @@ import click
 
 from hiertopics.cli.options import json_option
 
-COLUMNS = ("run", "backend", "perplexity", "log_likelihood_per_word", "standard_error",
-           "n_topics", "coherence_npmi", "diversity", "iterations", "seconds",
-           "peak_memory_bytes")
+COLUMNS = (
+    "run",
+    "backend",
+    "perplexity",
+    "log_likelihood_per_word",
+    "standard_error",
+    "n_topics",
+    "coherence_npmi",
+    "diversity",
+    "iterations",
+    "seconds",
+    "peak_memory_bytes",
+)
 
 
 @click.command("compare")

@@ -14,8 +14,18 @@ from hiertopics.cli.options import (
     workers_option,
 )
 
-COLUMNS = ("run", "protocol", "perplexity", "log_likelihood_per_word", "standard_error",
-           "n_tokens", "unknown_tokens", "unseen_tokens", "coherence_npmi", "diversity")
+COLUMNS = (
+    "run",
+    "protocol",
+    "perplexity",
+    "log_likelihood_per_word",
+    "standard_error",
+    "n_tokens",
+    "unknown_tokens",
+    "unseen_tokens",
+    "coherence_npmi",
+    "diversity",
+)
 
 
 @click.command("eval")
@@ -23,10 +33,20 @@ COLUMNS = ("run", "protocol", "perplexity", "log_likelihood_per_word", "standard
 @click.option("--heldout", is_flag=True, help="Score what was put aside, or --corpus.")
 @click.option("--protocol", help="completion, tokens or full. [default: by the split]")
 @click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
-@click.option("--observed", type=float, default=0.8, show_default=True,
-              help="Share of each document that is seen before the rest is scored.")
-@click.option("--seed", type=int, default=0, show_default=True,
-              help="Seed of the token partition of --corpus.")
+@click.option(
+    "--observed",
+    type=float,
+    default=0.8,
+    show_default=True,
+    help="Share of each document that is seen before the rest is scored.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the token partition of --corpus.",
+)
 @click.option("--average", is_flag=True, help="Average p(w | d) over a sampler's kept draws.")
 @workers_option
 @corpus_options

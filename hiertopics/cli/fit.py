@@ -17,13 +17,23 @@ SHOWN_LINES = 30
 @click.argument("corpus", required=False, type=click.Path())
 @click.option("-b", "--backend", help="Backend (see: hiertopics backends).")
 @click.option("-c", "--config", metavar="FILE", help="YAML config.")
-@click.option("-s", "--set", "overrides", metavar="KEY=VALUE", multiple=True,
-              help="One setting, such as model.gamma=0.5; repeatable.")
-@click.option("-o", "--run", metavar="DIR",
-              help="Run directory. [default: runs/<corpus>-<backend>-s<seed>]")
+@click.option(
+    "-s",
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="One setting, such as model.gamma=0.5; repeatable.",
+)
+@click.option(
+    "-o", "--run", metavar="DIR", help="Run directory. [default: runs/<corpus>-<backend>-s<seed>]"
+)
 @click.option("--seed", type=int, help="Seed of the fit. [default: 0]")
-@click.option("--holdout", metavar="SPEC",
-              help="What is put aside: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, none.")
+@click.option(
+    "--holdout",
+    metavar="SPEC",
+    help="What is put aside: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, none.",
+)
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
 @click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
 @workers_option
@@ -67,12 +77,16 @@ def command(**options: Any) -> int:
         _show(result)
     path = str(result.run.path)
     if options["as_json"]:
-        click.echo(to_json({
-            "run": path,
-            "status": result.status,
-            "iterations": result.iterations,
-            "objective": result.objective,
-        }))
+        click.echo(
+            to_json(
+                {
+                    "run": path,
+                    "status": result.status,
+                    "iterations": result.iterations,
+                    "objective": result.objective,
+                }
+            )
+        )
     else:
         click.echo(path)
     return 0 if result.status == "done" else RESUMABLE

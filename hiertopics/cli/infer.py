@@ -31,18 +31,31 @@ def command(**options: Any) -> int:
     from hiertopics.newdocs import infer
 
     data = corpus_settings(options)
-    matched = infer(options["run"], options["corpus"], options["output"], data=data,
-                    workers=options["workers"], seed=options["seed"])
+    matched = infer(
+        options["run"],
+        options["corpus"],
+        options["output"],
+        data=data,
+        workers=options["workers"],
+        seed=options["seed"],
+    )
     corpus = matched.corpus
     if options["as_json"]:
-        click.echo(to_json({
-            "output": options["output"],
-            "n_docs": corpus.n_docs,
-            "n_tokens": corpus.n_tokens,
-            "unknown_tokens": matched.unknown_tokens,
-        }))
+        click.echo(
+            to_json(
+                {
+                    "output": options["output"],
+                    "n_docs": corpus.n_docs,
+                    "n_tokens": corpus.n_tokens,
+                    "unknown_tokens": matched.unknown_tokens,
+                }
+            )
+        )
         return 0
-    click.echo(f"{corpus.n_docs} documents, {corpus.n_tokens} tokens, "
-               f"{matched.unknown_tokens} unknown tokens skipped", err=True)
+    click.echo(
+        f"{corpus.n_docs} documents, {corpus.n_tokens} tokens, "
+        f"{matched.unknown_tokens} unknown tokens skipped",
+        err=True,
+    )
     click.echo(options["output"])
     return 0

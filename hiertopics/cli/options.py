@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FILE_KEYS = ("vocab", "groups", "labels", "from_", "text_field", "id_field", "group_field",
-             "label_field")
+FILE_KEYS = (
+    "vocab",
+    "groups",
+    "labels",
+    "from_",
+    "text_field",
+    "id_field",
+    "group_field",
+    "label_field",
+)
 
 
 def corpus_options(command: F) -> F:

@@ -10,12 +10,23 @@ from hiertopics.cli.options import chosen_run, run_argument
 @click.command("show-tree")
 @run_argument
 @click.option("--depth", type=click.IntRange(min=1), help="Most levels shown.")
-@click.option("--words", type=click.IntRange(min=1), default=8, show_default=True,
-              help="Top words per node.")
-@click.option("--min-docs", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Hide nodes with fewer documents.")
-@click.option("--format", "form", type=click.Choice(["text", "json", "dot", "newick"]),
-              default="text", show_default=True)
+@click.option(
+    "--words", type=click.IntRange(min=1), default=8, show_default=True, help="Top words per node."
+)
+@click.option(
+    "--min-docs",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Hide nodes with fewer documents.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "dot", "newick"]),
+    default="text",
+    show_default=True,
+)
 def command(run: str | None, depth: int | None, words: int, min_docs: int, form: str) -> int:
     """Show the tree of RUN (default: the newest under runs/) with its top words.
 

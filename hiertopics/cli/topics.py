@@ -11,10 +11,20 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs", "words")
 
 @click.command("topics")
 @run_argument
-@click.option("--words", type=click.IntRange(min=1), default=10, show_default=True,
-              help="Top words per topic.")
-@click.option("--format", "form", type=click.Choice(["text", "csv", "json"]), default="text",
-              show_default=True)
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Top words per topic.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "csv", "json"]),
+    default="text",
+    show_default=True,
+)
 def command(run: str | None, words: int, form: str) -> int:
     """Show the topics of RUN (default: the newest under runs/) as a table."""
     from hiertopics.artifacts import node_rows, topics_csv

@@ -19,9 +19,7 @@ def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = No
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(
-    tree: Tree, vocab: Sequence[str], view: View, parent: int, indent: str
-) -> Iterator[str]:
+def _lines(tree: Tree, vocab: Sequence[str], view: View, parent: int, indent: str) -> Iterator[str]:
     children = view.children(tree, parent)
     for place, node in enumerate(children):
         last = place == len(children) - 1

@@ -30,7 +30,8 @@ from hiertopics.backends.hdp import moments as m
 from hiertopics.backends.hdp import simulate as story
 from hiertopics.backends.hdp import summary as common
 from hiertopics.backends.hdp import variational
-from hiertopics.backends.hdp.config import Model, VariationalInference
+from hiertopics.backends.hdp.config import Model as Model
+from hiertopics.backends.hdp.config import VariationalInference
 from hiertopics.backends.hdp.kernels import Prior
 from hiertopics.backends.hdp.layout import Data, lay_out, rounds
 from hiertopics.backends.hdp.sticks import fit_sticks, geometric_weights, mean_weights
@@ -106,9 +107,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
     return lay_out(corpus, settings.inference.shards)
 
 
-def init(
-    data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
-) -> State:
+def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities and the start values of the config (spec 3.5)."""
     model = settings.model
     begun = variational.start(data, model.truncation, context, dtype)
@@ -133,9 +132,7 @@ def init(
     )
 
 
-def step(
-    state: State, data: Data, settings: Settings, context: Context
-) -> tuple[State, Info]:
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Visit every pair once; after the hold refit the other posteriors now and then."""
     variational.sweep(state, data, _prior(state), context, indicators=False)
     drift = variational.recount_now_and_then(state, data, context)
@@ -153,9 +150,7 @@ def local_step(state: State, data: Data, context: Context) -> Stats:
         *(np.zeros_like(table) for table in (state.n_dk, state.n_dk, state.n_wk, state.n_wk))
     )
     for blocks in rounds(data.cells.n_shards):
-        context.map(
-            lambda block: m.gather_block(data.cells, *block, state.resp, moments), blocks
-        )
+        context.map(lambda block: m.gather_block(data.cells, *block, state.resp, moments), blocks)
     _, doc_tables = _tables(
         state.n_dk,
         moments.var_dk,
@@ -187,9 +182,7 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
     state.alpha, state.alpha_geo = _gamma_posterior(
         state.n_tables.sum(), float((data.n_with * growth).sum())
     )
-    state.word_mass, state.word_mass_geo = _gamma_posterior(
-        stats.word_tables.sum(), -stats.log_xi
-    )
+    state.word_mass, state.word_mass_geo = _gamma_posterior(stats.word_tables.sum(), -stats.log_xi)
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
     state.pi, state.pi_geo = mean_weights(sticks), geometric_weights(sticks)
     state.gamma, _ = _gamma_posterior(len(sticks.a), -float(sticks.e_log_rest.sum()))
@@ -261,7 +254,7 @@ def _tables(
 def _gamma_posterior(tables: float, rate: float) -> tuple[float, float]:
     """Return E[.] and G[.] of Gamma(PRIOR_SHAPE + tables, PRIOR_RATE + rate)."""
     shape, rate = PRIOR_SHAPE + tables, PRIOR_RATE + rate
-    return shape / rate, float(np.exp(digamma(shape)) / rate)
+    return float(shape / rate), float(np.exp(digamma(shape)) / rate)
 
 
 def _prior(state: State) -> Prior:

@@ -26,7 +26,8 @@ from scipy.special import gammaln
 from hiertopics.backends.hdp import gibbs_kernels as kernels
 from hiertopics.backends.hdp import simulate as story
 from hiertopics.backends.hdp import summary as common
-from hiertopics.backends.hdp.config import HyperStart, Model
+from hiertopics.backends.hdp.config import HyperStart
+from hiertopics.backends.hdp.config import Model as Model
 from hiertopics.backends.hdp.kernels import Prior
 from hiertopics.backends.hdp.layout import Data, lay_out, rounds
 from hiertopics.backends.hdp.sticks import weights_from_fractions
@@ -113,9 +114,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     )
 
 
-def step(
-    state: State, data: Data, settings: Settings, context: Context
-) -> tuple[State, Info]:
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all topics; after the hold redraw tables, sticks and concentrations too."""
     moved = _sweep(state, data, context)
     if context.iteration > settings.inference.hyper_start:
@@ -173,10 +172,8 @@ def _sweep(state: State, data: Data, context: Context) -> int:
 
     def visit(block: tuple[int, int]) -> tuple[int, NDArray[np.int64]]:
         n_k = state.n_k.copy()
-        counts = (state.z, state.n_dk, state.n_wk, n_k)
-        moved = kernels.sweep_block(
-            data.cells, *block, *counts, prior, context.rng("sweep", *block)
-        )
+        tables = kernels.Tables(state.z, state.n_dk, state.n_wk, n_k)
+        moved = kernels.sweep_block(data.cells, *block, tables, prior, context.rng("sweep", *block))
         return moved, n_k - state.n_k
 
     total = 0
@@ -193,9 +190,7 @@ def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> N
     state.n_tables = np.zeros(n_topics, dtype=np.int64)
     by_doc = np.zeros(data.n_docs, dtype=np.int64)
     ones = np.ones(data.n_docs)
-    kernels.draw_tables(
-        state.n_dk, ones, state.alpha * state.pi, by_doc, state.n_tables, rng
-    )
+    kernels.draw_tables(state.n_dk, ones, state.alpha * state.pi, by_doc, state.n_tables, rng)
     lengths = data.doc_lengths[data.doc_lengths > 0]
     state.alpha = _draw_concentration(state.alpha, int(by_doc.sum()), lengths, rng)
     after = state.n_tables[::-1].cumsum()[::-1] - state.n_tables
@@ -203,9 +198,7 @@ def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> N
     rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
     state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
     state.pi = weights_from_fractions(1.0 - rest)
-    state.gamma = rng.gamma(
-        PRIOR_SHAPE + n_topics - 1, 1.0 / (PRIOR_RATE - state.log_rest.sum())
-    )
+    state.gamma = rng.gamma(PRIOR_SHAPE + n_topics - 1, 1.0 / (PRIOR_RATE - state.log_rest.sum()))
 
 
 def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
@@ -214,9 +207,7 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
     by_word = np.zeros(n_words, dtype=np.int64)
     by_topic = np.zeros(len(state.pi), dtype=np.int64)
     ones = np.ones(len(state.pi))
-    kernels.draw_tables(
-        state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng
-    )
+    kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
     sizes = state.n_k[state.n_k > 0]
     state.word_mass = _draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
     if prior == "AA":

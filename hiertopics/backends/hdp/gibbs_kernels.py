@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.backends.hdp.kernels import Prior
 from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import kernel
+
+
+class Tables(NamedTuple):
+    """The arrays that a sweep moves: z [n_tokens], n_dk [n_docs, T], n_wk [n_words, T], n_k [T]."""
+
+    z: NDArray[np.int32]
+    n_dk: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
 
 
 @kernel()
@@ -26,18 +37,16 @@ def sweep_block(
     cells: Cells,
     doc_shard: int,
     word_shard: int,
-    z: NDArray[np.int32],
-    n_dk: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
-    n_k: NDArray[np.int64],
+    tables: Tables,
     prior: Prior,
     rng: np.random.Generator,
 ) -> int:
     """Redraw the topic of each token of a block given all others; return how many moved.
 
     P(z = k) is proportional to (n_dk + doc prior)(n_wk + word prior)/(n_k + total) without the
-    token itself (equation 13). n_k [T] is moved too: pass the block's own copy.
+    token itself (equation 13). n_k is moved too: pass the block's own copy.
     """
+    z, n_dk, n_wk, n_k = tables
     n_topics = n_dk.shape[1]
     cumulative = np.empty(n_topics)
     inverse = np.empty(n_topics)

@@ -13,7 +13,7 @@ WORD_SMOOTHING = 0.1
 def step_concentration(
     value: float,
     n_tables: float,
-    sizes: NDArray[np.floating],
+    sizes: NDArray[np.number],
     n_with: NDArray[np.integer] | float = 1.0,
 ) -> float:
     """Do one minorise-maximise step of a Dirichlet concentration (equations 29, 30).

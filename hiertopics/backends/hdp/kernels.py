@@ -68,7 +68,7 @@ def sweep_block(
             base[topic] = n_k[topic] + prior.word_total
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
             word = cells.word[pair]
-            count = cells.count[pair]
+            count = cells.tokens[pair]
             word_row = n_wk[word]
             row = resp[pair]
             word_prior = prior.word[word]
@@ -148,7 +148,7 @@ def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables)
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
             word_row = tables.n_wk[cells.word[pair]]
             row = tables.resp[pair]
-            count = cells.count[pair]
+            count = cells.tokens[pair]
             for topic in range(len(row)):
                 doc_row[topic] += count * row[topic]
                 word_row[topic] += count * row[topic]
@@ -183,7 +183,7 @@ def block_log_likelihood(
             chance = theta.dtype.type(0)
             for topic in range(theta.shape[1]):
                 chance += theta[doc, topic] * word_row[topic]
-            log_likelihood += cells.count[pair] * math.log(chance)
+            log_likelihood += cells.tokens[pair] * math.log(chance)
     return log_likelihood
 
 

@@ -22,13 +22,13 @@ class Cells(NamedTuple):
     """Cells in document order, by word id within a document.
 
     cuts: int64 [n_docs, S + 1]; cells ``cuts[d, s] .. cuts[d, s + 1]`` are those of document d
-    in word range s. word: int32 [n_cells]. count: float [n_cells], tokens of the cell.
+    in word range s. word: int32 [n_cells]. tokens: float [n_cells], tokens of the cell.
     doc_bounds: int64 [S + 1], the document ranges.
     """
 
     cuts: NDArray[np.int64]
     word: NDArray[np.int32]
-    count: NDArray[np.floating]
+    tokens: NDArray[np.floating]
     doc_bounds: NDArray[np.int64]
 
     @property
@@ -63,7 +63,7 @@ def lay_out(
     counts = corpus.counts
     repeats = counts.data if tokens else np.ones(corpus.n_pairs, dtype=np.int64)
     word = np.repeat(counts.indices, repeats).astype(np.int32)
-    count = np.ones(len(word), dtype) if tokens else counts.data.astype(dtype)
+    weights = np.ones(len(word), dtype) if tokens else counts.data.astype(dtype)
     ends = np.concatenate([[0], np.cumsum(repeats, dtype=np.int64)])
     doc_ptr = ends[counts.indptr]
     word_bounds = _even_bounds(np.bincount(word, minlength=corpus.n_words), n_shards)
@@ -71,7 +71,7 @@ def lay_out(
     for doc in range(corpus.n_docs):
         start, stop = doc_ptr[doc], doc_ptr[doc + 1]
         cuts[doc] = start + np.searchsorted(word[start:stop], word_bounds)
-    cells = Cells(cuts, word, count, _even_bounds(np.diff(doc_ptr), n_shards))
+    cells = Cells(cuts, word, weights, _even_bounds(np.diff(doc_ptr), n_shards))
     lengths, n_with = np.unique(corpus.doc_lengths[corpus.doc_lengths > 0], return_counts=True)
     return Data(cells, corpus.doc_lengths, lengths, n_with, corpus.n_words)
 

@@ -43,7 +43,7 @@ def gather_block(
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
             row = resp[pair]
             word = cells.word[pair]
-            count = cells.count[pair]
+            count = cells.tokens[pair]
             word_var = var_wk[word]
             for topic in range(len(row)):
                 spread = count * row[topic] * (one - row[topic])

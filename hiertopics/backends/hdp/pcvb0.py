@@ -30,7 +30,8 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics.backends.hdp import hyper, variational
 from hiertopics.backends.hdp import simulate as story
 from hiertopics.backends.hdp import summary as common
-from hiertopics.backends.hdp.config import Model, VariationalInference
+from hiertopics.backends.hdp.config import Model as Model
+from hiertopics.backends.hdp.config import VariationalInference
 from hiertopics.backends.hdp.kernels import Prior
 from hiertopics.backends.hdp.layout import Data, lay_out
 from hiertopics.backends.hdp.sticks import best_gamma, fit_sticks, mean_weights
@@ -96,9 +97,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
     return lay_out(corpus, settings.inference.shards)
 
 
-def init(
-    data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
-) -> State:
+def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities and the start values of the config (spec 3.5)."""
     model = settings.model
     begun = variational.start(data, model.truncation, context, dtype)
@@ -116,9 +115,7 @@ def init(
     )
 
 
-def step(
-    state: State, data: Data, settings: Settings, context: Context
-) -> tuple[State, Info]:
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Visit every pair once; after the hold refit sticks and hyperparameters too."""
     learn = context.iteration > settings.inference.hyper_start
     stats = local_step(state, data, context, learn=learn)

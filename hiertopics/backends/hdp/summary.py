@@ -14,6 +14,7 @@ from hiertopics.model import Context, Posterior, Summary
 from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
 
 LIVE_TOKENS = 1.0
+NEARLY_ALL = 0.95
 FOLD_IN_SWEEPS = 50
 FOLD_IN_TOLERANCE = 1e-4
 
@@ -28,8 +29,8 @@ class Fitted(NamedTuple):
     n_dk: NDArray[np.number]
     n_wk: NDArray[np.number]
     n_k: NDArray[np.number]
-    doc_prior: NDArray[np.float64]
-    word_prior: NDArray[np.float64]
+    doc_prior: NDArray[np.floating]
+    word_prior: NDArray[np.floating]
 
 
 class TopicCounts(NamedTuple):
@@ -59,17 +60,17 @@ def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> Topic
 
 
 def document_weights(
-    n_dk: NDArray[np.number], doc_prior: NDArray[np.float64]
+    n_dk: NDArray[np.number], doc_prior: NDArray[np.floating]
 ) -> NDArray[np.float64]:
     """Return theta, float64 [n_docs, T]: (alpha E[pi] + n_dk) / (alpha + n_d)."""
-    theta = n_dk + doc_prior
+    theta = np.add(n_dk, doc_prior, dtype=np.float64)
     theta /= theta.sum(axis=1, keepdims=True)
     return theta
 
 
 def word_probabilities(fitted: Fitted) -> NDArray[np.float64]:
     """Return phi word-major, float64 [n_words, T]: (n_wk + prior) / (n_k + prior total)."""
-    phi = fitted.n_wk + fitted.word_prior[:, None]
+    phi = np.add(fitted.n_wk, fitted.word_prior[:, None], dtype=np.float64)
     phi /= phi.sum(axis=0)
     return phi
 
@@ -109,7 +110,7 @@ def summarise(fitted: Fitted) -> Summary:
         n_tokens=n_tokens,
         extra={"doc_prior": doc_prior},
     )
-    return Summary(tree, _all_entries(columns))
+    return Summary(tree, _all_entries(columns), notes=_notes(tree, len(fitted.n_k)))
 
 
 def infer(tree: Tree, corpus: Corpus, context: Context) -> Posterior:
@@ -127,6 +128,18 @@ def infer(tree: Tree, corpus: Corpus, context: Context) -> Posterior:
     rows = context.map(weigh, range(corpus.n_docs))
     theta = np.array(rows).reshape(corpus.n_docs, tree.n_nodes)
     return Posterior(_all_entries(theta))
+
+
+def _notes(tree: Tree, truncation: int) -> tuple[str, ...]:
+    """Say where the fit ran into its truncation, or into a single topic."""
+    n_topics, notes = len(tree.shown), []
+    if n_topics == truncation > 1:
+        notes.append(
+            f"all {truncation} topics of model.truncation are in use; a larger one may fit better"
+        )
+    if n_topics and truncation > 1 and tree.weight[tree.shown].max() > NEARLY_ALL:
+        notes.append("one topic holds nearly every token; the corpus may be too small or uniform")
+    return tuple(notes)
 
 
 def _all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
