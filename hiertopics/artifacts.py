@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hiertopics import files
@@ -22,8 +22,9 @@ def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: 
     files.write_csr(run.path / "theta.npz", summary.theta)
     if summary.paths is not None:
         files.write_npz(run.path / "paths.npz", summary.paths._asdict())
-    files.write_json(run.path / "tree.json", tree_json(summary.tree, vocab, backend, N_WORDS))
-    files.write_text(run.path / "topics.csv", topics_csv(summary.tree, vocab, N_WORDS))
+    rows = node_rows(summary.tree, vocab, N_WORDS)
+    files.write_json(run.path / "tree.json", tree_json(rows, backend))
+    files.write_text(run.path / "topics.csv", topics_csv(rows))
 
 
 def write_draw(run: RunDir, iteration: int, summary: Summary) -> None:
@@ -51,18 +52,18 @@ def node_rows(tree: Tree, vocab: Sequence[str], n_words: int) -> list[dict[str, 
     ]
 
 
-def tree_json(tree: Tree, vocab: Sequence[str], backend: str, n_words: int) -> dict[str, Any]:
-    """Return the object of tree.json."""
-    return {"schema": TREE_SCHEMA, "backend": backend, "nodes": node_rows(tree, vocab, n_words)}
+def tree_json(rows: Sequence[Mapping[str, Any]], backend: str) -> dict[str, Any]:
+    """Return the object of tree.json for the records of ``node_rows``."""
+    return {"schema": TREE_SCHEMA, "backend": backend, "nodes": list(rows)}
 
 
-def topics_csv(tree: Tree, vocab: Sequence[str], n_words: int) -> str:
-    """Return topics.csv: one row per node, its words separated by blanks."""
+def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return topics.csv: one line per record of ``node_rows``, its words separated by blanks."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     columns = ("id", "parent", "depth", "weight", "n_docs", "n_tokens")
     writer.writerow((*columns, "words"))
-    for row in node_rows(tree, vocab, n_words):
+    for row in rows:
         words = " ".join(word for word, _ in row["words"])
         writer.writerow((*(row[name] for name in columns), words))
     return table.getvalue()

@@ -18,9 +18,10 @@ from hiertopics.errors import RunError
 TEMPORARY_SUFFIX = ".partial"
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, sync it and rename it into place.
+def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, sync: bool = True) -> None:
+    """Let ``write`` fill a temporary file beside ``path`` and rename it into place.
 
+    sync: wait until the disk has it, so that it survives a power cut too.
     Raises RunError where the disk refuses; what stood at ``path`` before then stands there still.
     """
     temporary: str | None = None
@@ -31,10 +32,12 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
         with os.fdopen(descriptor, "wb") as stream:
             write(stream)
             stream.flush()
-            os.fsync(stream.fileno())
+            if sync:
+                os.fsync(stream.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        if sync:
+            _sync_folder(path.parent)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
@@ -52,9 +55,9 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, to_json(value, indent=1) + "\n")
 
 
-def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]], *, sync: bool = True) -> None:
     """Write arrays as npz without pickle: equal arrays give equal bytes."""
-    write_whole(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
+    write_whole(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays), sync=sync)
 
 
 def write_csr(path: Path, matrix: sparse.csr_array) -> None:

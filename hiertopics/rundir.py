@@ -169,11 +169,14 @@ class RunDir:
     def save_checkpoint(self, iteration: int, state: Any, stamp: str) -> None:
         """Write the whole state and drop all but the last two checkpoints.
 
-        stamp: what the state belongs to (corpus and split), checked when it is loaded.
+        They are large, and one that a power cut damaged is passed over for the one before: hence
+        no waiting for the disk. stamp: what the state belongs to (corpus and split), checked
+        when it is loaded.
         """
         folder = self.path / "checkpoints"
         arrays = {f.name: np.asarray(getattr(state, f.name)) for f in fields(state)}
-        files.write_npz(folder / f"{iteration:08d}.npz", arrays | {"stamp_": np.asarray(stamp)})
+        arrays["stamp_"] = np.asarray(stamp)
+        files.write_npz(folder / f"{iteration:08d}.npz", arrays, sync=False)
         for old in sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
             old.unlink(missing_ok=True)
 

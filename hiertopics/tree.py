@@ -74,7 +74,13 @@ class Tree:
 
     def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
         """Word ids of the ``n_words`` most probable words of ``node``; ties by word id."""
-        return np.argsort(-self.phi[node], kind="stable")[:n_words]
+        row = self.phi[node]
+        n_words = min(n_words, len(row))
+        # Only the words at or above the n-th largest value are sorted: whole rows are long.
+        lowest = np.partition(row, len(row) - n_words)[len(row) - n_words] if n_words else np.inf
+        leading = np.flatnonzero(row >= lowest)
+        order = np.argsort(-row[leading], kind="stable")[:n_words]
+        return np.asarray(leading[order])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of model.npz."""

@@ -32,7 +32,7 @@ def command(run: str | None, depth: int | None, words: int, min_docs: int, form:
 
     A flat model is shown as one level of topics, largest first.
     """
-    from hiertopics.artifacts import tree_json
+    from hiertopics.artifacts import node_rows, tree_json
     from hiertopics.files import to_json
     from hiertopics.render import View
     from hiertopics.render.dot import to_dot
@@ -42,13 +42,12 @@ def command(run: str | None, depth: int | None, words: int, min_docs: int, form:
     target = chosen_run(run)
     view = View(depth, words, min_docs)
     if form == "json":
-        backend = str(target.manifest["backend"])
-        record = tree_json(target.tree, target.vocab, backend, words)
-        record["nodes"] = [
-            node
-            for node in record["nodes"]
-            if node["n_docs"] >= min_docs and (depth is None or node["depth"] < depth)
+        rows = [
+            row
+            for row in node_rows(target.tree, target.vocab, words)
+            if row["n_docs"] >= min_docs and (depth is None or row["depth"] < depth)
         ]
+        record = tree_json(rows, str(target.manifest["backend"]))
         click.echo(to_json(record, indent=1))
         return 0
     write = {"text": to_text, "dot": to_dot, "newick": to_newick}[form]

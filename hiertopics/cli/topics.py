@@ -32,10 +32,10 @@ def command(run: str | None, words: int, form: str) -> int:
     from hiertopics.render.table import to_table
 
     target = chosen_run(run)
-    if form == "csv":
-        click.echo(topics_csv(target.tree, target.vocab, words), nl=False)
-        return 0
     rows = node_rows(target.tree, target.vocab, words)
+    if form == "csv":
+        click.echo(topics_csv(rows), nl=False)
+        return 0
     if form == "json":
         for row in rows:
             click.echo(to_json(row))
