@@ -133,14 +133,19 @@ def default_vocab(n_words: int) -> tuple[str, ...]:
 def _canonical(counts: sparse.csr_array) -> sparse.csr_array:
     """Return ``counts`` as int32 CSR with sorted indices; refuse what is not a count matrix."""
     matrix = sparse.csr_array(counts)
-    if matrix.nnz and matrix.data.min() <= 0:
+    if matrix.nnz and (matrix.data.min() <= 0 or (matrix.data != np.floor(matrix.data)).any()):
         raise HiertopicsError("counts must be positive integers")
     if matrix.nnz and matrix.data.max() > np.iinfo(np.int32).max:
         raise HiertopicsError("a count is larger than 2147483647")
-    matrix = matrix.astype(np.int32)
+    # Only the data are cast: casting a whole matrix would add repeated entries up in silence.
+    parts = (matrix.data.astype(np.int32), matrix.indices.astype(np.int32), matrix.indptr)
+    matrix = sparse.csr_array(parts, shape=matrix.shape)
     matrix.sort_indices()
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    same = (np.diff(matrix.indices) == 0) & (np.diff(rows) == 0)
+    same = np.diff(matrix.indices) == 0
+    starts = matrix.indptr[1:-1]
+    same[starts[(starts > 0) & (starts < matrix.nnz)] - 1] = False
     if same.any():
-        raise HiertopicsError(f"a word is repeated in document {rows[1:][same][0]}")
+        entry = int(np.flatnonzero(same)[0])
+        doc = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise HiertopicsError(f"a word is repeated in document {doc}")
     return matrix

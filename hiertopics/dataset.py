@@ -12,6 +12,7 @@ from hiertopics.config import DataConfig
 from hiertopics.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import Source, read_corpus, resolve
+from hiertopics.formats.siblings import stem
 from hiertopics.pruning import prune
 
 FILES = ("corpus", "vocab", "groups", "labels")
@@ -44,8 +45,7 @@ def load_corpus(data: DataConfig) -> Corpus:
 
 def corpus_name(path: str) -> str:
     """Return the short name of a corpus file, for run directories: ``docword.kos.txt`` is kos."""
-    name = Path(path).name.split(".")
-    return name[1] if name[0] == "docword" and len(name) > 1 else name[0] or "corpus"
+    return stem(Path(path).absolute())
 
 
 def _source(data: DataConfig) -> Source:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,31 +19,40 @@ from hiertopics.errors import RunError
 TEMPORARY_SUFFIX = ".partial"
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], object], *, sync: bool = True) -> None:
-    """Let ``write`` fill a temporary file beside ``path`` and rename it into place.
+Write = Callable[[IO[bytes]], object]
 
-    sync: wait until the disk has it, so that it survives a power cut too.
-    Raises RunError where the disk refuses; what stood at ``path`` before then stands there still.
+
+def write_whole(path: Path, write: Write, *, sync: bool = True) -> None:
+    """Replace ``path`` by what ``write`` writes, whole or not at all; see ``write_together``."""
+    write_together({path: write}, sync=sync)
+
+
+def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
+    """Write every file under a temporary name beside it, then rename them in the order given.
+
+    sync: wait until the disk has them, so that they survive a power cut too. Raises RunError
+    where the disk refuses; what stood under the names before then stands there still.
     """
-    temporary: str | None = None
+    mark = secrets.token_hex(4)
+    temporary = {path: path.with_name(f".{path.name}.{mark}{TEMPORARY_SUFFIX}") for path in writers}
+    path = Path()
     try:
-        descriptor, temporary = tempfile.mkstemp(
-            TEMPORARY_SUFFIX, f".{path.name}.", dir=path.parent
-        )
-        with os.fdopen(descriptor, "wb") as stream:
-            write(stream)
-            stream.flush()
+        for path, write in writers.items():
+            with open(temporary[path], "wb") as stream:
+                write(stream)
+                stream.flush()
+                if sync:
+                    os.fsync(stream.fileno())
+        for path in writers:
+            os.replace(temporary[path], path)
             if sync:
-                os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-        if sync:
-            _sync_folder(path.parent)
+                _sync_folder(path.parent)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        if temporary is not None and os.path.exists(temporary):
-            os.unlink(temporary)
+        for leftover in temporary.values():
+            with suppress(OSError):
+                leftover.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -124,12 +134,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _sync_folder(folder: Path) -> None:

@@ -15,6 +15,8 @@ from hiertopics import dataset, files, registry
 from hiertopics.config import DataConfig, Experiment, build, load_yaml
 from hiertopics.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.formats import FORMATS
+from hiertopics.formats.source import format_of
 from hiertopics.model import Context, Posterior, Settings
 from hiertopics.rundir import RunDir
 from hiertopics.tree import Tree
@@ -41,12 +43,14 @@ def experiment_of(run: RunDir) -> Experiment:
 def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
     """Read a corpus file as new documents of ``run``.
 
-    data: entries of the ``data`` section that describe the file (vocab, from, text_field, ...);
-    the group and label fields default to the run's own. Raises DataError.
+    data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
+    of raw text the group and label fields default to the run's own. Raises DataError.
     """
     own = experiment_of(run).data
-    kept = {name: getattr(own, name) for name in KEPT_FIELDS}
-    config = structs.replace(DataConfig(), corpus=str(corpus), **(kept | dict(data)))
+    config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
+    if FORMATS[format_of(Path(corpus), config.from_)].text:
+        kept = {name: getattr(own, name) for name in KEPT_FIELDS if name not in data}
+        config = structs.replace(config, **kept)
     return match(dataset.load_corpus(dataset.located(config)), run.vocab)
 
 

@@ -1,0 +1,72 @@
+"""What the readers of counts share: limits, integers in text, the matrix at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.corpus import default_vocab
+from hiertopics.errors import DataError
+from hiertopics.formats.source import Source
+
+DIGITS = b"0123456789"
+MAX_COUNT = int(np.iinfo(np.int32).max)
+# One stray digit must not turn into a table that fills the memory.
+MAX_DOCS = 2**27
+MAX_UNNAMED_WORDS = 2**24
+
+
+def whole_number(token: str) -> int | None:
+    """Return the value of a run of ASCII digits, None for anything else.
+
+    What no limit admits comes back as 10**18: longer runs need not be exact, only refused.
+    """
+    if not (token.isascii() and token.isdigit()):
+        return None
+    significant = token.lstrip("0")
+    return int(significant or "0") if len(significant) <= 18 else 10**18
+
+
+def whole_numbers(text: bytes) -> NDArray[np.int64]:
+    """Return the numbers in a text of digits and white space, int64, the too large ones capped."""
+    # Of white space alone numpy makes one number.
+    return np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
+
+
+def shown(token: str) -> str:
+    """Return a token as a message quotes it, cut to a readable length."""
+    return repr(token) if len(token) <= 40 else repr(token[:40]) + "..."
+
+
+def words_of(
+    source: Source, n_words: int, vocab: tuple[str, ...] | None, line: int | None = None
+) -> tuple[str, ...]:
+    """Return the words of a file that states their number itself.
+
+    Raises DataError where the vocabulary has another length, or where there is none and the
+    number is absurd.
+    """
+    if vocab is None:
+        if n_words > MAX_UNNAMED_WORDS:
+            what = f"{n_words} words need a vocabulary file (without one: {MAX_UNNAMED_WORDS})"
+            raise DataError(source.path, what, line)
+        return default_vocab(n_words)
+    if len(vocab) != n_words:
+        what = f"counts over {n_words} words, but {source.vocab} holds {len(vocab)}"
+        raise DataError(source.path, what, line)
+    return vocab
+
+
+def count_matrix(
+    lengths: NDArray[np.int64],
+    ids: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    n_words: int,
+) -> sparse.csr_array:
+    """Return the CSR matrix of documents that hold ``lengths`` pairs each, one after the other."""
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    # scipy widens the word ids to the type of indptr: twice the memory for nothing.
+    if len(ids) <= np.iinfo(np.int32).max:
+        indptr = indptr.astype(np.int32)
+    return sparse.csr_array((counts, ids, indptr), shape=(len(lengths), n_words))

@@ -1,0 +1,167 @@
+"""Raw text as a stream of records: JSON lines, CSV, TSV, or a folder of text files.
+
+A record is a mapping from field to value. A table without header has its column numbers for
+fields, so that one rule finds a field everywhere. TSV knows no quotes: a stray one in a title
+must not swallow the lines after it.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.counting import shown, whole_number
+from hiertopics.formats.opening import lines, rows
+from hiertopics.formats.sidefiles import encodes
+from hiertopics.formats.source import FOLDER, Source
+
+DEFAULT_TEXT_FIELD = "text"
+LONGEST_FIELD = 2**31 - 1
+
+
+class Record(NamedTuple):
+    """One document before it is cut into words; None where no field was asked for."""
+
+    text: str
+    doc_id: str | None = None
+    groups: Sequence[str] | None = None
+    labels: Sequence[str] | None = None
+
+
+class _Row(NamedTuple):
+    line: int
+    values: Mapping[str, Any]
+
+
+def records(source: Source) -> Iterator[Record]:
+    """Yield the documents of a resolved source, in the order of the file or of the file names.
+
+    Raises DataError naming the line of a broken record; UsageError where fields are asked of a
+    folder or numbers are mixed with names.
+    """
+    if source.format == FOLDER:
+        yield from _folder(source)
+        return
+    rows = _json_rows(source) if source.format == "jsonl" else _table_rows(source)
+    for row in rows:
+        yield Record(
+            _string(source, row, source.text_field or DEFAULT_TEXT_FIELD),
+            None if source.id_field is None else _name(source, row, source.id_field),
+            None if source.group_field is None else _names(source, row, source.group_field),
+            None if source.label_field is None else _names(source, row, source.label_field),
+        )
+
+
+def _folder(source: Source) -> Iterator[Record]:
+    if any(field is not None for field in _asked(source)):
+        raise UsageError(f"{source.path} is a folder of text files: they have no fields")
+    found = {path.relative_to(source.path).as_posix(): path for path in source.path.rglob("*.txt")}
+    for name in sorted(found):
+        yield Record("\n".join(lines(found[name])), name.removesuffix(".txt"))
+
+
+def _asked(source: Source) -> list[str | None]:
+    return [source.text_field, source.id_field, source.group_field, source.label_field]
+
+
+def _wanted(source: Source) -> list[str]:
+    """Return every field that must be there."""
+    text, *others = _asked(source)
+    return [text or DEFAULT_TEXT_FIELD, *(field for field in others if field is not None)]
+
+
+def _require(source: Source, fields: Sequence[str], line: int) -> None:
+    for field in _wanted(source):
+        if field not in fields:
+            what = f"no field {field!r}; there are {', '.join(map(repr, fields)) or 'none'}"
+            hint = "" if source.text_field else "; name the one that holds the text"
+            raise DataError(source.path, what + hint, line)
+
+
+def _json_rows(source: Source) -> Iterator[_Row]:
+    for number, line in enumerate(rows(source.path), 1):
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise DataError(source.path, f"not JSON ({error})", number) from error
+        if not isinstance(values, dict):
+            what = f"expected one JSON object per line, got {shown(line)}"
+            raise DataError(source.path, what, number)
+        _require(source, list(values), number)
+        yield _Row(number, values)
+
+
+def _table_rows(source: Source) -> Iterator[_Row]:
+    asked = [field for field in _asked(source) if field is not None]
+    numbered = [whole_number(field) is not None for field in asked]
+    if any(numbered) and not all(numbered):
+        raise UsageError("fields are either all numbers (no header) or all names (a header)")
+    header: list[str] = []
+    for number, cells in _csv_lines(source) if source.format == "csv" else _tsv_lines(source):
+        if not header:
+            header = [str(column) for column in range(len(cells))] if any(numbered) else cells
+            _check_header(source, header, number)
+            if not any(numbered):
+                continue
+        if len(cells) != len(header):
+            what = f"expected {len(header)} columns as on the first line, got {len(cells)}"
+            raise DataError(source.path, what, number)
+        yield _Row(number, dict(zip(header, cells, strict=True)))
+
+
+def _check_header(source: Source, header: list[str], line: int) -> None:
+    _require(source, header, line)
+    for field in _wanted(source):
+        if header.count(field) > 1:
+            raise DataError(source.path, f"several columns are called {field!r}", line)
+
+
+def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader((line + "\n" for line in rows(source.path)), strict=True)
+    default = csv.field_size_limit(LONGEST_FIELD)
+    first = 1
+    try:
+        for cells in reader:
+            yield first, cells or [""]
+            first = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(source.path, f"broken CSV ({error})", first) from error
+    finally:
+        csv.field_size_limit(default)
+
+
+def _tsv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(rows(source.path), 1):
+        yield number, line.split("\t")
+
+
+def _string(source: Source, row: _Row, field: str) -> str:
+    value = row.values[field]
+    if value is None or isinstance(value, (dict, list)):
+        what = f"expected a string in field {field!r}, got {shown(json.dumps(value))}"
+        raise DataError(source.path, what, row.line)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _name(source: Source, row: _Row, field: str) -> str:
+    name = _string(source, row, field).strip()
+    if not encodes(name):
+        what = f"field {field!r} holds half a surrogate pair, which is no character"
+        raise DataError(source.path, what, row.line)
+    return name
+
+
+def _names(source: Source, row: _Row, field: str) -> list[str]:
+    """Return the groups or labels of a row: a JSON list, or cells separated by ``;``."""
+    value = row.values[field]
+    if value is None:
+        return []
+    if source.format != "jsonl":
+        values = value.split(";")
+    else:
+        values = value if isinstance(value, list) else [value]
+    names = [_name(source, _Row(row.line, {field: entry}), field) for entry in values]
+    return [name for name in names if name]

@@ -1,0 +1,193 @@
+"""What lies beside the counts: vocabulary, groups, labels and their names."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.corpus import Tags
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.counting import shown, whole_number
+from hiertopics.formats.opening import blocks, lines, rows
+from hiertopics.formats.source import unpacked
+
+BLANKS = " \t\r"
+
+
+class TagTable:
+    """A documents x tags table that grows one document at a time.
+
+    Columns come in the order in which tags turn up; ``tags`` puts them into their final order.
+    """
+
+    def __init__(self) -> None:
+        self.columns: dict[str, int] = {}
+        self._entries = array("i")
+        self._ends = array("q", [0])
+
+    def add(self, entries: Iterable[str]) -> None:
+        """Add a document; an entry given twice counts once."""
+        for entry in dict.fromkeys(entries):
+            self._entries.append(self.columns.setdefault(entry, len(self.columns)))
+        self._ends.append(len(self._entries))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def tags(self) -> Tags:
+        """Return the table with its columns sorted: numbers by value, names by name."""
+        numbers = all(whole_number(entry) is not None for entry in self.columns)
+        names = sorted(self.columns, key=_by_value if numbers else None)
+        return self.tags_by(dict(zip(names, range(len(names)), strict=True)), tuple(names))
+
+    def tags_by(self, place: dict[str, int], names: tuple[str, ...]) -> Tags:
+        """Return the table with entry ``e`` in column ``place[e]``, columns named ``names``."""
+        order = np.array([place[entry] for entry in self.columns], dtype=np.int32)
+        entries = order[np.array(self._entries, dtype=np.int32)]
+        ends = np.array(self._ends, dtype=np.int32)
+        marks = np.ones(len(entries), dtype=bool)
+        members = sparse.csr_array((marks, entries, ends), shape=(len(self), len(names)))
+        members.sum_duplicates()
+        return Tags(members, names)
+
+
+def _by_value(digits: str) -> tuple[int, str, str]:
+    """Order runs of digits by value, however long they are."""
+    significant = digits.lstrip("0")
+    return len(significant), significant, digits
+
+
+def read_vocabulary(path: Path) -> tuple[str, ...]:
+    """Read one word per line; a line ``word = ...`` gives its first field.
+
+    Raises DataError at a blank or repeated word.
+    """
+    words: dict[str, int] = {}
+    for number, line in enumerate(rows(path), 1):
+        word = _word(line)
+        if not word:
+            raise DataError(path, "blank line where a word should be", number)
+        if word in words:
+            what = f"the word {shown(word)} stands on line {words[word]} already"
+            raise DataError(path, what, number)
+        words[word] = number
+    return tuple(words)
+
+
+def _word(line: str) -> str:
+    return line.partition(" = ")[0].strip(BLANKS)
+
+
+def read_names(path: Path) -> tuple[str, ...]:
+    """Read one name per line, in the order of the ids; equal names may name several ids.
+
+    Raises DataError at a blank line.
+    """
+    names = tuple(line.strip(BLANKS) for line in rows(path))
+    if "" in names:
+        raise DataError(path, "blank line where a name should be", names.index("") + 1)
+    return names
+
+
+def key_of(path: Path) -> Path | None:
+    """Return the file that names the ids in ``path``, if there is one."""
+    for candidate in (f"{path.name}.key", f"{unpacked(path.name)}.key"):
+        if path.with_name(candidate).is_file():
+            return path.with_name(candidate)
+    return None
+
+
+def read_tags(path: Path, n_docs: int, corpus: Path) -> Tags:
+    """Read the groups or labels of ``corpus``, one line per document.
+
+    Entries are split at tabs if the file has any, else at white space. With a key file they are
+    ids and the names come from there; otherwise they are the names.
+
+    Raises DataError where an id has no name or the lines are not ``n_docs``.
+    """
+    table, first_line = TagTable(), array("q")
+    for number, entries in enumerate(_split_lines(path), 1):
+        table.add(entries)
+        first_line.extend([number] * (len(table.columns) - len(first_line)))
+    if len(table) != n_docs:
+        what = f"{len(table)} lines, but {corpus} holds {n_docs} documents"
+        raise DataError(path, what)
+    key = key_of(path)
+    if key is None:
+        return table.tags()
+    names = read_names(key)
+    place = {}
+    for entry, number in zip(table.columns, first_line, strict=True):
+        place[entry] = _id(path, key, entry, len(names), number)
+    return table.tags_by(place, names)
+
+
+def _split_lines(path: Path) -> Iterator[list[str]]:
+    tabs = any(b"\t" in block for _, block in blocks(path))
+    for line in lines(path):
+        entries = (entry.strip() for entry in line.split("\t")) if tabs else line.split()
+        yield [entry for entry in entries if entry]
+
+
+def _id(path: Path, key: Path, entry: str, n_names: int, number: int) -> int:
+    value = whole_number(entry)
+    if value is None or value >= n_names:
+        what = f"expected ids from 0 to {n_names - 1}, since {key} holds {n_names} names"
+        raise DataError(path, f"{what}, got {shown(entry)}", number)
+    return value
+
+
+def vocabulary_text(vocab: tuple[str, ...]) -> bytes:
+    """Return the vocabulary as a file.
+
+    Raises UsageError at a word that would not be read back as it is.
+    """
+    word, times = max(Counter(vocab).items(), key=itemgetter(1), default=("", 0))
+    if times > 1:
+        raise UsageError(f"the word {shown(word)} stands in the vocabulary {times} times")
+    return _text(vocab, [_word(word) for word in vocab])
+
+
+def names_text(names: tuple[str, ...]) -> bytes:
+    """Return the names as a key file.
+
+    Raises UsageError at a name that would not be read back as it is.
+    """
+    return _text(names, [name.strip(BLANKS) for name in names])
+
+
+def _text(names: Iterable[str], read_back: Iterable[str]) -> bytes:
+    for name, back in zip(names, read_back, strict=True):
+        lost = name != back or "\n" in name or name.startswith("\ufeff")
+        if not name or lost or not encodes(name):
+            raise UsageError(f"{shown(name)} cannot stand on a line of its own in a text file")
+    return "".join(f"{name}\n" for name in names).encode()
+
+
+def encodes(name: str) -> bool:
+    """Tell whether UTF-8 can hold the name: half a surrogate pair cannot be written."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def same_tags(left: Tags, right: Tags) -> bool:
+    """Tell whether two tables mark the same documents with the same names."""
+    return (
+        left.names == right.names
+        and left.members.shape == right.members.shape
+        and (left.members != right.members).nnz == 0
+    )
+
+
+def tags_text(tags: Tags) -> bytes:
+    """Return the ids of each document, one line each."""
+    members = sparse.csr_array(tags.members, dtype=bool, copy=True)
+    members.sum_duplicates()
+    members.eliminate_zeros()
+    ids = np.split(members.indices, members.indptr[1:-1])
+    return "".join(" ".join(map(str, row.tolist())) + "\n" for row in ids).encode()

@@ -1,0 +1,112 @@
+"""What to read and how, and the table of formats: a new one is a module and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from hiertopics.errors import UsageError
+
+if TYPE_CHECKING:
+    from hiertopics.corpus import Corpus
+
+PACKED = (".gz", ".xz")
+FOLDER = "folder"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
+
+    The fields serve raw text only: a number is a column, counted from 0, of a file without
+    header.
+    """
+
+    path: Path
+    format: str | None = None
+    vocab: Path | None = None
+    groups: Path | None = None
+    labels: Path | None = None
+    text_field: str | None = None
+    id_field: str | None = None
+    group_field: str | None = None
+    label_field: str | None = None
+
+
+Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus"]
+Writer = Callable[["Corpus", IO[bytes]], None]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a format is recognised, and the module that serves it.
+
+    The module has ``read(source, vocab)`` and, where ``writes`` is set, ``write(corpus, file)``.
+    patterns: of file names, compression suffix removed. text: raw text, to be tokenised.
+    packs: may be written as .gz or .xz.
+    """
+
+    module: str
+    patterns: tuple[str, ...] = ()
+    writes: bool = False
+    text: bool = False
+    packs: bool = True
+
+    @property
+    def reader(self) -> Reader:
+        """The function that reads this format, imported on first use."""
+        reader: Reader = self._import().read
+        return reader
+
+    @property
+    def writer(self) -> Writer | None:
+        """The function that writes this format, or None where there is none."""
+        return self._import().write if self.writes else None
+
+    def _import(self) -> Any:
+        return import_module(f"hiertopics.formats.{self.module}")
+
+
+FORMATS: dict[str, Format] = {
+    "ldac": Format("ldac", ("*.ldac", "*.dat", "*.corpus"), writes=True),
+    "uci": Format("uci", ("docword.*.txt",), writes=True),
+    "npz": Format("npz", ("*.npz",), writes=True, packs=False),
+    "jsonl": Format("text", ("*.jsonl",), text=True),
+    "csv": Format("text", ("*.csv",), text=True),
+    "tsv": Format("text", ("*.tsv",), text=True),
+    FOLDER: Format("text", text=True),
+}
+
+
+def unpacked(name: str) -> str:
+    """Return a file name without its compression suffix."""
+    for suffix in PACKED:
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def format_of(path: Path, wanted: str | None = None) -> str:
+    """Return the name of the format: ``wanted`` if given, else decided by the file's name.
+
+    Raises UsageError where no format of that name exists or the name tells nothing.
+    """
+    if wanted is not None:
+        if wanted not in FORMATS:
+            raise UsageError(f"unknown format {wanted!r}; there are {', '.join(FORMATS)}")
+        return wanted
+    if path.is_dir():
+        return FOLDER
+    name = unpacked(path.name).lower()
+    for format_name, form in FORMATS.items():
+        if any(fnmatchcase(name, pattern) for pattern in form.patterns):
+            return format_name
+    known = " ".join(pattern for form in FORMATS.values() for pattern in form.patterns)
+    raise UsageError(
+        f"{path}: no format goes by that name (known: {known}, with .gz or .xz too); "
+        f"name the format, one of {', '.join(FORMATS)}"
+    )

@@ -1,0 +1,53 @@
+"""Raw text, cut into words by scikit-learn's CountVectorizer with its defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hiertopics.corpus import Corpus
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.records import records
+from hiertopics.formats.sidefiles import TagTable
+from hiertopics.formats.source import Source
+
+
+def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
+    """Read and tokenise the documents; ``vocab`` fixes the words, other words are left out.
+
+    Raises DataError for a broken file and for one without any word; UsageError where
+    scikit-learn is not installed.
+    """
+    vectorizer = _vectorizer(vocab)
+    doc_ids: list[str] = []
+    groups, labels = TagTable(), TagTable()
+
+    def texts() -> Iterator[str]:
+        for record in records(source):
+            if record.doc_id is not None:
+                doc_ids.append(record.doc_id)
+            groups.add(record.groups or ())
+            labels.add(record.labels or ())
+            yield record.text
+
+    try:
+        counts = vectorizer.fit_transform(texts())
+    except ValueError as error:  # what the vectorizer says of an empty vocabulary
+        what = f"no words in {len(groups)} documents" if groups else "holds no documents"
+        raise DataError(source.path, what) from error
+    return Corpus(
+        counts,
+        tuple(vectorizer.get_feature_names_out().tolist()),
+        tuple(doc_ids) if doc_ids else None,
+        None if source.group_field is None else groups.tags(),
+        None if source.label_field is None else labels.tags(),
+    )
+
+
+def _vectorizer(vocab: tuple[str, ...] | None) -> Any:
+    try:
+        from sklearn.feature_extraction.text import CountVectorizer
+    except ImportError as error:
+        what = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
+        raise UsageError(what) from error
+    return CountVectorizer(vocabulary=vocab)

@@ -1,0 +1,189 @@
+"""Whatever is written is read back equal; whatever is garbage is refused by name and line."""
+
+import gzip
+import itertools
+import os
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from hiertopics.corpus import Corpus, Tags
+from hiertopics.errors import DataError
+from hiertopics.formats import Source, ldac, read_corpus, uci, write_corpus
+from hiertopics.formats.sidefiles import same_tags
+
+common = settings(
+    deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)
+)
+serial = itertools.count()
+
+# Any character but line ends and half surrogates, no blank at either end.
+words = (
+    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), min_size=1)
+    .filter(lambda word: word == word.strip(" \t\r") and " = " not in word)
+    .filter(lambda word: not word.startswith("\ufeff"))
+)
+counts = st.one_of(st.integers(0, 3), st.sampled_from([0, 2**31 - 1]))
+
+
+@st.composite
+def tags(draw, n_docs):
+    names = draw(st.lists(words, max_size=4))
+    marks = [[draw(st.booleans()) for _ in names] for _ in range(n_docs)]
+    dense = np.array(marks, dtype=bool).reshape(n_docs, len(names))
+    return Tags(sparse.csr_array(dense), tuple(names))
+
+
+@st.composite
+def corpora(draw):
+    n_docs = draw(st.integers(1, 5))
+    vocab = draw(st.lists(words, max_size=5, unique=True))
+    dense = [[draw(counts) for _ in vocab] for _ in range(n_docs)]
+    matrix = sparse.csr_array(np.array(dense, dtype=np.int64).reshape(n_docs, len(vocab)))
+    groups, labels = (draw(st.none() | tags(n_docs)) for _ in range(2))
+    return Corpus(matrix, tuple(vocab), None, groups, labels)
+
+
+def equal(left, right):
+    return (
+        left.vocab == right.vocab
+        and (left.counts != right.counts).nnz == 0
+        and all(
+            one is other is None or same_tags(one, other)
+            for one, other in ((left.groups, right.groups), (left.labels, right.labels))
+        )
+        and left.fingerprint == right.fingerprint
+    )
+
+
+NAMES = ["a.ldac", "a.dat.gz", "a.ldac.xz", "docword.a.txt", "docword.a-b.txt.gz", "a-b.npz"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@common
+@given(corpus=corpora())
+def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, corpus):
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of files: do not wait for the disk
+    folder = tmp_path / str(next(serial))
+    folder.mkdir()
+    write_corpus(corpus, folder / name)
+    assert equal(read_corpus(Source(folder / name)), corpus)
+
+
+def refused_or_sound(path, lines=True, **options):
+    """Read a file that may be broken: only a DataError with its place may come out."""
+    try:
+        corpus = read_corpus(Source(path, **options))
+    except DataError as error:
+        assert error.path.startswith(str(path.parent))
+        without_line = ("archive", "holds no documents", "no words in")
+        assert not lines or error.line or any(part in error.what for part in without_line)
+        return None
+    assert corpus.n_docs > 0
+    return corpus
+
+
+SOUND = {
+    "a.ldac": b"2 0:1 2:3\n0\n1 1:2\n",
+    "docword.a.txt": b"3\n4\n3\n1 1 2\n3 2 1\n3 4 5\n",
+    "a.jsonl": b'{"text": "the cat", "who": ["a", "b"]}\n{"text": "", "who": null}\n',
+    "a.csv": b'text,who\n"the, cat",a;b\nthe dog,\n',
+    "a.tsv": b"text\twho\nthe cat\ta;b\nthe dog\t\n",
+}
+PIECES = {
+    "a.ldac": ["0", "1", "2", ":", " ", "\n", "1:1", " 0:1", "1 1:1\n", "0\n", "-", ".", "x", "\t"],
+    "docword.a.txt": ["2\n3\n1\n", "1 1 1\n", "1", "2", " ", "\n", "0", "-", "1.5", "\t", "x"],
+    "a.jsonl": ['{"text": "a dog"}\n', '{"text": ', '"x"', "[", "]", "{", "}", "\n", "null", ","],
+    "a.csv": ["text", ",", '"', "\n", "word", ";", " ", "\r", "\x00"],
+    "a.tsv": ["text", "\t", '"', "\n", "word", ";", " ", "\r", "\x00"],
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+@common
+@given(data=st.data())
+def test_garbage_is_refused_with_its_line(tmp_path, name, data):
+    path = tmp_path / name
+    garbage = st.binary(max_size=60) | st.lists(st.sampled_from(PIECES[name])).map("".join)
+    drawn = data.draw(garbage)
+    path.write_bytes(drawn if isinstance(drawn, bytes) else drawn.encode())
+    refused_or_sound(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", SOUND)
+@common
+@given(position=st.integers(0, 200), new=st.binary(max_size=3), cut=st.integers(0, 3))
+def test_a_spoilt_file_is_refused_or_still_sound(tmp_path, name, packed, position, new, cut):
+    whole = gzip.compress(SOUND[name], mtime=0) if packed else SOUND[name]
+    place = position % len(whole)
+    path = tmp_path / name
+    path.write_bytes(whole[:place] + new + whole[place + cut :])
+    refused_or_sound(path, group_field="who" if name[-1] in "lv" else None)
+
+
+@common
+@given(position=st.integers(0, 5000), new=st.binary(max_size=3), cut=st.integers(0, 3))
+def test_a_spoilt_npz_is_refused_or_still_sound(tmp_path, position, new, cut):
+    source = tmp_path / "sound.npz"
+    if not source.exists():
+        sparse.save_npz(source, sparse.csr_array(np.eye(3, dtype=np.int32)))
+    whole = source.read_bytes()
+    place = position % len(whole)
+    path = tmp_path / "a.npz"
+    path.write_bytes(whole[:place] + new + whole[place + cut :])
+    refused_or_sound(path, lines=False)
+
+
+@pytest.mark.parametrize("side", ["a.vocab", "a.authors", "a.labels", "a.authors.key"])
+@common
+@given(garbage=st.binary(max_size=40) | st.text("01 \t\nx", max_size=40).map(str.encode))
+@example(garbage=b"0\n1\n0\n")
+def test_garbage_beside_a_corpus_is_refused(tmp_path, side, garbage):
+    path = tmp_path / "a.ldac"
+    path.write_bytes(SOUND["a.ldac"])
+    (tmp_path / "a.authors").write_bytes(b"0\n1\n\n")
+    (tmp_path / side).write_bytes(garbage)
+    refused_or_sound(path, lines=False)
+
+
+@common
+@given(rows=st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)))
+def test_a_line_is_read_as_the_rules_say(tmp_path, rows):
+    assume(rows)
+    path = tmp_path / "a.ldac"
+    path.write_text(
+        "".join(f"{len(row)}{''.join(f' {word}:{n}' for word, n in row)}\n" for row in rows)
+    )
+    (tmp_path / "a.vocab").write_text("a\nb\nc\nd\ne\n")
+    wrong = [
+        line
+        for line, row in enumerate(rows, 1)
+        if any(word > 4 or n == 0 for word, n in row) or len(dict(row)) < len(row)
+    ]
+    try:
+        corpus = read_corpus(Source(path))
+    except DataError as error:
+        assert error.line == wrong[0]
+    else:
+        assert not wrong
+        dense = corpus.counts.toarray()
+        for doc, row in enumerate(rows):
+            assert {word: dense[doc, word] for word in np.flatnonzero(dense[doc])} == dict(row)
+
+
+@pytest.mark.parametrize("module", [ldac, uci])
+@common
+@given(data=st.data())
+def test_what_the_fast_way_takes_the_slow_way_reads_alike(tmp_path, module, data):
+    name, limit = {ldac: ("a.ldac", 3), uci: ("docword.a.txt", np.array([2, 3, 4]))}[module]
+    pieces = st.sampled_from([*PIECES[name], "9" * 19, "0" * 25, "\n"])
+    text = "".join(data.draw(st.lists(pieces))).encode() + b"\n"
+    fast = module._read_fast(text, limit)
+    if fast is not None:
+        # No DataError here: whatever the slow way refuses, the fast one must not take.
+        slow = module._read_slowly(Source(tmp_path), limit, (1, text))
+        assert all(np.array_equal(one, other) for one, other in zip(fast, slow, strict=True))

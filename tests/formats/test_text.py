@@ -1,0 +1,192 @@
+"""Raw text: JSON lines, tables, folders."""
+
+import csv
+import json
+import sys
+import tracemalloc
+
+import pytest
+
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats import Source, read_corpus
+
+pytest.importorskip("sklearn.feature_extraction.text")
+
+JSON = [
+    {"text": "The cat, the CAT!", "id": 7, "who": ["ada", "bob"], "kind": "pet shop"},
+    {"text": "", "id": "b", "who": [], "kind": None},
+    {"text": "a dog", "id": "c", "who": "bob", "kind": 3},
+]
+FIELDS = {"id_field": "id", "group_field": "who", "label_field": "kind"}
+
+
+def json_lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def members(tags):
+    return tags.members.toarray().astype(int).tolist()
+
+
+def check(corpus):
+    assert corpus.vocab == ("cat", "dog", "the")
+    assert corpus.counts.toarray().tolist() == [[2, 0, 2], [0, 0, 0], [0, 1, 0]]
+
+
+def check_marks(corpus):
+    assert corpus.doc_ids == ("7", "b", "c")
+    assert corpus.groups.names == ("ada", "bob")
+    assert members(corpus.groups) == [[1, 1], [0, 0], [0, 1]]
+    assert corpus.labels.names == ("3", "pet shop")
+    assert members(corpus.labels) == [[0, 1], [0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.xz"])
+def test_json_lines(put, name):
+    corpus = read_corpus(Source(put(name, json_lines(*JSON) + "\n\n"), **FIELDS))
+    check(corpus)
+    check_marks(corpus)
+
+
+CSV = """id,text,who,kind\r
+7,"The cat,
+the CAT!",ada; bob,pet shop\r
+b,,,\r
+c,a dog,bob;,3"""
+TSV = """id\ttext\twho\tkind
+7\tThe cat, the CAT!\tada;bob\tpet shop
+b\t\t\t
+c\ta dog\tbob\t3
+
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", CSV), ("a.tsv", TSV)])
+def test_tables_with_a_header(put, name, text):
+    corpus = read_corpus(Source(put(name, text), **FIELDS))
+    check(corpus)
+    check_marks(corpus)
+
+
+def test_tables_without_a_header(put):
+    path = put("a.csv.gz", 'ada;bob,"The cat, the cat"\n,\nbob,a dog\n')
+    corpus = read_corpus(Source(path, text_field="1", group_field="0"))
+    check(corpus)
+    assert members(corpus.groups) == [[1, 1], [0, 0], [0, 1]]
+    assert corpus.doc_ids is None
+
+
+def test_a_stray_quote_in_tsv_swallows_nothing(put):
+    corpus = read_corpus(Source(put("a.tsv", 'text\n"the cat\na "dog\n')))
+    assert corpus.n_docs == 2
+
+
+def test_a_long_field(put):
+    limit = csv.field_size_limit()
+    corpus = read_corpus(Source(put("a.csv", "text\n" + "word " * 100_000 + "\n")))
+    assert corpus.n_tokens == 100_000
+    assert csv.field_size_limit() == limit
+
+
+def test_a_folder(put, tmp_path):
+    for name, text in {"b.txt": "a dog", "a/z.txt": "", "a.txt": "the cat\nThe cat"}.items():
+        put(f"texts/{name}", text)
+    put("texts/c.md", "not read")
+    put("texts.authors", "x\ny\n\n")
+    corpus = read_corpus(Source(tmp_path / "texts"))
+    assert corpus.doc_ids == ("a", "a/z", "b")
+    check(corpus)
+    assert members(corpus.groups) == [[1, 0], [0, 1], [0, 0]]
+
+
+def test_the_name_of_the_text_field(put):
+    path = put("a.csv", "title,body\nthe cat,dog\n")
+    assert read_corpus(Source(path, text_field="body")).vocab == ("dog",)
+    with pytest.raises(DataError, match=r"a\.csv:1: no field 'text'; there are 'title', 'body'; n"):
+        read_corpus(Source(path))
+    with pytest.raises(DataError, match="no field 'abstract'; there are 'title', 'body'$"):
+        read_corpus(Source(path, text_field="abstract"))
+
+
+def test_a_vocabulary_fixes_the_words(put):
+    words = put("words", "dog\nhorse\n")
+    corpus = read_corpus(Source(put("a.jsonl", json_lines(*JSON)), vocab=words))
+    assert corpus.vocab == ("dog", "horse")
+    assert corpus.counts.toarray().tolist() == [[0, 0], [0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "message"),
+    [
+        ("a.jsonl", '{"text": "a"}\n{"text": \n', 2, "not JSON"),
+        ("a.jsonl", '{"text": "a"}\n\n{"text": "a"}\n', 2, "not JSON"),
+        ("a.jsonl", '{"text": "a"}\n["a"]\n', 2, "expected one JSON object per line, got "),
+        ("a.jsonl", "[" * 100_000, 1, "not JSON"),
+        ("a.jsonl", '{"text": 1' + "0" * 5000 + "}", 1, "not JSON"),
+        ("a.jsonl", '{"text": "a"}\n{"txt": "a"}\n', 2, "no field 'text'; there are 'txt'"),
+        ("a.jsonl", '{"text": null}\n', 1, "expected a string in field 'text', got 'null'"),
+        ("a.jsonl", '{"text": ["a"]}\n', 1, "expected a string in field 'text', got "),
+        ("a.csv", "text,x\na,b\na,b,c\n", 3, "expected 2 columns as on the first line, got 3"),
+        ("a.csv", 'text,x\n"a\nb",c\n\na,b\n', 4, "expected 2 columns as on the first line, got 1"),
+        ("a.csv", 'text,x\na,b\n"a,b\nc,d\n', 3, "broken CSV"),
+        ("a.csv", "text,text\na,b\n", 1, "several columns are called 'text'"),
+        ("a.tsv", b"text\na\n\xff\n", 3, "not UTF-8"),
+    ],
+)
+def test_a_mistake_names_its_line(put, name, text, line, message):
+    with pytest.raises(DataError, match=message) as caught:
+        read_corpus(Source(put(name, text)))
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize("who", [{"x": 1}, [["x"]], [None], "\ud800"])
+def test_a_group_must_be_a_name(put, who):
+    path = put("a.jsonl", json_lines({"text": "word", "who": who}))
+    with pytest.raises(DataError, match=r"a\.jsonl:1: .*field 'who'"):
+        read_corpus(Source(path, group_field="who"))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv"])
+def test_no_documents(put, name):
+    with pytest.raises(DataError, match="holds no documents"):
+        read_corpus(Source(put(name, "text\n" if name != "a.jsonl" else "\n")))
+
+
+def test_no_documents_with_a_vocabulary_or_in_a_folder(put, tmp_path):
+    with pytest.raises(DataError, match="holds no documents"):
+        read_corpus(Source(put("a.tsv", "text\n"), vocab=put("words", "dog\n")))
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match="holds no documents"):
+        read_corpus(Source(tmp_path / "none"))
+
+
+def test_no_words(put):
+    with pytest.raises(DataError, match="no words in 2 documents"):
+        read_corpus(Source(put("a.tsv", "text\n?\n!\n")))
+
+
+def test_numbers_and_names_do_not_mix(put):
+    with pytest.raises(UsageError, match="all numbers"):
+        read_corpus(Source(put("a.csv", "text,x\n"), text_field="0", id_field="x"))
+
+
+def test_a_folder_has_no_fields(put, tmp_path):
+    put("texts/a.txt", "word")
+    with pytest.raises(UsageError, match="no fields"):
+        read_corpus(Source(tmp_path / "texts", id_field="id"))
+
+
+def test_without_scikit_learn_the_message_says_what_to_install(put, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
+    with pytest.raises(UsageError, match=r"pip install 'hiertopics\[text\]'"):
+        read_corpus(Source(put("a.tsv", "text\nword\n")))
+
+
+def test_texts_are_not_held_in_memory(put):
+    path = put("a.tsv.gz", "text\n" + (("x" * 39 + " ") * 100 + "\n") * 2000)
+    tracemalloc.start()
+    corpus = read_corpus(Source(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert corpus.n_tokens == 200_000
+    assert peak < 3_000_000  # the texts take eight million
