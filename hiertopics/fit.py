@@ -148,13 +148,9 @@ class _Job:
         manifest = self.run.manifest
         if manifest["status"] != "done" or self._target() > manifest["iterations"]:
             return None
-        return FitResult(
-            self.run,
-            "done",
-            manifest["iterations"],
-            manifest["objective"],
-            "this run was finished already; a larger --iterations extends it",
-        )
+        reason = "finished already; a larger --iterations extends it"
+        self._say(f"{self.run.path}: {reason}")
+        return FitResult(self.run, "done", manifest["iterations"], manifest["objective"], reason)
 
     def _target(self) -> int:
         return int(self.experiment.inference.iterations)

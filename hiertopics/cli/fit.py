@@ -99,7 +99,6 @@ def _show(result: Any) -> None:
 
     run = result.run
     click.echo(to_text(run.tree, run.vocab, View(), SHOWN_LINES), err=True, nl=False)
-    click.echo(f"{result.status}: {result.reason}", err=True)
     click.echo(f"next: hiertopics show-tree {run.path}", err=True)
     if run.manifest["split"] and run.split.kind != "none":
         click.echo(f"      hiertopics eval {run.path} --heldout", err=True)

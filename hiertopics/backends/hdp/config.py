@@ -37,7 +37,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = "AS"
     truncation: Annotated[
         int, Meta(ge=1, description="Largest number of topics; take it well above what is used.")
-    ] = 200
+    ] = 300
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
