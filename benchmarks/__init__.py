@@ -1,0 +1,1 @@
+"""Speed, memory and held-out scores of hiertopics beside other topic-model packages."""

@@ -1,0 +1,65 @@
+"""Commands run as a user would run them: wall time and peak memory of the whole process.
+
+Linux counts into a child's peak what its parent held when it was started, so this module, and
+whoever calls it, must not import numpy.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Finished(NamedTuple):
+    """A command that ended well: what it printed, its wall seconds and its peak memory."""
+
+    stdout: str
+    stderr: str
+    seconds: float
+    peak_bytes: int
+
+
+class CommandFailed(Exception):
+    """A command ended with another exit code than 0."""
+
+
+def hiertopics(*arguments: object) -> list[str]:
+    """Return the command line of ``hiertopics`` with ``arguments``."""
+    return [sys.executable, "-m", "hiertopics", *map(str, arguments)]
+
+
+def benchmarks(*arguments: object) -> list[str]:
+    """Return the command line of a benchmark command with ``arguments``."""
+    return [sys.executable, "-m", "benchmarks", *map(str, arguments)]
+
+
+def run(command: Sequence[str]) -> Finished:
+    """Run ``command`` to its end, with this source tree importable."""
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=_environment())
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        printed, complaints = _text(stdout), _text(stderr)
+    if child.returncode != 0:
+        raise CommandFailed(f"exit code {child.returncode}: {' '.join(command)}\n{complaints}")
+    return Finished(printed, complaints, seconds, usage.ru_maxrss * 1024)
+
+
+def _environment() -> dict[str, str]:
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

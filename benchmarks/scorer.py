@@ -1,0 +1,125 @@
+"""The one scorer for all models, ours and the peers: document completion with phi fixed.
+
+A model enters with its topics and with the share of the training tokens that each topic holds,
+nothing else: its own inference for new documents is not used. Theta of a document comes from
+smoothed EM on its observed tokens,
+
+    theta_k <- (sum_w count_w r_wk + a0 share_k) / (n + a0),   r_wk prop. to theta_k phi_kw,
+
+from theta = share on. The prior strength a0 is chosen for each model, from one grid, on tokens
+that no model was trained on and that are not scored (``splits.trials``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from benchmarks import foldin
+from benchmarks.splits import Trial, trials
+from hiertopics.split import Split
+
+STRENGTHS = tuple(2.0 ** (power / 2) for power in range(-4, 17))
+MAX_STEPS = 300
+TOLERANCE = 1e-4
+
+
+class TopicModel(NamedTuple):
+    """What a trained model is to the scorer.
+
+    phi: [K, V], rows sum to 1 over the whole vocabulary, every entry > 0. topic_shares: [K],
+    shares of the training tokens. theta: [n training documents, K] of the model's own making,
+    where it has one. doc_prior: the model's own prior strength, where it has one; for the record.
+    """
+
+    phi: NDArray[np.float64]
+    topic_shares: NDArray[np.float64]
+    theta: NDArray[np.float64] | None = None
+    doc_prior: float | None = None
+
+
+class Score(NamedTuple):
+    """A model's score; own_theta_perplexity: the scored tokens under the model's own theta."""
+
+    perplexity: float
+    standard_error: float
+    prior_strength: float
+    tuning_perplexity: float
+    own_theta_perplexity: float | None
+    n_docs: int
+    n_tokens: int
+
+
+def score(model: TopicModel, split: Split) -> Score:
+    """Choose the prior strength of ``model``, then score it on the scored tokens of ``split``."""
+    phi_of_word = np.ascontiguousarray(model.phi.T, dtype=np.float32)
+    shares = model.topic_shares / model.topic_shares.sum()
+    tuning, final = trials(split)
+    tried = {a0: _log_likelihoods(phi_of_word, a0 * shares, tuning).sum() for a0 in STRENGTHS}
+    strength = max(tried, key=lambda a0: tried[a0])
+    by_doc = _log_likelihoods(phi_of_word, strength * shares, final)
+    lengths = np.asarray(final.scored.sum(axis=1)).ravel()
+    rate = by_doc.sum() / lengths.sum()
+    return Score(
+        perplexity=float(np.exp(-rate)),
+        standard_error=float(np.sqrt(np.square(by_doc - rate * lengths).sum()) / lengths.sum()),
+        prior_strength=strength,
+        tuning_perplexity=float(np.exp(-tried[strength] / tuning.scored.sum())),
+        own_theta_perplexity=_own(model, phi_of_word, split.kind, final),
+        n_docs=int((lengths > 0).sum()),
+        n_tokens=int(lengths.sum()),
+    )
+
+
+def unigram(train: sparse.csr_array, smoothing: float = 0.05) -> TopicModel:
+    """Return the one-topic model: the training frequencies of words, smoothed."""
+    counts = np.asarray(train.sum(axis=0), dtype=np.float64).ravel() + smoothing
+    return TopicModel(counts[None] / counts.sum(), np.ones(1))
+
+
+def fold_in(
+    phi_of_word: NDArray[np.float32], prior: NDArray[np.float64], observed: sparse.csr_array
+) -> NDArray[np.float32]:
+    """Return theta [D, K] of the documents ``observed``."""
+    theta = np.empty((observed.shape[0], prior.size), dtype=np.float32)
+    foldin.fold_in(
+        *_arrays(observed), phi_of_word, prior.astype(np.float32), MAX_STEPS, TOLERANCE, theta
+    )
+    return theta
+
+
+def _log_likelihoods(
+    phi_of_word: NDArray[np.float32], prior: NDArray[np.float64], trial: Trial
+) -> NDArray[np.float64]:
+    return _judge(phi_of_word, fold_in(phi_of_word, prior, trial.observed), trial.scored)
+
+
+def _judge(
+    phi_of_word: NDArray[np.float32], theta: NDArray[np.float32], scored: sparse.csr_array
+) -> NDArray[np.float64]:
+    """Return the log-likelihood of each document's scored tokens."""
+    result = np.empty(scored.shape[0])
+    foldin.log_likelihoods(*_arrays(scored), phi_of_word, theta, result)
+    return result
+
+
+def _own(
+    model: TopicModel, phi_of_word: NDArray[np.float32], kind: str, final: Trial
+) -> float | None:
+    if model.theta is None or kind != "tokens":
+        return None
+    by_doc = _judge(phi_of_word, model.theta.astype(np.float32), final.scored)
+    return float(np.exp(-by_doc.sum() / final.scored.sum()))
+
+
+def _arrays(
+    counts: sparse.csr_array,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    return (
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int64),
+        counts.data.astype(np.float32),
+    )

@@ -1,0 +1,51 @@
+"""What runs in the processes that ``quality`` starts: train a peer, or read a run, and score."""
+
+from __future__ import annotations
+
+import json
+import resource
+import time
+from pathlib import Path
+
+from benchmarks import corpora
+from benchmarks.ours import read_run
+from benchmarks.peers import PEERS, train
+from benchmarks.records import Record
+from benchmarks.scorer import score
+from benchmarks.splits import load_split
+
+
+def train_peer(
+    data: Path, corpus_name: str, split_spec: str, name: str, seed: int, iterations: int | None
+) -> Record:
+    """Train a peer and score it; seconds are those of the training loop alone."""
+    corpus, split = load_split(corpora.load(data, corpus_name), split_spec)
+    sweeps = PEERS[name].n_sweeps if iterations is None else iterations
+    start = time.perf_counter()
+    peer = train(name, corpus.counts, seed, sweeps)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {
+        "sweeps": sweeps,
+        "train_seconds": seconds,
+        "peak_bytes": peak,
+        "topics": peer.live_topics(),
+        "split_hash": split.hash,
+        **score(peer.model(), split)._asdict(),
+    }
+
+
+def score_run(data: Path, corpus_name: str, split_spec: str, run_dir: Path) -> Record:
+    """Score a run; raises ValueError if it was fitted on another split than the peers are."""
+    run = read_run(run_dir)
+    _, expected = load_split(corpora.load(data, corpus_name), split_spec)
+    if run.split.hash != expected.hash:
+        raise ValueError(f"{run_dir} has split {run.split.hash}, the peers {expected.hash}")
+    manifest = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
+    return {
+        "sweeps": manifest["iterations"],
+        "train_seconds": manifest["wall_seconds"],
+        "topics": run.n_topics,
+        "split_hash": run.split.hash,
+        **score(run.model, run.split)._asdict(),
+    }
