@@ -30,7 +30,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 1.0
     eta: Annotated[
         float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
-    ] = 0.05
+    ] = 0.01
     prior: Annotated[
         Literal["AS", "AA"],
         Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
@@ -43,7 +43,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of the variational methods."""
 
-    iterations: Iterations = 150
+    iterations: Iterations = 200
     hyper_start: HyperStart = 15
     reorder_sticks: Annotated[
         bool, Meta(description="Give larger topics the earlier sticks before each stick update.")
