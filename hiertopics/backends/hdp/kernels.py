@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 
 from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import REASSOCIATE, kernel
+from hiertopics.simd import LINE_BYTES, prefetch_row, settle, settle_and_weigh, weigh
+
+# Distances of prefetching, in pairs. Long rows of responsibilities the hardware fetches itself.
+WORDS_AHEAD = 3
+PAIRS_AHEAD = 8
+SHORT_ROW = 640
 
 
 class Tables(NamedTuple):
@@ -39,6 +45,19 @@ class Prior(NamedTuple):
     word_total: float
 
 
+@kernel()
+def aligned_rows(n_rows: int, like: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return zeros [n_rows, at least like.shape[1]], ``like``'s dtype, rows on cache lines.
+
+    Rows that live as long as a document would otherwise wait for stores across two lines.
+    """
+    per_line = LINE_BYTES // like.itemsize
+    padded = (like.shape[1] + per_line - 1) // per_line * per_line
+    memory = np.zeros(n_rows * padded + per_line, like.dtype)
+    offset = (LINE_BYTES - memory.ctypes.data % LINE_BYTES) % LINE_BYTES // like.itemsize
+    return memory[offset : offset + n_rows * padded].reshape(n_rows, padded)
+
+
 @kernel(fastmath=REASSOCIATE)
 def sweep_block(
     cells: Cells,
@@ -56,46 +75,90 @@ def sweep_block(
     """
     resp, n_dk, n_wk, seen_dk, seen_wk = tables
     n_topics = resp.shape[1]
-    zero = resp.dtype.type(0)
+    noting = seen_wk.shape[1] > 0
+    short = n_topics * resp.itemsize <= SHORT_ROW
     one = resp.dtype.type(1)
-    base = np.empty(n_topics, resp.dtype)
-    weights = np.empty(n_topics, resp.dtype)
+    last = len(cells.word) - 1
+    scratch = aligned_rows(5, resp)
+    base = scratch[0][:n_topics]
+    doc_row = scratch[1][:n_topics]
+    weights = scratch[2][:n_topics]
+    doc_prior = scratch[3][:n_topics]
+    doc_seen = scratch[4][:n_topics]
+    doc_prior[:] = prior.doc
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        doc_row = n_dk[doc]
+        start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if start == stop:
+            continue
         # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
         for topic in range(n_topics):
-            n_k[topic] -= doc_row[topic]
-            base[topic] = n_k[topic] + prior.word_total
-        for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
-            word = cells.word[pair]
-            count = cells.tokens[pair]
-            word_row = n_wk[word]
-            row = resp[pair]
-            word_prior = prior.word[word]
-            total = zero
-            for topic in range(n_topics):
-                others = max(doc_row[topic] - row[topic], zero)
-                word_others = max(word_row[topic] - row[topic], zero)
-                weight = (
-                    (others + prior.doc[topic])
-                    * (word_others + word_prior)
-                    / (others + base[topic])
-                )
-                weights[topic] = weight
-                total += weight
-            if not (total > zero and total < np.inf):
+            n_k[topic] -= n_dk[doc, topic]
+            base[topic] = n_k[topic] + prior.word_total - doc_prior[topic]
+            doc_row[topic] = n_dk[doc, topic] + doc_prior[topic]
+        if noting:
+            doc_seen[:] = seen_dk[doc]
+        word = cells.word[start]
+        total = weigh(resp[start], doc_row, n_wk[word], doc_prior, base, prior.word[word], weights)
+        for pair in range(start, stop - 1):
+            if not (total > 0 and total < np.inf):
                 return doc
-            scale = one / total
-            for topic in range(n_topics):
-                new = weights[topic] * scale
-                moved = count * (new - row[topic])
-                row[topic] = new
-                doc_row[topic] += moved
-                word_row[topic] += moved
-            if seen_wk.shape[1]:
-                note_seen(row, count, seen_dk[doc], seen_wk[word], weights)
+            ahead = cells.word[min(pair + WORDS_AHEAD, last)]
+            prefetch_row(n_wk, ahead)
+            if short:
+                prefetch_row(resp, pair + PAIRS_AHEAD)
+            following = cells.word[pair + 1]
+            if noting:
+                prefetch_row(seen_wk, ahead)
+                total = settle_and_weigh(
+                    resp[pair],
+                    doc_row,
+                    n_wk[word],
+                    weights,
+                    one / total,
+                    cells.tokens[pair],
+                    resp[pair + 1],
+                    n_wk[following],
+                    doc_prior,
+                    base,
+                    prior.word[following],
+                    doc_seen,
+                    seen_wk[word],
+                )
+            else:
+                total = settle_and_weigh(
+                    resp[pair],
+                    doc_row,
+                    n_wk[word],
+                    weights,
+                    one / total,
+                    cells.tokens[pair],
+                    resp[pair + 1],
+                    n_wk[following],
+                    doc_prior,
+                    base,
+                    prior.word[following],
+                )
+            word = following
+        if not (total > 0 and total < np.inf):
+            return doc
+        scale, count = one / total, cells.tokens[stop - 1]
+        if noting:
+            settle(
+                resp[stop - 1],
+                doc_row,
+                n_wk[word],
+                weights,
+                scale,
+                count,
+                doc_seen,
+                seen_wk[word],
+            )
+            seen_dk[doc] = doc_seen
+        else:
+            settle(resp[stop - 1], doc_row, n_wk[word], weights, scale, count)
         for topic in range(n_topics):
-            n_k[topic] += doc_row[topic]
+            n_dk[doc, topic] = doc_row[topic] - doc_prior[topic]
+            n_k[topic] += n_dk[doc, topic]
     return -1
 
 
