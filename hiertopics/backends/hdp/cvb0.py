@@ -17,9 +17,8 @@ E[beta0], as the derivation gives (spec pcvb0 section 5.2), not the printed G[be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -27,17 +26,19 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.special import digamma
 
 from hiertopics.backends.hdp import moments as m
-from hiertopics.backends.hdp import simulate as story
 from hiertopics.backends.hdp import summary as common
 from hiertopics.backends.hdp import variational
 from hiertopics.backends.hdp.config import Model as Model
 from hiertopics.backends.hdp.config import VariationalInference
 from hiertopics.backends.hdp.kernels import Prior
-from hiertopics.backends.hdp.layout import Data, lay_out, rounds
+from hiertopics.backends.hdp.layout import Data, rounds
+from hiertopics.backends.hdp.simulate import simulate as simulate
 from hiertopics.backends.hdp.sticks import fit_sticks, geometric_weights, mean_weights
-from hiertopics.corpus import Corpus
-from hiertopics.model import Context, Posterior, Settings, Sizes, Summary
-from hiertopics.tree import Tree
+from hiertopics.backends.hdp.summary import infer as infer
+from hiertopics.backends.hdp.variational import Info as Info
+from hiertopics.backends.hdp.variational import memory as memory
+from hiertopics.backends.hdp.variational import prepare as prepare
+from hiertopics.model import Context, Settings, Summary
 
 objective_name = "training log likelihood per token"
 monotone = False
@@ -78,19 +79,6 @@ class State(variational.Responsibilities):
     word_mass_geo: float
 
 
-class Info(NamedTuple):
-    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
-
-    n_topics: int
-    n_topics_tables: int
-    n_topics_99: int
-    n_topics_entropy: float
-    alpha: float
-    gamma: float
-    eta: float
-    drift: float
-
-
 class Stats(NamedTuple):
     """What the global step needs of the local one.
 
@@ -100,11 +88,6 @@ class Stats(NamedTuple):
     doc_tables: NDArray[np.float64]
     word_tables: NDArray[np.float64]
     log_xi: float
-
-
-def prepare(corpus: Corpus, settings: Settings) -> Data:
-    """Lay the corpus out in pairs."""
-    return lay_out(corpus, settings.inference.shards)
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -197,26 +180,9 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return common.summarise(_fitted(state))
 
 
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta of new documents by fold-in (spec 7.2)."""
-    return common.infer(tree, corpus, context)
-
-
 def objective(state: State, data: Data, settings: Settings) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     return variational.log_likelihood_per_token(data, _fitted(state))
-
-
-def simulate(
-    settings: Settings, sizes: Sizes, context: Context
-) -> tuple[Corpus, Mapping[str, NDArray[Any]]]:
-    """Draw a corpus from the truncated HDP under the config's values."""
-    return story.simulate(settings.model, sizes, context)
-
-
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of responsibilities, counts and moments."""
-    return variational.memory(corpus, settings.model.truncation)
 
 
 def _tables(

@@ -15,26 +15,25 @@ in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (spec pcvb0 section 6)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from hiertopics.backends.hdp import gibbs_kernels as kernels
-from hiertopics.backends.hdp import simulate as story
 from hiertopics.backends.hdp import summary as common
 from hiertopics.backends.hdp.config import HyperStart
 from hiertopics.backends.hdp.config import Model as Model
 from hiertopics.backends.hdp.kernels import Prior
 from hiertopics.backends.hdp.layout import Data, lay_out, rounds
+from hiertopics.backends.hdp.simulate import simulate as simulate
 from hiertopics.backends.hdp.sticks import weights_from_fractions
+from hiertopics.backends.hdp.summary import infer as infer
 from hiertopics.config import Iterations, SamplerConfig
 from hiertopics.corpus import Corpus
-from hiertopics.model import Context, Posterior, Settings, Sizes, Summary
-from hiertopics.tree import Tree
+from hiertopics.model import Context, Settings, Summary
 
 objective_name = "log joint probability"
 monotone = False
@@ -133,11 +132,6 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return common.summarise(fitted)
 
 
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta of new documents by fold-in (spec 7.2)."""
-    return common.infer(tree, corpus, context)
-
-
 def objective(state: State, data: Data, settings: Settings) -> float:
     """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
     log_joint = 0.0
@@ -152,13 +146,6 @@ def objective(state: State, data: Data, settings: Settings) -> float:
     n_sticks = len(state.log_rest)
     log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
     return log_joint + float(log_sticks)
-
-
-def simulate(
-    settings: Settings, sizes: Sizes, context: Context
-) -> tuple[Corpus, Mapping[str, NDArray[Any]]]:
-    """Draw a corpus from the truncated HDP under the config's values."""
-    return story.simulate(settings.model, sizes, context)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

@@ -19,25 +19,26 @@ hierarchical Dirichlet process, KDD 2012. Sections "spec" refer to spec pcvb0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.backends.hdp import hyper, variational
-from hiertopics.backends.hdp import simulate as story
 from hiertopics.backends.hdp import summary as common
 from hiertopics.backends.hdp.config import Model as Model
 from hiertopics.backends.hdp.config import VariationalInference
 from hiertopics.backends.hdp.kernels import Prior
-from hiertopics.backends.hdp.layout import Data, lay_out
+from hiertopics.backends.hdp.layout import Data
+from hiertopics.backends.hdp.simulate import simulate as simulate
 from hiertopics.backends.hdp.sticks import best_gamma, fit_sticks, mean_weights
-from hiertopics.corpus import Corpus
-from hiertopics.model import Context, Posterior, Settings, Sizes, Summary
-from hiertopics.tree import Tree
+from hiertopics.backends.hdp.summary import infer as infer
+from hiertopics.backends.hdp.variational import Info as Info
+from hiertopics.backends.hdp.variational import memory as memory
+from hiertopics.backends.hdp.variational import prepare as prepare
+from hiertopics.model import Context, Settings, Summary
 
 objective_name = "training log likelihood per token"
 monotone = False
@@ -68,19 +69,6 @@ class State(variational.Responsibilities):
     word_mass: float
 
 
-class Info(NamedTuple):
-    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
-
-    n_topics: int
-    n_topics_tables: int
-    n_topics_99: int
-    n_topics_entropy: float
-    alpha: float
-    gamma: float
-    eta: float
-    drift: float
-
-
 class Stats(NamedTuple):
     """What the global step needs of the local one; closed under addition of shards.
 
@@ -90,11 +78,6 @@ class Stats(NamedTuple):
 
     doc_tables: NDArray[np.float64]
     word_tables: NDArray[np.float64]
-
-
-def prepare(corpus: Corpus, settings: Settings) -> Data:
-    """Lay the corpus out in pairs."""
-    return lay_out(corpus, settings.inference.shards)
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -160,26 +143,9 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return common.summarise(_fitted(state))
 
 
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta of new documents by fold-in (spec 7.2)."""
-    return common.infer(tree, corpus, context)
-
-
 def objective(state: State, data: Data, settings: Settings) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     return variational.log_likelihood_per_token(data, _fitted(state))
-
-
-def simulate(
-    settings: Settings, sizes: Sizes, context: Context
-) -> tuple[Corpus, Mapping[str, NDArray[Any]]]:
-    """Draw a corpus from the truncated HDP under the config's values."""
-    return story.simulate(settings.model, sizes, context)
-
-
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of responsibilities, counts and indicators."""
-    return variational.memory(corpus, settings.model.truncation)
 
 
 def _prior(state: State, dtype: DTypeLike) -> Prior:

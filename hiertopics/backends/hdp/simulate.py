@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.backends.hdp.config import Model
 from hiertopics.backends.hdp.sticks import weights_from_fractions
 from hiertopics.corpus import Corpus, default_vocab
-from hiertopics.model import Context, Sizes
+from hiertopics.model import Context, Settings, Sizes
 
 
 def simulate(
-    model: Model, sizes: Sizes, context: Context
+    settings: Settings, sizes: Sizes, context: Context
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
-    """Draw a corpus; the truth is pi [T], theta [n_docs, T], phi [T, n_words]."""
+    """Draw a corpus under the config's values; truth: pi [T], theta [n_docs, T], phi [T, V]."""
+    model = settings.model
     rng = context.rng("simulate")
     pi = weights_from_fractions(rng.beta(1.0, model.gamma, model.truncation - 1))
     theta = rng.dirichlet(np.maximum(model.alpha * pi, 1e-12), sizes.n_docs)

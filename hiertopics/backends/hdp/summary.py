@@ -10,7 +10,7 @@ from scipy import sparse
 
 from hiertopics.backends.hdp import kernels
 from hiertopics.corpus import Corpus
-from hiertopics.model import Context, Posterior, Summary
+from hiertopics.model import Context, Posterior, Settings, Summary
 from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
 
 LIVE_TOKENS = 1.0
@@ -113,7 +113,7 @@ def summarise(fitted: Fitted) -> Summary:
     return Summary(tree, _all_entries(columns), notes=_notes(tree, len(fitted.n_k)))
 
 
-def infer(tree: Tree, corpus: Corpus, context: Context) -> Posterior:
+def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
     """Return theta of new documents by fold-in with the topics held fixed (spec 7.2)."""
     prior = tree.extra["doc_prior"]
     phi = np.ascontiguousarray(tree.phi.T)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.backends.hdp import kernels
 from hiertopics.backends.hdp.kernels import Prior, Tables
-from hiertopics.backends.hdp.layout import Data, rounds
+from hiertopics.backends.hdp.layout import Data, lay_out, rounds
 from hiertopics.backends.hdp.summary import Fitted, document_weights, word_probabilities
 from hiertopics.corpus import Corpus
 from hiertopics.errors import NumericalError
-from hiertopics.model import Context
+from hiertopics.model import Context, Settings
 
 RECOUNT_EVERY = 10
 MAX_DRIFT = 1e-3
@@ -35,6 +36,24 @@ class Responsibilities:
     def n_topics(self) -> int:
         """The truncation T."""
         return len(self.n_k)
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    n_topics_entropy: float
+    alpha: float
+    gamma: float
+    eta: float
+    drift: float
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in pairs."""
+    return lay_out(corpus, settings.inference.shards)
 
 
 def start(
@@ -117,6 +136,7 @@ def log_likelihood_per_token(data: Data, fitted: Fitted) -> float:
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
-def memory(corpus: Corpus, n_topics: int) -> int:
+def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of responsibilities, counts and indicators in float32."""
+    n_topics = int(settings.model.truncation)
     return 4 * n_topics * (corpus.n_pairs + 2 * corpus.n_docs + 2 * corpus.n_words)
