@@ -64,3 +64,16 @@ def tetragamma(x: float) -> float:
         0.5 - inverse * (1.0 / 6 - inverse * (1.0 / 6 - inverse * (0.3 - inverse * 5.0 / 6)))
     )
     return shift - inverse - inverse / x - series * inverse
+
+
+@kernel()
+def digamma_and_tetragamma(x: float) -> tuple[float, float]:
+    """Return psi(x) and psi''(x) for x > 0; as the two functions above, sharing the divisions."""
+    first = 0.0
+    second = 0.0
+    while x < 10.0:
+        inverse = 1.0 / x
+        first -= inverse
+        second -= 2.0 * inverse * inverse * inverse
+        x += 1.0
+    return first + digamma(x), second + tetragamma(x)

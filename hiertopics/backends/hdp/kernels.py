@@ -73,13 +73,10 @@ def sweep_block(
     one token excluded (spec 3.1; equation 35). n_k [T] is moved too: pass the block's own copy.
     Returns -1, or the document at which the weights ceased to be positive and finite.
     """
-    resp, n_dk, n_wk, seen_dk, seen_wk = tables
-    n_topics = resp.shape[1]
+    n_dk, n_wk, seen_wk = tables.n_dk, tables.n_wk, tables.seen_wk
+    n_topics = n_dk.shape[1]
     noting = seen_wk.shape[1] > 0
-    short = n_topics * resp.itemsize <= SHORT_ROW
-    one = resp.dtype.type(1)
-    last = len(cells.word) - 1
-    scratch = aligned_rows(5, resp)
+    scratch = aligned_rows(5, tables.resp)
     base = scratch[0][:n_topics]
     doc_row = scratch[1][:n_topics]
     weights = scratch[2][:n_topics]
@@ -95,71 +92,122 @@ def sweep_block(
             n_k[topic] -= n_dk[doc, topic]
             base[topic] = n_k[topic] + prior.word_total - doc_prior[topic]
             doc_row[topic] = n_dk[doc, topic] + doc_prior[topic]
+        rows = (doc_row, doc_prior, base, weights)
+        pairs = (cells.word[start:stop], cells.tokens[start:stop], tables.resp[start:stop])
         if noting:
-            doc_seen[:] = seen_dk[doc]
-        word = cells.word[start]
-        total = weigh(resp[start], doc_row, n_wk[word], doc_prior, base, prior.word[word], weights)
-        for pair in range(start, stop - 1):
-            if not (total > 0 and total < np.inf):
-                return doc
-            ahead = cells.word[min(pair + WORDS_AHEAD, last)]
-            prefetch_row(n_wk, ahead)
-            if short:
-                prefetch_row(resp, pair + PAIRS_AHEAD)
-            following = cells.word[pair + 1]
-            if noting:
-                prefetch_row(seen_wk, ahead)
-                total = settle_and_weigh(
-                    resp[pair],
-                    doc_row,
-                    n_wk[word],
-                    weights,
-                    one / total,
-                    cells.tokens[pair],
-                    resp[pair + 1],
-                    n_wk[following],
-                    doc_prior,
-                    base,
-                    prior.word[following],
-                    doc_seen,
-                    seen_wk[word],
-                )
-            else:
-                total = settle_and_weigh(
-                    resp[pair],
-                    doc_row,
-                    n_wk[word],
-                    weights,
-                    one / total,
-                    cells.tokens[pair],
-                    resp[pair + 1],
-                    n_wk[following],
-                    doc_prior,
-                    base,
-                    prior.word[following],
-                )
-            word = following
-        if not (total > 0 and total < np.inf):
-            return doc
-        scale, count = one / total, cells.tokens[stop - 1]
-        if noting:
-            settle(
-                resp[stop - 1],
-                doc_row,
-                n_wk[word],
-                weights,
-                scale,
-                count,
-                doc_seen,
-                seen_wk[word],
-            )
-            seen_dk[doc] = doc_seen
+            doc_seen[:] = tables.seen_dk[doc]
+            sound = visit_noting(*pairs, n_wk, prior.word, *rows, seen_wk, doc_seen)
+            tables.seen_dk[doc] = doc_seen
         else:
-            settle(resp[stop - 1], doc_row, n_wk[word], weights, scale, count)
+            sound = visit(*pairs, n_wk, prior.word, *rows)
+        if not sound:
+            return doc
         for topic in range(n_topics):
             n_dk[doc, topic] = doc_row[topic] - doc_prior[topic]
             n_k[topic] += n_dk[doc, topic]
     return -1
+
+
+# The two functions below take their arrays one by one, and are two: arrays taken from a tuple,
+# or chosen by a branch, cost counted references at each pair (a third of the sweep's time).
+
+
+@kernel(fastmath=REASSOCIATE)
+def visit(
+    words: NDArray[np.int32],
+    tokens: NDArray[np.floating],
+    resp: NDArray[np.floating],
+    n_wk: NDArray[np.floating],
+    word_prior: NDArray[np.floating],
+    doc_row: NDArray[np.floating],
+    doc_prior: NDArray[np.floating],
+    base: NDArray[np.floating],
+    weights: NDArray[np.floating],
+) -> bool:
+    """Visit the pairs of one document (rows as in ``hiertopics.simd``); False: not finite."""
+    one = resp.dtype.type(1)
+    last = len(words) - 1
+    short = resp.shape[1] * resp.itemsize <= SHORT_ROW
+    word = words[0]
+    total = weigh(resp[0], doc_row, n_wk[word], doc_prior, base, word_prior[word], weights)
+    for pair in range(last):
+        if not (total > 0 and total < np.inf):
+            return False
+        prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
+        if short:
+            prefetch_row(resp, pair + PAIRS_AHEAD)
+        following = words[pair + 1]
+        total = settle_and_weigh(
+            resp[pair],
+            doc_row,
+            n_wk[word],
+            weights,
+            one / total,
+            tokens[pair],
+            resp[pair + 1],
+            n_wk[following],
+            doc_prior,
+            base,
+            word_prior[following],
+        )
+        word = following
+    if not (total > 0 and total < np.inf):
+        return False
+    settle(resp[last], doc_row, n_wk[word], weights, one / total, tokens[last])
+    return True
+
+
+@kernel(fastmath=REASSOCIATE)
+def visit_noting(
+    words: NDArray[np.int32],
+    tokens: NDArray[np.floating],
+    resp: NDArray[np.floating],
+    n_wk: NDArray[np.floating],
+    word_prior: NDArray[np.floating],
+    doc_row: NDArray[np.floating],
+    doc_prior: NDArray[np.floating],
+    base: NDArray[np.floating],
+    weights: NDArray[np.floating],
+    seen_wk: NDArray[np.floating],
+    doc_seen: NDArray[np.floating],
+) -> bool:
+    """Do as ``visit`` does, and note in seen_wk and doc_seen which topics have been seen."""
+    one = resp.dtype.type(1)
+    last = len(words) - 1
+    short = resp.shape[1] * resp.itemsize <= SHORT_ROW
+    word = words[0]
+    total = weigh(resp[0], doc_row, n_wk[word], doc_prior, base, word_prior[word], weights)
+    for pair in range(last):
+        if not (total > 0 and total < np.inf):
+            return False
+        ahead = words[min(pair + WORDS_AHEAD, last)]
+        prefetch_row(n_wk, ahead)
+        prefetch_row(seen_wk, ahead)
+        if short:
+            prefetch_row(resp, pair + PAIRS_AHEAD)
+        following = words[pair + 1]
+        total = settle_and_weigh(
+            resp[pair],
+            doc_row,
+            n_wk[word],
+            weights,
+            one / total,
+            tokens[pair],
+            resp[pair + 1],
+            n_wk[following],
+            doc_prior,
+            base,
+            word_prior[following],
+            doc_seen,
+            seen_wk[word],
+        )
+        word = following
+    if not (total > 0 and total < np.inf):
+        return False
+    settle(
+        resp[last], doc_row, n_wk[word], weights, one / total, tokens[last], doc_seen, seen_wk[word]
+    )
+    return True
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -215,17 +263,6 @@ def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables)
             for topic in range(len(row)):
                 doc_row[topic] += count * row[topic]
                 word_row[topic] += count * row[topic]
-
-
-@kernel()
-def normalise_rows(rows: NDArray[np.floating]) -> None:
-    """Divide each row by its sum, in place."""
-    for index in range(rows.shape[0]):
-        total = 0.0
-        for column in range(rows.shape[1]):
-            total += rows[index, column]
-        for column in range(rows.shape[1]):
-            rows[index, column] /= total
 
 
 @kernel(fastmath=REASSOCIATE)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hiertopics.backends.hdp.kernels import note_seen
 from hiertopics.backends.hdp.layout import Cells
-from hiertopics.jit import REASSOCIATE, digamma, kernel, tetragamma
+from hiertopics.jit import REASSOCIATE, digamma, digamma_and_tetragamma, kernel, tetragamma
 
 RARE = 1e-4
 
@@ -71,17 +71,22 @@ def expected_tables(
     For P below ``RARE`` one token is the only case that matters, and it makes one table:
     E[s] = P to a relative error below P / 2.
     """
+    known_x = np.full(mean.shape[1], -1.0)
+    known_psi = np.empty(mean.shape[1])
     for row in range(start, stop):
         for column in range(mean.shape[1]):
             chance = float(seen[row, column])
             tables = chance
             if chance > RARE:
                 x = row_prior[row] * column_prior[column]
+                if x != known_x[column]:
+                    known_x[column] = x
+                    known_psi[column] = digamma(x)
                 count = mean[row, column] / chance
                 second = (variance[row, column] + mean[row, column] ** 2) / chance
                 spread = max(second - count * count, 0.0)
-                growth = digamma(x + count) - digamma(x) + 0.5 * spread * tetragamma(x + count)
-                tables = x * chance * growth
+                psi, curvature = digamma_and_tetragamma(x + count)
+                tables = x * chance * (psi - known_psi[column] + 0.5 * spread * curvature)
             by_row[row] += tables
             by_column[column] += tables
 

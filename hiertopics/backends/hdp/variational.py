@@ -63,7 +63,7 @@ def start(
     resp = np.empty((len(data.cells.word), n_topics), dtype)
     context.rng("init").random(dtype=resp.dtype.type, out=resp)
     resp += 0.1
-    kernels.normalise_rows(resp)
+    resp /= resp.sum(axis=1, keepdims=True)
     state = Responsibilities(
         resp,
         np.zeros((data.n_docs, n_topics), dtype),
