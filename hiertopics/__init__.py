@@ -13,9 +13,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "Corpus": "corpus",
     "RunDir": "rundir",
-    "compare": "compare",
-    "evaluate": "evaluate",
-    "fit": "fit",
+    "compare": "comparison",
+    "evaluate": "evaluation",
+    "fit": "fitting",
     "infer": "newdocs",
     "read_corpus": "formats",
 }

@@ -17,14 +17,17 @@ N_WORDS = 20
 
 
 def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: str) -> None:
-    """Write the summarised state of a run; each file whole, ids equal in all of them."""
-    files.write_npz(run.path / "model.npz", summary.tree.to_arrays())
-    files.write_csr(run.path / "theta.npz", summary.theta)
-    if summary.paths is not None:
-        files.write_npz(run.path / "paths.npz", summary.paths._asdict())
+    """Write the summarised state of a run: all of its files or none, ids equal in all of them."""
     rows = node_rows(summary.tree, vocab, N_WORDS)
-    files.write_json(run.path / "tree.json", tree_json(rows, backend))
-    files.write_text(run.path / "topics.csv", topics_csv(rows))
+    writers = {
+        "model.npz": files.as_npz(summary.tree.to_arrays()),
+        "theta.npz": files.as_csr(summary.theta),
+        "tree.json": files.as_json(tree_json(rows, backend)),
+        "topics.csv": files.as_text(topics_csv(rows)),
+    }
+    if summary.paths is not None:
+        writers["paths.npz"] = files.as_npz(summary.paths._asdict())
+    files.write_together({run.path / name: write for name, write in writers.items()})
 
 
 def write_draw(run: RunDir, iteration: int, summary: Summary) -> None:

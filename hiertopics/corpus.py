@@ -99,14 +99,18 @@ class Corpus:
     def fingerprint(self) -> str:
         """SHA-256 over counts, vocabulary, groups and labels: equal corpora, equal strings."""
         digest = hashlib.sha256()
-        for matrix in (self.counts, *(t.members for t in (self.groups, self.labels) if t)):
-            digest.update(np.asarray(matrix.shape, dtype=np.int64).tobytes())
-            digest.update(matrix.indptr.astype(np.int64).tobytes())
-            digest.update(matrix.indices.astype(np.int64).tobytes())
-            digest.update(matrix.data.astype(np.int64).tobytes())
-        for names in (self.vocab, *(t.names if t else ("-",) for t in (self.groups, self.labels))):
-            digest.update("\0".join(names).encode())
-            digest.update(b"\1")
+        digest.update(self.text_fingerprint.encode())
+        for tags in (self.groups, self.labels):
+            if tags is not None:
+                _digest(digest, tags.members, tags.names)
+            digest.update(b"\2")
+        return digest.hexdigest()
+
+    @cached_property
+    def text_fingerprint(self) -> str:
+        """SHA-256 over counts and vocabulary alone."""
+        digest = hashlib.sha256()
+        _digest(digest, self.counts, self.vocab)
         return digest.hexdigest()
 
     def select(self, docs: Sequence[int] | NDArray[np.int64]) -> Corpus:
@@ -130,6 +134,13 @@ def default_vocab(n_words: int) -> tuple[str, ...]:
     return tuple(f"w{word}" for word in range(n_words))
 
 
+def _digest(digest: hashlib._Hash, matrix: sparse.csr_array, names: Sequence[str]) -> None:
+    for part in (matrix.shape, matrix.indptr, matrix.indices, matrix.data):
+        digest.update(np.asarray(part, dtype=np.int64).tobytes())
+    digest.update("\0".join(names).encode())
+    digest.update(b"\1")
+
+
 def _canonical(counts: sparse.csr_array) -> sparse.csr_array:
     """Return ``counts`` as int32 CSR with sorted indices; refuse what is not a count matrix."""
     matrix = sparse.csr_array(counts)
@@ -137,6 +148,8 @@ def _canonical(counts: sparse.csr_array) -> sparse.csr_array:
         raise HiertopicsError("counts must be positive integers")
     if matrix.nnz and matrix.data.max() > np.iinfo(np.int32).max:
         raise HiertopicsError("a count is larger than 2147483647")
+    if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < matrix.shape[1]:
+        raise HiertopicsError(f"a word id is outside 0 .. {matrix.shape[1] - 1}")
     # Only the data are cast: casting a whole matrix would add repeated entries up in silence.
     parts = (matrix.data.astype(np.int32), matrix.indices.astype(np.int32), matrix.indptr)
     matrix = sparse.csr_array(parts, shape=matrix.shape)

@@ -9,6 +9,7 @@ from typing import Any
 from hiertopics import registry
 from hiertopics.config import Experiment, build, load_yaml, merge, parse_set
 from hiertopics.errors import ConfigError
+from hiertopics.rundir import RunDir
 
 
 def read_experiment(
@@ -27,4 +28,12 @@ def read_experiment(
     if not isinstance(name, str):
         raise ConfigError([f"backend must be a name, got {name!r}"])
     backend = registry.load(name)
+    return build(layers, model_type=backend.Model, inference_type=backend.Inference)
+
+
+def experiment_of(run: RunDir) -> Experiment:
+    """Return the config that a run was fitted with."""
+    path = run.path / "config.yaml"
+    backend = registry.load(str(run.manifest["backend"]))
+    layers = [(str(path), load_yaml(path))]
     return build(layers, model_type=backend.Model, inference_type=backend.Inference)

@@ -34,7 +34,7 @@ def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
     where the disk refuses; what stood under the names before then stands there still.
     """
     mark = secrets.token_hex(4)
-    temporary = {path: path.with_name(f".{path.name}.{mark}{TEMPORARY_SUFFIX}") for path in writers}
+    temporary = {path: path.parent / f".{path.name}.{mark}{TEMPORARY_SUFFIX}" for path in writers}
     path = Path()
     try:
         for path, write in writers.items():
@@ -45,8 +45,9 @@ def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
                     os.fsync(stream.fileno())
         for path in writers:
             os.replace(temporary[path], path)
-            if sync:
-                _sync_folder(path.parent)
+        if sync:
+            for folder in {path.parent for path in writers}:
+                _sync_folder(folder)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
@@ -55,30 +56,50 @@ def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
                 leftover.unlink()
 
 
+def as_text(text: str) -> Write:
+    """Return what writes ``text`` as UTF-8."""
+    return lambda stream: stream.write(text.encode())
+
+
+def as_json(value: Any) -> Write:
+    """Return what writes ``value`` as JSON; numpy numbers are taken as numbers."""
+    return as_text(to_json(value, indent=1) + "\n")
+
+
+def as_npz(arrays: Mapping[str, NDArray[Any]]) -> Write:
+    """Return what writes arrays as npz without pickle: equal arrays give equal bytes."""
+    return lambda stream: np.savez(stream, allow_pickle=False, **arrays)
+
+
+def as_csr(matrix: sparse.csr_array) -> Write:
+    """Return what writes ``matrix`` so that scipy.sparse.load_npz reads it."""
+    return lambda stream: sparse.save_npz(stream, matrix, compressed=False)
+
+
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` as UTF-8; raises RunError as ``write_whole`` does."""
-    write_whole(path, lambda stream: stream.write(text.encode()))
+    """Replace ``path`` by ``text``; raises RunError as ``write_together`` does."""
+    write_whole(path, as_text(text))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as JSON with a closing newline; numpy numbers are taken as numbers."""
-    write_text(path, to_json(value, indent=1) + "\n")
+    """Replace ``path`` by ``value`` as JSON."""
+    write_whole(path, as_json(value))
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]], *, sync: bool = True) -> None:
-    """Write arrays as npz without pickle: equal arrays give equal bytes."""
-    write_whole(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays), sync=sync)
+    """Replace ``path`` by an npz file of arrays."""
+    write_whole(path, as_npz(arrays), sync=sync)
 
 
 def write_csr(path: Path, matrix: sparse.csr_array) -> None:
-    """Write ``matrix`` so that scipy.sparse.load_npz reads it."""
-    write_whole(path, lambda stream: sparse.save_npz(stream, matrix, compressed=False))
+    """Replace ``path`` by a matrix that scipy.sparse.load_npz reads."""
+    write_whole(path, as_csr(matrix))
 
 
 def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     """Return all arrays of an npz file; raises RunError if it is missing or damaged."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise RunError(f"{path} is missing") from None
@@ -89,8 +110,11 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
 def read_csr(path: Path) -> sparse.csr_array:
     """Return the CSR matrix of an npz file; raises RunError if it is missing or damaged."""
     arrays = read_npz(path)
-    parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-    return sparse.csr_array(parts, shape=tuple(arrays["shape"]))
+    try:
+        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+        return sparse.csr_array(parts, shape=tuple(arrays["shape"]))
+    except (KeyError, ValueError) as error:
+        raise RunError(f"{path} holds no sparse matrix: {error}") from error
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
@@ -88,13 +88,20 @@ def converged(tolerance: float, previous: float | None = None) -> Callback:
         if event.objective is None:
             return None
         before, previous = previous, event.objective
-        if tolerance and before is not None:
-            change = abs(event.objective - before)
-            if change < tolerance * abs(before):
-                return Stop(f"objective moved by less than {tolerance:g} of its size", True)
-        return None
+        return _converged(tolerance, before, event.objective)
 
     return watch
+
+
+def had_converged(tolerance: float, objectives: Sequence[float]) -> Stop | None:
+    """Say whether a run whose recorded objectives are these had converged at the last one."""
+    return _converged(tolerance, *objectives[-2:]) if len(objectives) > 1 else None
+
+
+def _converged(tolerance: float, before: float | None, now: float) -> Stop | None:
+    if before is None or abs(now - before) >= tolerance * abs(before):
+        return None
+    return Stop(f"objective moved by less than {tolerance:g} of its size", True)
 
 
 def time_limit(seconds: float) -> Callback:

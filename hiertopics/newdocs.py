@@ -12,16 +12,18 @@ from msgspec import structs
 from scipy import sparse
 
 from hiertopics import dataset, files, registry
-from hiertopics.config import DataConfig, Experiment, build, load_yaml
+from hiertopics.config import DataConfig
 from hiertopics.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.errors import UsageError
+from hiertopics.experiment import experiment_of
 from hiertopics.formats import FORMATS
 from hiertopics.formats.source import format_of
 from hiertopics.model import Context, Posterior, Settings
 from hiertopics.rundir import RunDir
 from hiertopics.tree import Tree
 
-KEPT_FIELDS = ("group_field", "label_field")
+FIELDS = ("text_field", "id_field", "group_field", "label_field")
 
 
 @dataclass(frozen=True)
@@ -32,26 +34,28 @@ class Matched:
     unknown_tokens: int
 
 
-def experiment_of(run: RunDir) -> Experiment:
-    """Return the config that a run was fitted with."""
-    path = run.path / "config.yaml"
-    backend = registry.load(str(run.manifest["backend"]))
-    layers = [(str(path), load_yaml(path))]
-    return build(layers, model_type=backend.Model, inference_type=backend.Inference)
-
-
 def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
     """Read a corpus file as new documents of ``run``.
 
     data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
-    of raw text the group and label fields default to the run's own. Raises DataError.
+    format and fields default to the run's own, where the file's name does not tell another.
+    Raises DataError.
     """
     own = experiment_of(run).data
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
+    if config.from_ is None and own.from_ is not None:
+        config = structs.replace(config, from_=_format(Path(corpus), own.from_))
     if FORMATS[format_of(Path(corpus), config.from_)].text:
-        kept = {name: getattr(own, name) for name in KEPT_FIELDS if name not in data}
+        kept = {name: getattr(own, name) for name in FIELDS if name not in data}
         config = structs.replace(config, **kept)
     return match(dataset.load_corpus(dataset.located(config)), run.vocab)
+
+
+def _format(path: Path, default: str) -> str:
+    try:
+        return format_of(path, None)
+    except UsageError:
+        return default
 
 
 def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:

@@ -30,6 +30,16 @@ from hiertopics.tree import Tree
 RUNS = Path("runs")
 SCHEMA = "hiertopics.run/1"
 KEPT_CHECKPOINTS = 2
+MANIFEST_KEYS = (
+    "backend",
+    "status",
+    "corpus",
+    "split",
+    "iterations",
+    "objective",
+    "wall_seconds",
+    "peak_memory_bytes",
+)
 
 
 class RunDir:
@@ -81,8 +91,8 @@ class RunDir:
                     f"{self.path} is being written by another process; wait for it, "
                     "or choose another directory with -o"
                 ) from None
-            files.remove_partial(self.path)
-            files.remove_partial(self.path / "checkpoints")
+            for folder in (".", "checkpoints", "draws", "eval"):
+                files.remove_partial(self.path / folder)
             yield
 
     @cached_property
@@ -95,8 +105,12 @@ class RunDir:
             raise RunError(f"{path} is missing") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
-        if manifest.get("schema") != SCHEMA:
-            raise RunError(f"{path} has schema {manifest.get('schema')!r}, not {SCHEMA!r}")
+        if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+            found = manifest.get("schema") if isinstance(manifest, dict) else None
+            raise RunError(f"{path} is damaged: its schema is {found!r}, not {SCHEMA!r}")
+        missing = [key for key in MANIFEST_KEYS if key not in manifest]
+        if missing:
+            raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
         return manifest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
@@ -125,12 +139,22 @@ class RunDir:
     @cached_property
     def vocab(self) -> tuple[str, ...]:
         """The words, by id."""
-        return _lines(self.path / "vocab.txt")
+        words = _lines(self.path / "vocab.txt")
+        if len(words) != self.tree.phi.shape[1]:
+            raise RunError(
+                f"{self.path / 'vocab.txt'} is damaged: {len(words)} words, "
+                f"but {self.tree.phi.shape[1]} in model.npz"
+            )
+        return words
 
     @cached_property
     def split(self) -> Split:
         """What was put aside."""
-        return Split.from_arrays(files.read_npz(self.path / "split.npz"))
+        path = self.path / "split.npz"
+        try:
+            return Split.from_arrays(files.read_npz(path))
+        except (KeyError, ValueError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
 
     def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
         """Yield the kept draws in order: each one's tree and theta of the training documents."""
@@ -215,6 +239,8 @@ def _lines(path: Path) -> tuple[str, ...]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is damaged: it is not UTF-8") from error
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 

@@ -18,5 +18,6 @@ def derive(seed: int, purpose: str, *key: int) -> np.random.Generator:
     ``seed`` and each entry of ``key`` (iteration, shard, document, ...) are integers >= 0.
     PCG64 is named rather than numpy's default, so that a later numpy changes no result.
     """
-    entropy = [seed, zlib.crc32(purpose.encode()), *key]
+    # The length comes along because numpy takes (1,) and (1, 0) for the same entropy.
+    entropy = [len(key), seed, zlib.crc32(purpose.encode()), *key]
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(entropy)))

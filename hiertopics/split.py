@@ -194,6 +194,11 @@ def _withhold_tokens(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
     kept, withheld = _draw(
         corpus.counts, docs, holdout.seed, "holdout-tokens", (), 1 - holdout.value
     )
+    if not withheld.nnz:
+        raise DataError(
+            "corpus",
+            "no document has a token to spare for holdout tokens; choose another --holdout",
+        )
     train = corpus.with_counts(kept)
     return train, _finish(holdout, train, docs, docs, withheld, kept, withheld)
 

@@ -27,7 +27,7 @@ COLUMNS = (
 @json_option
 def command(runs: tuple[str, ...], protocol: str | None, as_json: bool) -> int:
     """Score RUNS on their common split, best first; unequal splits are refused."""
-    from hiertopics.compare import compare
+    from hiertopics.comparison import compare
     from hiertopics.files import to_json
     from hiertopics.render.table import to_table
 

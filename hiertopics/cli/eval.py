@@ -56,7 +56,7 @@ def command(**options: Any) -> int:
 
     Every score is kept in the run's folder eval/.
     """
-    from hiertopics.evaluate import evaluate
+    from hiertopics.evaluation import evaluate
     from hiertopics.files import to_json
     from hiertopics.render.table import to_table
 

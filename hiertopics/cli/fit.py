@@ -46,7 +46,7 @@ def command(**options: Any) -> int:
     The run's path is the last line of stdout. Flags win over --set, which wins over the config
     file. Exit code 75: stopped early, the same command continues.
     """
-    from hiertopics import fit as library
+    from hiertopics import fitting
     from hiertopics.files import to_json
     from hiertopics.units import parse_duration
 
@@ -62,7 +62,7 @@ def command(**options: Any) -> int:
     if options["iterations"] is not None:
         flags["inference"] = {"iterations": options["iterations"]}
     limit = options["time_limit"]
-    result = library.fit(
+    result = fitting.fit(
         options["corpus"],
         run=options["run"],
         config=options["config"],

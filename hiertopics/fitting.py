@@ -17,11 +17,11 @@ from typing import Any
 from msgspec import structs
 
 from hiertopics import artifacts, dataset, files, loop, registry, watch
-from hiertopics.config import Experiment, build, config_hash, differing_keys, dump, load_yaml
+from hiertopics.config import Experiment, config_hash, differing_keys, dump
 from hiertopics.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError, NumericalError
-from hiertopics.experiment import read_experiment
+from hiertopics.experiment import experiment_of, read_experiment
 from hiertopics.loop import Callback, Event, Stop
 from hiertopics.model import Context, Settings
 from hiertopics.rundir import RUNS, SCHEMA, RunDir
@@ -71,7 +71,7 @@ def fit(
     train, split = make_split(whole, holdout)
     target.create()
     with target.locked(), Workers(workers) as pool:
-        job = _Job(target, experiment, whole.fingerprint, train, split, pool, quiet, tuple(argv))
+        job = _Job(target, experiment, whole, train, split, pool, quiet, tuple(argv))
         return job.run_to_end(time_limit, callbacks)
 
 
@@ -88,7 +88,7 @@ class _Job:
         self,
         run: RunDir,
         experiment: Experiment,
-        fingerprint: str,
+        whole: Corpus,
         train: Corpus,
         split: Split,
         pool: Workers,
@@ -96,10 +96,11 @@ class _Job:
         argv: tuple[str, ...],
     ) -> None:
         self.run, self.experiment, self.train, self.split = run, experiment, train, split
-        self.fingerprint, self.pool, self.quiet, self.argv = fingerprint, pool, quiet, argv
+        self.fingerprint, self.text_fingerprint = whole.fingerprint, whole.text_fingerprint
+        self.pool, self.quiet, self.argv = pool, quiet, argv
         self.backend = registry.load(experiment.backend)
         self.settings = Settings(experiment.model, experiment.inference)
-        self.stamp = f"{fingerprint} {split.hash}"
+        self.stamp = f"{self.fingerprint} {split.hash}"
         self.earlier_seconds = 0.0
         self.began = time.perf_counter()
 
@@ -122,21 +123,11 @@ class _Job:
 
     def _refuse_differences(self) -> None:
         """Refuse to continue a run under another config or on another corpus."""
-        path = self.run.path / "config.yaml"
-        before = (
-            build(
-                [(str(path), load_yaml(path))],
-                model_type=self.backend.Model,
-                inference_type=self.backend.Inference,
-            )
-            if self.run.manifest["backend"] == self.experiment.backend
-            else None
-        )
-        problems = (
-            [f"backend: {self.run.manifest['backend']} in the run, {self.experiment.backend} now"]
-            if before is None
-            else differing_keys(before, self.experiment)
-        )
+        name = self.run.manifest["backend"]
+        if name != self.experiment.backend:
+            problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
+        else:
+            problems = differing_keys(experiment_of(self.run), self.experiment)
         if not problems and self.run.manifest["corpus"]["fingerprint"] != self.fingerprint:
             problems = ["data.corpus: the run was fitted to a corpus with other contents"]
         if problems:
@@ -145,8 +136,10 @@ class _Job:
             )
 
     def _finished(self) -> FitResult | None:
+        """Return the result of a run that was done and is not asked for more iterations."""
         manifest = self.run.manifest
-        if manifest["status"] != "done" or self._target() > manifest["iterations"]:
+        asked_before = int(experiment_of(self.run).inference.iterations)
+        if manifest["status"] != "done" or self._target() > asked_before:
             return None
         reason = "finished already; a larger --iterations extends it"
         self._say(f"{self.run.path}: {reason}")
@@ -196,7 +189,11 @@ class _Job:
         first = Event(start, state, None, None, 0.0)
         if start >= self._target():
             return first, Stop("all iterations done", True)
-        output = self.experiment.output
+        output, tolerance = self.experiment.output, self.experiment.inference.tolerance
+        recorded = self._recorded()
+        stopped = loop.had_converged(tolerance, recorded)
+        if stopped is not None and start % output.record_every == 0:
+            return first, stopped
         with ExitStack() as stack:
             watchers = [
                 watch.metrics(self.run),
@@ -208,7 +205,7 @@ class _Job:
                 ),
                 *callbacks,
                 loop.up_to(self._target()),
-                loop.converged(self.experiment.inference.tolerance, self._last_objective()),
+                loop.converged(tolerance, recorded[-1] if recorded else None),
                 stack.enter_context(loop.signals()),
                 *([loop.time_limit(limit)] if limit is not None else []),
                 watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp),
@@ -229,13 +226,13 @@ class _Job:
                     return event, max(stops, key=lambda stop: stop.done)
         raise AssertionError("the loop ends only with a stop")
 
-    def _last_objective(self) -> float | None:
-        """Return the objective recorded last before the checkpoint, so that a resumed run
-        stops where an uninterrupted one does.
+    def _recorded(self) -> list[float]:
+        """Return the objectives recorded up to the checkpoint, so that a resumed run stops
+        where an uninterrupted one does.
         """
         every = self.experiment.output.record_every
-        rows = [row for row in self.run.metrics() if row["iteration"] % every == 0]
-        return rows[-1]["objective"] if rows else None
+        rows = self.run.metrics()
+        return [row["objective"] for row in rows if row["iteration"] % every == 0]
 
     def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
         """Checkpoint, then write the artifacts, then say so in the manifest: in this order."""
@@ -268,6 +265,7 @@ class _Job:
                 "versions": _versions(),
                 "corpus": {
                     "fingerprint": self.fingerprint,
+                    "text_fingerprint": self.text_fingerprint,
                     "n_docs": self.train.n_docs,
                     "n_empty": self.train.n_empty,
                     "n_words": self.train.n_words,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.errors import UsageError
-from hiertopics.evaluate import evaluate
+from hiertopics.evaluation import evaluate
 from hiertopics.rundir import RunDir
 
 

@@ -18,6 +18,7 @@ from scipy import sparse
 from hiertopics import dataset, files, newdocs
 from hiertopics.corpus import Corpus
 from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.experiment import experiment_of
 from hiertopics.quality import topic_quality
 from hiertopics.rundir import RunDir
 from hiertopics.scores import score, word_chances
@@ -59,6 +60,8 @@ def evaluate(
         raise UsageError(f"unknown protocol {name!r}; there are {', '.join(PROTOCOLS)}")
     if not 0 <= observed < 1:
         raise UsageError(f"--observed must be from 0 to below 1, got {observed}")
+    if seed < 0:
+        raise UsageError(f"--seed must be >= 0, got {seed}")
     job = (
         _stored_job(target, name, observed)
         if corpus is None
@@ -124,7 +127,7 @@ def _file_job(
     counts = matched.corpus.counts
     if protocol == "tokens":
         raise UsageError("protocol tokens scores the documents that were trained on; no --corpus")
-    if matched.corpus.fingerprint == run.manifest["corpus"]["fingerprint"]:
+    if matched.corpus.text_fingerprint == run.manifest["corpus"]["text_fingerprint"]:
         raise UsageError("this is the corpus that the run was trained on; scoring it would flatter")
     docs = np.arange(counts.shape[0])
     if protocol == "full":
@@ -170,7 +173,7 @@ def _theta(run: RunDir, job: Job, tree: Tree | None, workers: int) -> sparse.csr
 def _quality(run: RunDir) -> dict[str, Any]:
     """Score the topics against the training corpus, where its file still stands unchanged."""
     try:
-        config = newdocs.experiment_of(run).data
+        config = experiment_of(run).data
         whole = dataset.load_corpus(config)
         if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
             raise UsageError("the corpus file has changed since the fit")
