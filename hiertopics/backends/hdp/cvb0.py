@@ -117,43 +117,44 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Visit every pair once; after the hold refit the other posteriors now and then."""
-    variational.sweep(state, data, _prior(state), context, indicators=False)
-    drift = variational.recount_now_and_then(state, data, context)
     since = context.iteration - settings.inference.hyper_start
-    if since > 0 and (since - 1) % settings.inference.hyper_every == 0:
-        global_step(state, local_step(state, data, context), data, settings)
+    due = since > 0 and (since - 1) % settings.inference.hyper_every == 0
+    seen = variational.sweep(state, data, _prior(state), context, indicators=due)
+    drift = variational.recount_now_and_then(state, data, context)
+    if due:
+        global_step(state, local_step(state, seen, data, context), data, settings)
     counts = common.topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
     return state, Info(*counts, state.alpha, state.gamma, eta, drift)
 
 
-def local_step(state: State, data: Data, context: Context) -> Stats:
-    """Gather the moments of all counts and the expected tables that they make (spec 5.2)."""
-    moments = m.Moments(
-        *(np.zeros_like(table) for table in (state.n_dk, state.n_dk, state.n_wk, state.n_wk))
-    )
+def local_step(
+    state: State,
+    seen: tuple[NDArray[np.floating], NDArray[np.floating]],
+    data: Data,
+    context: Context,
+) -> Stats:
+    """Gather the expected tables that the counts make (spec 5.2).
+
+    seen: P(n_dk >= 1) and P(n_wk >= 1), as the sweep noted them.
+    """
+    seen_dk, seen_wk = seen
+    var_dk, var_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
+
+    def spread(block: tuple[int, int]) -> None:
+        m.spread_block(data.cells, *block, state.resp, var_dk, var_wk)
+
     for blocks in rounds(data.cells.n_shards):
-        context.map(lambda block: m.gather_block(data.cells, *block, state.resp, moments), blocks)
-    _, doc_tables = _tables(
-        state.n_dk,
-        moments.var_dk,
-        moments.seen_dk,
-        np.ones(data.n_docs),
-        state.alpha_geo * state.pi_geo,
-        context,
-        data.cells.n_shards,
-    )
+        context.map(spread, blocks)
+    ones_by_doc, ones_by_topic = np.ones(data.n_docs), np.ones(state.n_topics)
+    topic_mass, word_mass = state.alpha_geo * state.pi_geo, state.word_mass_geo * state.tau_geo
+    n_shards = data.cells.n_shards
+    _, doc_tables = _tables(state.n_dk, var_dk, seen_dk, ones_by_doc, topic_mass, context, n_shards)
     word_tables, _ = _tables(
-        state.n_wk,
-        moments.var_wk,
-        moments.seen_wk,
-        state.word_mass_geo * state.tau_geo,
-        np.ones(state.n_topics),
-        context,
-        data.cells.n_shards,
+        state.n_wk, var_wk, seen_wk, word_mass, ones_by_topic, context, n_shards
     )
-    var_k = moments.var_dk.sum(axis=0, dtype=np.float64)
-    seen_k = -np.expm1(np.log1p(-np.minimum(moments.seen_dk, 1 - 1e-7)).sum(axis=0, dtype=float))
+    var_k = var_dk.sum(axis=0, dtype=np.float64)
+    seen_k = -np.expm1(np.log1p(-np.minimum(seen_dk, 1 - 1e-7)).sum(axis=0, dtype=np.float64))
     log_xi = m.expected_log_xi(state.n_k, var_k, seen_k, state.word_mass)
     return Stats(doc_tables, word_tables, log_xi)
 

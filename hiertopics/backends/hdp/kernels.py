@@ -210,47 +210,6 @@ def visit_noting(
     return True
 
 
-@kernel(fastmath=REASSOCIATE)
-def note_seen(
-    row: NDArray[np.floating],
-    count: float,
-    doc_seen: NDArray[np.floating],
-    word_seen: NDArray[np.floating],
-    scratch: NDArray[np.floating],
-) -> None:
-    """Fold a pair into the indicators: seen += (1 - seen) q, once per token (spec 3.2).
-
-    The recurrence has no logarithm and no special case at q = 0 or 1. Above eight tokens
-    1 - (1 - q)^count is formed first, by repeated squaring.
-    """
-    one = row.dtype.type(1)
-    if count <= 8:
-        for _ in range(int(count)):
-            for topic in range(len(row)):
-                doc_seen[topic] += (one - doc_seen[topic]) * row[topic]
-                word_seen[topic] += (one - word_seen[topic]) * row[topic]
-        return
-    for topic in range(len(row)):
-        scratch[topic] = at_least_once(row[topic], int(count))
-    for topic in range(len(row)):
-        doc_seen[topic] += (one - doc_seen[topic]) * scratch[topic]
-        word_seen[topic] += (one - word_seen[topic]) * scratch[topic]
-
-
-@kernel()
-def at_least_once(share: float, count: int) -> float:
-    """Return 1 - (1 - share)^count by repeated squaring of the event "not seen"."""
-    one = share * 0 + 1
-    seen = share * 0
-    power = share
-    while count:
-        if count & 1:
-            seen += (one - seen) * power
-        power += (one - power) * power
-        count >>= 1
-    return seen
-
-
 @kernel()
 def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables) -> None:
     """Add a block's pairs to n_dk and n_wk, which the caller has set to zero."""

@@ -6,50 +6,39 @@ makes, the expectation is taken by conditioning on n > 0 and expanding to second
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp.kernels import note_seen
 from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import REASSOCIATE, digamma, digamma_and_tetragamma, kernel, tetragamma
 
 RARE = 1e-4
 
 
-class Moments(NamedTuple):
-    """P(n >= 1) and Var[n] of each cell of the count tables, in the tables' dtype.
-
-    seen_dk, var_dk [n_docs, T]; seen_wk, var_wk [n_words, T]. All start at zero.
-    """
-
-    seen_dk: NDArray[np.floating]
-    var_dk: NDArray[np.floating]
-    seen_wk: NDArray[np.floating]
-    var_wk: NDArray[np.floating]
-
-
 @kernel(fastmath=REASSOCIATE)
-def gather_block(
-    cells: Cells, doc_shard: int, word_shard: int, resp: NDArray[np.floating], moments: Moments
+def spread_block(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    resp: NDArray[np.floating],
+    var_dk: NDArray[np.floating],
+    var_wk: NDArray[np.floating],
 ) -> None:
-    """Add a block's pairs to the moments: Var grows by count q (1 - q)."""
-    seen_dk, var_dk, seen_wk, var_wk = moments
+    """Add a block's pairs to Var[n_dk] and Var[n_wk], which the caller has set to zero.
+
+    Each of a pair's tokens adds q (1 - q). Tables in resp's dtype, shaped as n_dk and n_wk.
+    """
+    cuts, words, tokens, doc_bounds = cells
     one = resp.dtype.type(1)
-    scratch = np.empty(resp.shape[1], resp.dtype)
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+    for doc in range(doc_bounds[doc_shard], doc_bounds[doc_shard + 1]):
         doc_var = var_dk[doc]
-        for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
+        for pair in range(cuts[doc, word_shard], cuts[doc, word_shard + 1]):
             row = resp[pair]
-            word = cells.word[pair]
-            count = cells.tokens[pair]
-            word_var = var_wk[word]
+            word_var = var_wk[words[pair]]
             for topic in range(len(row)):
-                spread = count * row[topic] * (one - row[topic])
+                spread = tokens[pair] * row[topic] * (one - row[topic])
                 doc_var[topic] += spread
                 word_var[topic] += spread
-            note_seen(row, count, seen_dk[doc], seen_wk[word], scratch)
 
 
 @kernel()
