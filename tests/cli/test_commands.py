@@ -1,0 +1,281 @@
+"""The commands as a user meets them: help, the three-command story, clean stdout, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hiertopics
+from hiertopics import cli, registry
+from hiertopics.errors import NumericalError
+
+Call = Callable[..., Any]
+Copied = Callable[..., Path]
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help_for_itself_and_for_each_option(call: Call, name: str) -> None:
+    command = cli.group.get_command(click.Context(cli.group), name)
+    assert command is not None and command.name == name
+    outcome = call(name, "-h")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith(f"Usage: hiertopics {name} ")
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name != "help":
+            assert option.opts[0] in outcome.out, option.opts
+    assert call(name, "--help").out == outcome.out
+
+
+def test_every_module_of_a_command_is_listed() -> None:
+    folder = Path(cli.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "options"}
+    assert modules == {name.replace("-", "_") for name in cli.COMMANDS}
+
+
+def test_help_lists_every_command_with_its_line(call: Call) -> None:
+    outcome = call("-h")
+    assert outcome.code == 0
+    for name, line in cli.COMMANDS.items():
+        assert f"  {name} " in outcome.out and line.split(";")[0].split(",")[0] in outcome.out
+
+
+def test_version(call: Call) -> None:
+    assert call("--version").out == f"hiertopics {hiertopics.__version__}\n"
+
+
+FUNCTIONS = ("fit", "evaluate", "infer", "compare", "read_corpus")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_command_is_a_function_of_the_package(name: str) -> None:
+    """Also after its module has been imported, whose name may be the same."""
+    assert name in hiertopics.__all__
+    assert callable(getattr(hiertopics, name)) and getattr(hiertopics, name).__name__ == name
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import hiertopics as h; found = [[getattr(h, n) for n in names] for _ in 'ab'][1]",
+        "from hiertopics import fit, evaluate, infer, compare, read_corpus; "
+        "found = [fit, evaluate, infer, compare, read_corpus]",
+        "from hiertopics import *; found = [fit, evaluate, infer, compare, read_corpus]",
+    ],
+    ids=["attribute", "from import", "star"],
+)
+def test_functions_of_the_package_are_functions_however_imported(program: str) -> None:
+    lines = f"names = {FUNCTIONS!r}\n{program}\nprint([f.__name__ for f in found])"
+    done = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{list(FUNCTIONS)!r}\n", "")
+
+
+def test_fit_then_eval_then_show_tree(shell: Call, tiny_file: Path, tmp_path: Path) -> None:
+    """Literally these three, in an empty folder, with defaults."""
+    for suffix in (".ldac", ".vocab"):
+        shutil.copy(tiny_file.with_suffix(suffix), tmp_path / f"X{suffix}")
+    run = f"runs/X-{registry.DEFAULT}-s0"
+
+    fitted = shell("fit", "X.ldac")
+    assert (fitted.code, fitted.out) == (0, f"{run}\n")
+    assert "[0]" in fitted.err and f"hiertopics show-tree {run}" in fitted.err
+
+    scored = shell("eval", "--heldout")
+    header, row = scored.out.splitlines()
+    record = dict(zip(header.split(), row.split(), strict=True))
+    assert (scored.code, scored.err) == (0, f"run: {run}\n")
+    assert record["run"] == run and float(record["perplexity"]) > 1
+
+    shown = shell("show-tree")
+    assert (shown.code, shown.err) == (0, f"run: {run}\n")
+    assert all(line.startswith("[") for line in shown.out.splitlines())
+    words = (tmp_path / "X.vocab").read_text().split()
+    assert set(shown.out.splitlines()[0].split("docs")[1].split()) <= set(words)
+
+
+def fit_words(tiny_file: Path, *words: object) -> list[object]:
+    return ["fit", tiny_file, "--iterations", 4, "-s", "model.truncation=3", *words]
+
+
+def test_fit_as_json_is_one_object(call: Call, tiny_file: Path, tmp_path: Path) -> None:
+    outcome = call(*fit_words(tiny_file, "-o", "run", "--json"))
+    record = json.loads(outcome.out)
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert record == {
+        "run": "run", "status": "done", "iterations": 4, "objective": manifest["objective"],
+    }  # fmt: skip
+    assert outcome.out.count("\n") == 1
+
+
+def test_quiet_means_nothing_on_stderr(call: Call, tiny_file: Path) -> None:
+    assert call(*fit_words(tiny_file, "-o", "run", "-q")) == (0, "run\n", "")
+
+
+def test_a_finished_run_says_so_and_ends_well(call: Call, tiny_file: Path) -> None:
+    words = fit_words(tiny_file, "-o", "run")
+    call(*words, "-q")
+    outcome = call(*words)
+    assert (outcome.code, outcome.out) == (0, "run\n")
+    assert "finished already" in outcome.err and "--iterations" in outcome.err
+
+
+def test_a_time_limit_ends_in_75_and_the_same_command_continues(
+    call: Call, tiny_file: Path, tmp_path: Path
+) -> None:
+    words = fit_words(tiny_file, "-o", "run")
+    stopped = call(*words, "--time-limit", "0s")
+    assert (stopped.code, stopped.out) == (75, "run\n")
+    assert "time limit" in stopped.err
+    assert call(*words).code == 0
+
+
+@pytest.mark.parametrize(("times", "code", "out"), [(1, 75, "run\n"), (2, 130, "")])
+def test_interrupts_end_in_75_and_in_130(
+    call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch, times: int, code: int, out: str
+) -> None:
+    module = registry.load(registry.DEFAULT)
+    step = module.step
+
+    def interrupted(*arguments: Any) -> Any:
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+        return step(*arguments)
+
+    monkeypatch.setattr(module, "step", interrupted)
+    outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
+    assert (outcome.code, outcome.out) == (code, out)
+    assert outcome.err.count("\n") == (times == 2) and "Traceback" not in outcome.err
+
+
+def test_a_failure_in_the_numbers_ends_in_1(
+    call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise NumericalError("document 3 is not finite")
+
+    monkeypatch.setattr(registry.load(registry.DEFAULT), "step", broken)
+    outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
+    assert outcome == (1, "", "hiertopics: error: iteration 1: document 3 is not finite\n")
+
+
+def test_running_out_of_memory_is_told_in_one_line(
+    call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hungry(*_: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(registry.load(registry.DEFAULT), "init", hungry)
+    outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+    assert "memory" in outcome.err
+
+
+def test_eval_as_json_has_a_line_per_run(call: Call, copied: Copied) -> None:
+    runs = [copied(), copied("hdp-gibbs")]
+    outcome = call("eval", *runs, "--heldout", "--json")
+    records = [json.loads(line) for line in outcome.out.splitlines()]
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [record["run"] for record in records] == [str(run) for run in runs]
+    assert [record["backend"] for record in records] == ["hdp-pcvb0", "hdp-gibbs"]
+
+
+def test_eval_of_a_file_needs_no_heldout_flag(call: Call, copied: Copied, tmp_path: Path) -> None:
+    (tmp_path / "new.ldac").write_text("2 0:5 1:5\n")
+    outcome = call("eval", copied(), "--corpus", "new.ldac", "--json")
+    assert json.loads(outcome.out)["n_tokens"] == 2
+
+
+def test_show_tree_in_all_its_formats(call: Call, copied: Copied) -> None:
+    run = copied()
+    tree = json.loads((run / "tree.json").read_text())
+    shown = json.loads(call("show-tree", run, "--format", "json", "--words", 3).out)
+    assert shown["schema"] == tree["schema"]
+    for ours, theirs in zip(shown["nodes"], tree["nodes"], strict=True):
+        assert ours == theirs | {"words": theirs["words"][:3]}
+    text = call("show-tree", run, "--words", 2).out
+    assert len(text.splitlines()) == len(tree["nodes"])
+    assert call("show-tree", run, "--format", "dot").out.startswith("digraph")
+    assert call("show-tree", run, "--format", "newick").out.endswith(";\n")
+    most = max(node["n_docs"] for node in tree["nodes"])
+    for form in ("text", "json", "dot", "newick"):
+        fewer = call("show-tree", run, "--format", form, "--min-docs", most)
+        assert fewer.code == 0 and len(fewer.out) < len(
+            call("show-tree", run, "--format", form).out
+        )
+
+
+def test_topics_in_all_its_formats(call: Call, copied: Copied) -> None:
+    run = copied()
+    nodes = json.loads((run / "tree.json").read_text())["nodes"]
+    table = call("topics", run).out.splitlines()
+    assert table[0].split() == ["id", "weight", "n_tokens", "n_docs", "words"]
+    assert [int(line.split()[0]) for line in table[1:]] == [node["id"] for node in nodes]
+    rows = list(csv.DictReader(io.StringIO(call("topics", run, "--format", "csv").out)))
+    records = [
+        json.loads(line)
+        for line in call("topics", run, "--format", "json", "--words", 20).out.splitlines()
+    ]
+    assert records == nodes
+    assert [float(row["weight"]) for row in rows] == [node["weight"] for node in nodes]
+
+
+def test_infer_prints_the_path_of_what_it_wrote(call: Call, copied: Copied, tmp_path: Path) -> None:
+    (tmp_path / "new.ldac").write_text("2 0:3 1:1\n0\n1 30:4\n")
+    run = copied()
+    outcome = call("infer", run, "new.ldac", "-o", "theta.npz")
+    assert (outcome.code, outcome.out) == (0, "theta.npz\n")
+    assert "3 documents, 4 tokens, 4 unknown" in outcome.err
+    theta = sparse.load_npz(tmp_path / "theta.npz")
+    assert np.allclose(theta.sum(axis=1), 1)
+    as_json = call("infer", run, "new.ldac", "-o", "again.npz", "--json")
+    assert json.loads(as_json.out) == {
+        "output": "again.npz", "n_docs": 3, "n_tokens": 4, "unknown_tokens": 4,
+    }  # fmt: skip
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "theta.npz").read_bytes()
+
+
+def test_compare_prints_the_best_first(call: Call, copied: Copied) -> None:
+    runs = [copied(), copied("hdp-gibbs"), copied("hdp-cvb0")]
+    rows = [json.loads(line) for line in call("compare", *runs, "--json").out.splitlines()]
+    assert [row["perplexity"] for row in rows] == sorted(row["perplexity"] for row in rows)
+    table = call("compare", *runs).out.splitlines()
+    assert [line.split()[0] for line in table[1:]] == [row["run"] for row in rows]
+
+
+@pytest.mark.parametrize("name", registry.BACKENDS)
+def test_config_is_a_config_that_fit_takes(
+    call: Call, tiny_file: Path, tmp_path: Path, name: str
+) -> None:
+    printed = call("config", name)
+    assert (printed.code, printed.err) == (0, "")
+    (tmp_path / "my.yaml").write_text(printed.out)
+    words = ("--iterations", 1, "-o", "run", "-s", "model.truncation=3")
+    assert call("fit", tiny_file, "-c", "my.yaml", *words).code == 0
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["backend"] == name
+
+
+def test_backends_lists_them_one_per_line(call: Call) -> None:
+    lines = call("backends").out.splitlines()
+    assert [line.split()[0] for line in lines] == list(registry.BACKENDS)
+    assert [line for line in lines if line.endswith("(default)")][0].startswith(registry.DEFAULT)
+    records = [json.loads(line) for line in call("backends", "--json").out.splitlines()]
+    assert [record["backend"] for record in records if record["default"]] == [registry.DEFAULT]
+
+
+def test_a_command_is_importable_by_its_name() -> None:
+    for name in cli.COMMANDS:
+        module = importlib.import_module(f"hiertopics.cli.{name.replace('-', '_')}")
+        assert isinstance(module.command, click.Command) and module.__doc__

@@ -1,0 +1,60 @@
+"""Help and other light commands load no numpy, scipy or numba where none is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hiertopics.cli import COMMANDS
+
+PROGRAM = """
+import sys
+from hiertopics.cli import main
+for words in {calls!r}:
+    try:
+        main(words)
+    except SystemExit as stop:
+        assert stop.code == 0, (words, stop.code)
+    loaded = sorted({heavy!r} & set(sys.modules))
+    if loaded:
+        sys.exit(f"{{words}} loads {{loaded}}")
+"""
+NUMBERS = {"numpy", "scipy", "numba", "llvmlite", "sklearn", "msgspec", "yaml", "tqdm"}
+COMPILER = {"numba", "llvmlite", "sklearn"}
+
+
+def assert_light(calls: list[list[str]], heavy: set[str]) -> None:
+    program = PROGRAM.format(calls=calls, heavy=heavy)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_of_every_command_loads_no_numbers() -> None:
+    assert_light([["-h"], ["--version"], *([name, "-h"] for name in COMMANDS)], NUMBERS)
+
+
+def test_listing_backends_loads_no_numbers() -> None:
+    assert_light([["backends"], ["backends", "--json"]], NUMBERS - {"msgspec"})
+
+
+@pytest.mark.parametrize("form", ["text", "json", "dot", "newick"])
+def test_show_tree_and_topics_load_no_compiler(finished: Callable[..., Path], form: str) -> None:
+    run = str(finished())
+    calls = [["show-tree", run, "--format", form]]
+    if form == "text":
+        calls.append(["topics", run])
+    assert_light(calls, COMPILER)
+
+
+def test_importing_the_package_loads_no_numbers() -> None:
+    program = "import sys, hiertopics; sys.exit(bool({'numpy', 'click'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_the_check_itself_can_fail(finished: Callable[..., Path]) -> None:
+    with pytest.raises(AssertionError, match="numpy"):
+        assert_light([["show-tree", str(finished())]], NUMBERS)

@@ -1,0 +1,164 @@
+"""What several folders of tests share: tiny corpora, fitted runs, and the command line."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hiertopics import registry
+from hiertopics.cli import main
+from hiertopics.corpus import Corpus
+from hiertopics.fitting import FitResult, fit
+from hiertopics.formats import write_corpus
+
+WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", "never")
+"""The last word occurs in no document."""
+
+SMALL_MODEL = {"truncation": 5, "n_topics": 5, "max_nodes": 20}
+SMALL_SCHEDULE = {"hyper_start": 2, "burn_in": 2, "keep_every": 2}
+
+
+class Outcome(NamedTuple):
+    """What a command left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+def _hand_made() -> Corpus:
+    """Return 30 documents on food, on sport or on both; document 4 is empty, 5 has one token."""
+    rng = np.random.default_rng(7)
+    food, sport = np.array([4, 3, 2, 1, 0, 0, 0, 0, 0.0]), np.array([0, 0, 0, 1, 4, 3, 2, 1, 0.0])
+    shares = [food / food.sum(), sport / sport.sum(), (food + sport) / 21] * 10
+    rows = [rng.multinomial(8 + doc, share) for doc, share in enumerate(shares)]
+    rows[4] = np.zeros(9, dtype=int)
+    rows[5] = np.eye(9, dtype=int)[2]
+    return Corpus(sparse.csr_array(np.array(rows)), WORDS)
+
+
+@cache
+def _small(backend: str) -> tuple[str, ...]:
+    module = registry.load(backend)
+    return tuple(
+        f"{section}.{key}={value}"
+        for section, kind, values in (
+            ("model", module.Model, SMALL_MODEL),
+            ("inference", module.Inference, SMALL_SCHEDULE),
+        )
+        for key, value in values.items()
+        if key in kind.__struct_fields__
+    )
+
+
+@pytest.fixture(scope="session")
+def tiny_corpus() -> Corpus:
+    """Return 30 short documents over ``WORDS``."""
+    return _hand_made()
+
+
+@pytest.fixture(scope="session")
+def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of ``tiny_corpus`` as tiny.ldac, its vocabulary beside it."""
+    path = tmp_path_factory.mktemp("corpus") / "tiny.ldac"
+    write_corpus(_hand_made(), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def small() -> Callable[[str], tuple[str, ...]]:
+    """Return a function: the ``key=value`` settings that make a fit of a backend small."""
+    return _small
+
+
+@pytest.fixture(scope="session")
+def fit_tiny(tiny_file: Path) -> Callable[..., FitResult]:
+    """Return a function that fits the tiny corpus: ``fit_tiny(run, backend, iterations, ...)``."""
+
+    def run_fit(
+        run: Path,
+        backend: str = registry.DEFAULT,
+        iterations: int = 8,
+        overrides: Sequence[str] = (),
+        corpus: Path = tiny_file,
+        **others: Any,
+    ) -> FitResult:
+        settings = (*_small(backend), "output.record_every=2", *overrides)
+        flags = {"backend": backend, "inference": {"iterations": iterations}}
+        flags["data"] = {"holdout": others.pop("holdout", "docs:0.2@0")}
+        return fit(corpus, run=run, overrides=settings, flags=flags, **others)
+
+    return run_fit
+
+
+@pytest.fixture(scope="session")
+def finished(
+    fit_tiny: Callable[..., FitResult], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Path]]:
+    """Return a function that gives a finished run of a backend, fitted once; do not write to it."""
+    folder = tmp_path_factory.mktemp("finished")
+    made: dict[Path, bytes] = {}
+
+    @cache
+    def make(backend: str = registry.DEFAULT, holdout: str = "docs:0.2@0") -> Path:
+        run = folder / f"{backend}-{holdout.partition(':')[0]}"
+        fit_tiny(run, backend, holdout=holdout)
+        made.update((path, path.read_bytes()) for path in run.rglob("*") if path.is_file())
+        return run
+
+    yield make
+    now = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert now == made, "a test has written to a run that others share; let it take a copy"
+
+
+@pytest.fixture
+def copied(finished: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that gives a copy of a finished run, to be changed at will."""
+
+    def copy(backend: str = registry.DEFAULT, holdout: str = "docs:0.2@0") -> Path:
+        source = finished(backend, holdout)
+        return Path(shutil.copytree(source, tmp_path / source.name))
+
+    return copy
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Return a function that runs a command in this process, in the test's own folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: object) -> Outcome:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(word) for word in words])
+        assert isinstance(stop.value.code, int)
+        return Outcome(stop.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Callable[..., Outcome]:
+    """Return a function that runs a command in a process of its own, in the test's own folder."""
+
+    def run(*words: object) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "hiertopics", *map(str, words)],
+            cwd=tmp_path,
+            capture_output=True,
+            encoding="utf-8",
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    return run

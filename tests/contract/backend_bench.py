@@ -1,0 +1,108 @@
+"""A backend on the test bench: small settings, states made and moved without any run directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics import registry
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
+from hiertopics.experiment import read_experiment
+from hiertopics.model import Context, Settings, Sizes, Summary
+
+SIZES = Sizes(n_docs=11, n_words=17, doc_length=23)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A backend under settings; ``shards`` and the like are changed by ``having``."""
+
+    name: str
+    settings: Settings
+    small: tuple[str, ...]
+
+    @property
+    def module(self) -> Any:
+        """The backend."""
+        return registry.load(self.name)
+
+    def having(self, *overrides: str) -> Bench:
+        """Return the backend under other settings."""
+        experiment = read_experiment({"backend": self.name}, None, (*self.small, *overrides))
+        settings = Settings(experiment.model, experiment.inference)
+        return Bench(self.name, settings, self.small)
+
+    def simulate(self, sizes: Sizes = SIZES, seed: int = 3) -> Corpus:
+        """Return a corpus from the backend's own generative story."""
+        corpus, _ = self.module.simulate(self.settings, sizes, Context(seed, 0, Workers()))
+        return corpus
+
+    def start(self, corpus: Corpus, seed: int = 0) -> tuple[Any, Any]:
+        """Return the laid out corpus and the first state."""
+        data = self.module.prepare(corpus, self.settings)
+        return data, self.module.init(data, self.settings, Context(seed, 0, Workers()))
+
+    def step(self, state: Any, data: Any, iteration: int, seed: int = 0, workers: int = 1) -> Any:
+        """Return (state, info) after one iteration."""
+        with Workers(workers) as pool:
+            return self.module.step(state, data, self.settings, Context(seed, iteration, pool))
+
+    def fit(
+        self, corpus: Corpus, iterations: int = 6, seed: int = 0, workers: int = 1
+    ) -> tuple[Any, Any]:
+        """Return the laid out corpus and the state after some iterations."""
+        data, state = self.start(corpus, seed)
+        for iteration in range(1, iterations + 1):
+            state, _ = self.step(state, data, iteration, seed, workers)
+        return data, state
+
+    def objective(self, state: Any, data: Any) -> float:
+        """Return the objective from scratch."""
+        return float(self.module.objective(state, data, self.settings))
+
+    def summarise(self, corpus: Corpus, iterations: int = 6) -> Summary:
+        """Return the summary of a fit."""
+        data, state = self.fit(corpus, iterations)
+        summary: Summary = self.module.summarise(state, data, self.settings)
+        return summary
+
+    def infer(self, summary: Summary, corpus: Corpus, workers: int = 1) -> Any:
+        """Return what the backend says of new documents."""
+        with Workers(workers) as pool:
+            context = Context(0, 0, pool)
+            return self.module.infer(summary.tree, corpus, self.settings, context)
+
+
+def varied(n_docs: int = 11, n_words: int = 17) -> Corpus:
+    """Return a corpus whose documents differ in length and whose words differ in frequency."""
+    rng = np.random.default_rng(5)
+    rates = np.outer(np.arange(1, n_docs + 1), np.linspace(0.1, 0.9, n_words))
+    return of_rows(rng.poisson(rates / 2))
+
+
+def of_rows(rows: Any) -> Corpus:
+    """Return the corpus with these counts, words unnamed."""
+    counts = np.atleast_2d(np.asarray(rows, dtype=np.int32))
+    return Corpus(sparse.csr_array(counts), default_vocab(counts.shape[1]))
+
+
+HARD = {
+    "an empty document": of_rows([[2, 1, 0, 3], [0, 0, 0, 0], [0, 3, 3, 1]]),
+    "a one-word document": of_rows([[2, 1, 0, 3], [0, 1, 0, 0], [0, 3, 3, 1]]),
+    "one document": of_rows([[2, 1, 0, 3]]),
+    "one document of one token": of_rows([[0, 1]]),
+    "an unused word": of_rows([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]]),
+    "one word in the vocabulary": of_rows([[2], [1], [4]]),
+    "empty documents only": of_rows(np.zeros((3, 4))),
+}
+
+
+def bits(state: Any) -> dict[str, tuple[object, ...]]:
+    """Return a state (or any dataclass or named tuple of arrays) as bytes, field by field."""
+    names = state._fields if hasattr(state, "_fields") else [field.name for field in fields(state)]
+    arrays = {name: np.asarray(getattr(state, name)) for name in names}
+    return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}

@@ -1,0 +1,32 @@
+"""Every contract test runs over every backend of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from backend_bench import HARD, Bench, varied
+
+from hiertopics import registry
+from hiertopics.corpus import Corpus
+from hiertopics.model import Settings
+
+
+@pytest.fixture(params=list(registry.BACKENDS))
+def bench(request: pytest.FixtureRequest, small: Callable[[str], tuple[str, ...]]) -> Bench:
+    """Return each backend of the registry in turn."""
+    name = request.param
+    return Bench(name, Settings(None, None), small(name)).having()
+
+
+@pytest.fixture(params=[pytest.param(corpus, id=name) for name, corpus in HARD.items()])
+def hard_corpus(request: pytest.FixtureRequest) -> Corpus:
+    """Return each corpus that is unlike any other in turn."""
+    corpus: Corpus = request.param
+    return corpus
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """Return a corpus whose documents differ in length and whose words differ in frequency."""
+    return varied()

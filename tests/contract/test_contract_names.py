@@ -1,0 +1,116 @@
+"""A backend has the names of the contract, its records are what they must be, it simulates."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any, get_type_hints
+
+import msgspec
+import numpy as np
+import pytest
+from backend_bench import SIZES, Bench, varied
+
+from hiertopics import registry
+from hiertopics.config import InferenceConfig, SamplerConfig, build
+from hiertopics.engine import Workers
+from hiertopics.model import Backend, Context
+from hiertopics.template import template
+from hiertopics.yamlfile import load_yaml
+
+FUNCTIONS = [name for name, value in vars(Backend).items() if inspect.isfunction(value)]
+FUNCTIONS = [name for name in FUNCTIONS if not name.startswith("_")]
+RECORDS = ("Model", "Inference", "State", "Info")
+
+
+def test_the_protocol_names_what_is_tested_here() -> None:
+    assert {"prepare", "init", "step", "summarise", "infer", "objective"} <= set(FUNCTIONS)
+    assert set(RECORDS) <= set(get_type_hints(Backend))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_take_the_parameters_of_the_protocol(bench: Bench, name: str) -> None:
+    wanted = [p for p in inspect.signature(getattr(Backend, name)).parameters if p != "self"]
+    own = inspect.signature(getattr(bench.module, name)).parameters
+    assert list(own)[: len(wanted)] == wanted
+    for extra in list(own)[len(wanted) :]:
+        assert own[extra].default is not inspect.Parameter.empty, extra
+
+
+def test_records_are_of_the_right_kinds(bench: Bench) -> None:
+    module = bench.module
+    assert issubclass(module.Model, msgspec.Struct)
+    assert issubclass(module.Inference, InferenceConfig)
+    assert dataclasses.is_dataclass(module.State)
+    assert issubclass(module.Info, tuple) and module.Info._fields
+    assert isinstance(module.objective_name, str) and module.objective_name
+    assert isinstance(module.monotone, bool) and isinstance(module.sampler, bool)
+
+
+def test_a_sampler_and_nothing_else_has_a_schedule_of_draws(bench: Bench) -> None:
+    assert issubclass(bench.module.Inference, SamplerConfig) == bench.module.sampler
+
+
+def test_info_does_not_take_the_columns_of_the_loop(bench: Bench) -> None:
+    assert not {"iteration", "seconds", "objective"} & set(bench.module.Info._fields)
+
+
+def test_every_key_has_a_default_within_its_bounds_and_a_sentence(bench: Bench) -> None:
+    entry = registry.BACKENDS[bench.name]
+    text = template(bench.name, entry.summary, bench.module.Model, bench.module.Inference)
+    lines = text.splitlines()
+    for kind in (bench.module.Model, bench.module.Inference):
+        for key in msgspec.structs.fields(kind):
+            place = next(n for n, line in enumerate(lines) if line.startswith(f"  {key.name}:"))
+            sentence = lines[place - 1].strip()
+            assert sentence.startswith("# ") and len(sentence) > len("# Takes a number."), key.name
+
+
+def test_the_template_builds_the_defaults(bench: Bench, tmp_path: Any) -> None:
+    module = bench.module
+    path = tmp_path / "template.yaml"
+    path.write_text(template(bench.name, "one line", module.Model, module.Inference))
+    built = build(
+        [("file", load_yaml(path))], model_type=module.Model, inference_type=module.Inference
+    )
+    assert (built.backend, built.model, built.inference) == (
+        bench.name,
+        module.Model(),
+        module.Inference(),
+    )
+
+
+def test_the_registry_says_each_backend_in_one_line(bench: Bench) -> None:
+    summary = registry.BACKENDS[bench.name].summary
+    assert summary and "\n" not in summary
+    assert registry.DEFAULT in registry.BACKENDS
+
+
+def test_simulate_gives_the_sizes_asked_for(bench: Bench) -> None:
+    corpus = bench.simulate()
+    assert (corpus.n_docs, corpus.n_words) == SIZES[:2]
+    assert corpus.doc_lengths.tolist() == [SIZES.doc_length] * SIZES.n_docs
+
+
+def test_simulate_depends_on_the_seed_and_on_nothing_else(bench: Bench) -> None:
+    assert bench.simulate(seed=3).fingerprint == bench.simulate(seed=3).fingerprint
+    assert bench.simulate(seed=3).fingerprint != bench.simulate(seed=4).fingerprint
+
+
+def test_simulate_tells_the_truth_in_arrays(bench: Bench) -> None:
+    _, truth = bench.module.simulate(bench.settings, SIZES, Context(3, 0, Workers()))
+    assert truth
+    for name, array in truth.items():
+        assert isinstance(array, np.ndarray) and array.dtype != object, name
+    for name in {"phi", "theta"} & set(truth):
+        assert np.allclose(truth[name].sum(axis=1), 1), name
+
+
+def test_memory_covers_the_largest_array_and_grows_with_the_corpus(bench: Bench) -> None:
+    small, large = varied(), varied(22, 34)
+    _, state = bench.start(large)
+    arrays = [np.asarray(getattr(state, field.name)) for field in dataclasses.fields(state)]
+    estimate = bench.module.memory(large, bench.settings)
+    assert isinstance(estimate, int)
+    assert estimate >= max(array.nbytes for array in arrays)
+    assert estimate > bench.module.memory(small, bench.settings)

@@ -1,0 +1,205 @@
+"""Steps: what they conserve, what they depend on, and that a checkpoint holds all of it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from backend_bench import Bench, bits, of_rows
+
+from hiertopics import files, registry
+from hiertopics.corpus import Corpus
+from hiertopics.rundir import RunDir
+
+MONOTONE = [name for name in registry.BACKENDS if registry.load(name).monotone]
+CLOSE = {"rel": 1e-4, "abs": 1e-4}
+
+
+def walk(bench: Bench, corpus: Corpus, iterations: int = 6) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield (data, state, info) at the start, with no info, and after each iteration."""
+    data, state = bench.start(corpus)
+    yield data, state, None
+    for iteration in range(1, iterations + 1):
+        state, info = bench.step(state, data, iteration)
+        yield data, state, info
+
+
+def test_no_token_is_lost_or_made(bench: Bench, corpus: Corpus) -> None:
+    for data, state, _ in walk(bench, corpus):
+        summary = bench.module.summarise(state, data, bench.settings)
+        assert summary.tree.n_tokens.sum() == pytest.approx(corpus.n_tokens, **CLOSE)
+
+
+def test_count_tables_add_up_to_documents_words_and_tokens(bench: Bench, corpus: Corpus) -> None:
+    by_doc = corpus.doc_lengths
+    by_word = np.asarray(corpus.counts.sum(axis=0)).ravel()
+    for _, state, _ in walk(bench, corpus):
+        tables = {name: getattr(state, name, None) for name in ("n_dk", "n_wk", "n_k")}
+        if tables["n_dk"] is not None:
+            assert tables["n_dk"].sum(axis=1) == pytest.approx(by_doc, **CLOSE)
+        if tables["n_wk"] is not None:
+            assert tables["n_wk"].sum(axis=1) == pytest.approx(by_word, **CLOSE)
+        if tables["n_k"] is not None:
+            assert tables["n_k"].sum() == pytest.approx(corpus.n_tokens, **CLOSE)
+            for other, axis in (("n_dk", 0), ("n_wk", 0)):
+                if tables[other] is not None:
+                    assert tables[other].sum(axis=axis) == pytest.approx(tables["n_k"], **CLOSE)
+
+
+def test_no_count_is_negative(bench: Bench, corpus: Corpus) -> None:
+    for _, state, _ in walk(bench, corpus, 20):
+        for name in ("n_dk", "n_wk", "n_k", "resp"):
+            table = getattr(state, name, np.zeros(1))
+            assert table.min() >= -1e-4, name
+
+
+def test_info_is_plain_finite_numbers(bench: Bench, corpus: Corpus) -> None:
+    infos = [info for _, _, info in walk(bench, corpus) if info is not None]
+    assert len(infos) == 6
+    for info in infos:
+        assert isinstance(info, bench.module.Info)
+        written = json.loads(files.to_json(info._asdict()))
+        for name, value in info._asdict().items():
+            assert isinstance(value, int | float | np.number), name
+            assert math.isfinite(value), name
+            assert isinstance(written[name], int | float) and written[name] == value, name
+
+
+def test_state_holds_arrays_numbers_and_strings_only(bench: Bench, corpus: Corpus) -> None:
+    for _, state, _ in walk(bench, corpus):
+        for field in fields(state):
+            value = getattr(state, field.name)
+            if isinstance(value, np.ndarray):
+                # An array without dimensions would come back from a checkpoint as a number.
+                assert value.dtype.kind in "biufU" and value.ndim, field.name
+            else:
+                assert isinstance(value, int | float | str | np.number), field.name
+
+
+def test_same_seed_same_bits(bench: Bench, corpus: Corpus) -> None:
+    assert bits(bench.fit(corpus, seed=1)[1]) == bits(bench.fit(corpus, seed=1)[1])
+
+
+def test_other_seed_other_bits(bench: Bench, corpus: Corpus) -> None:
+    assert bits(bench.fit(corpus, seed=1)[1]) != bits(bench.fit(corpus, seed=2)[1])
+
+
+def test_input_corpus_is_not_changed(bench: Bench, corpus: Corpus) -> None:
+    counts = corpus.counts
+    before = [array.tobytes() for array in (counts.data, counts.indices, counts.indptr)]
+    summary = bench.summarise(corpus)
+    bench.infer(summary, corpus)
+    assert [a.tobytes() for a in (counts.data, counts.indices, counts.indptr)] == before
+
+
+def test_reading_a_state_does_not_change_it(bench: Bench, corpus: Corpus) -> None:
+    data, state = bench.fit(corpus)
+    before = bits(state)
+    bench.objective(state, data)
+    bench.module.summarise(state, data, bench.settings)
+    assert bits(state) == before
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_workers_change_no_bit(bench: Bench, corpus: Corpus, shards: int) -> None:
+    sharded = bench.having(f"inference.shards={shards}")
+    states = [bits(sharded.fit(corpus, workers=workers)[1]) for workers in (1, 2, 4)]
+    assert states[0] == states[1] == states[2]
+
+
+def test_shards_conserve_tokens(bench: Bench, corpus: Corpus) -> None:
+    for shards in (2, 3, 40):
+        summary = bench.having(f"inference.shards={shards}").summarise(corpus)
+        assert summary.tree.n_tokens.sum() == pytest.approx(corpus.n_tokens, **CLOSE)
+
+
+def test_an_iteration_can_be_replayed_alone(bench: Bench, corpus: Corpus) -> None:
+    """All that iteration 5 needs is the state after 4 and the number 5: nothing is carried."""
+    _, kept = bench.fit(corpus, 4)
+    data, state = bench.fit(corpus, 5)
+    fresh = bench.module.prepare(corpus, bench.settings)
+    assert bits(bench.step(kept, fresh, 5)[0]) == bits(state)
+
+
+def test_two_iterations_draw_differently(bench: Bench, corpus: Corpus) -> None:
+    """A sampler that took the same generator at each iteration would repeat itself."""
+    if not bench.module.sampler:
+        pytest.skip("its iterations draw nothing")
+    data, state = bench.fit(corpus, 4)
+    fifth = bench.step(copy.deepcopy(state), data, 5)[0]
+    assert bits(bench.step(state, data, 6)[0]) != bits(fifth)
+
+
+def test_checkpoint_and_step_equals_step(bench: Bench, corpus: Corpus, tmp_path: Path) -> None:
+    data, state = bench.fit(corpus, 4)
+    run = RunDir(tmp_path / "run")
+    run.create()
+    run.save_checkpoint(4, state, "stamp")
+    found = run.load_checkpoint(bench.module.State, "stamp")
+    assert found is not None and found[0] == 4
+    assert bits(found[1]) == bits(state)
+    fresh = bench.module.prepare(corpus, bench.settings)
+    after_loading = bench.step(found[1], fresh, 5)
+    assert bits(after_loading[0]) == bits(bench.step(state, data, 5)[0])
+
+
+def test_objective_is_a_finite_float(bench: Bench, hard_corpus: Corpus) -> None:
+    for data, state, _ in walk(bench, hard_corpus):
+        value = bench.module.objective(state, data, bench.settings)
+        assert isinstance(value, float) and math.isfinite(value)
+
+
+@pytest.mark.parametrize("name", MONOTONE)
+def test_promised_objective_never_falls(name: str, corpus: Corpus, small: Any) -> None:
+    """Between structural moves, which Info then reports as ``structural``."""
+    bench = Bench(name, None, small(name)).having()  # type: ignore[arg-type]
+    before = -math.inf
+    for data, state, info in walk(bench, corpus, 30):
+        now = bench.objective(state, data)
+        if not getattr(info, "structural", 0):
+            assert now >= before - 1e-9 * abs(now)
+        before = now
+
+
+def rows_of(corpus: Corpus, order: list[int], n_rows: int) -> np.ndarray[Any, Any] | None:
+    """Return where the rows of an array go if documents are put in ``order``; None: nowhere.
+
+    Rows are known by their number: one per document, per pair or per token.
+    """
+    per_pair = np.diff(corpus.counts.indptr)
+    for sizes in (np.ones(corpus.n_docs, dtype=int), per_pair, corpus.doc_lengths):
+        if sizes.sum() == n_rows:
+            ends = np.cumsum(sizes)
+            return np.concatenate([np.arange(ends[d] - sizes[d], ends[d]) for d in order])
+    return None
+
+
+def test_objective_does_not_depend_on_the_order_of_documents(bench: Bench, corpus: Corpus) -> None:
+    data, state = bench.fit(corpus)
+    sizes = [corpus.n_docs, corpus.n_pairs, corpus.n_tokens, corpus.n_words, 5, 4]
+    assert len(set(sizes)) == len(sizes)  # else a row's meaning could not be told
+    order = np.random.default_rng(0).permutation(corpus.n_docs).tolist()
+    moved = copy.deepcopy(state)
+    for field in fields(state):
+        value = getattr(state, field.name)
+        rows = rows_of(corpus, order, len(value)) if isinstance(value, np.ndarray) else None
+        if rows is not None:
+            setattr(moved, field.name, np.ascontiguousarray(value[rows]))
+    assert bits(moved) != bits(state)
+    reordered = bench.module.prepare(corpus.select(order), bench.settings)
+    expected = bench.objective(state, data)
+    assert bench.objective(moved, reordered) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_longer_corpus_has_a_lower_chance(bench: Bench) -> None:
+    """The objective counts a pair's tokens: twelve of one word are not one of it."""
+    once, often = of_rows([[1, 1], [1, 1]]), of_rows([[12, 1], [1, 12]])
+    values = [bench.objective(*reversed(bench.fit(corpus))) for corpus in (once, often)]
+    assert values[0] != pytest.approx(values[1], rel=1e-3)

@@ -1,0 +1,137 @@
+"""The summary: distributions that are distributions, a tree in order, nothing left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from backend_bench import Bench, of_rows
+
+from hiertopics.corpus import Corpus
+from hiertopics.model import Summary
+from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
+
+
+def assert_sound(summary: Summary, corpus: Corpus) -> None:
+    """Assert what holds of every summary of a text backend."""
+    tree, theta = summary.tree, summary.theta
+    assert theta.shape == (corpus.n_docs, tree.n_nodes)
+    assert tree.phi.shape == (tree.n_nodes, corpus.n_words)
+    for rows in (tree.phi, theta.toarray()):
+        assert np.isfinite(rows).all() and rows.min() >= 0
+        assert rows.sum(axis=1) == pytest.approx(1, abs=1e-9)
+    assert (theta @ tree.phi).sum(axis=1) == pytest.approx(1, abs=1e-9)
+
+
+def test_rows_are_distributions(bench: Bench, corpus: Corpus) -> None:
+    assert_sound(bench.summarise(corpus), corpus)
+
+
+def test_rows_are_distributions_before_the_first_iteration(bench: Bench, corpus: Corpus) -> None:
+    assert_sound(bench.summarise(corpus, 0), corpus)
+
+
+def test_rows_are_distributions_for_odd_corpora(bench: Bench, hard_corpus: Corpus) -> None:
+    assert_sound(bench.summarise(hard_corpus), hard_corpus)
+
+
+def test_rows_are_distributions_on_the_backends_own_corpus(bench: Bench) -> None:
+    corpus = bench.simulate()
+    assert_sound(bench.summarise(corpus), corpus)
+
+
+def test_columns_have_their_types(bench: Bench, corpus: Corpus) -> None:
+    summary = bench.summarise(corpus)
+    tree = summary.tree
+    assert tree.phi.dtype == tree.weight.dtype == tree.n_tokens.dtype == np.float64
+    assert (tree.parent.dtype, tree.kind.dtype) == (np.int32, np.int8)
+    assert tree.n_docs.dtype == np.int64
+    assert summary.theta.format == "csr" and summary.theta.dtype == np.float64
+    assert {len(tree.to_arrays()[name]) for name in ("parent", "kind", "weight", "n_docs")} == {
+        tree.n_nodes
+    }
+
+
+def test_parents_come_before_children(bench: Bench, corpus: Corpus) -> None:
+    tree = bench.summarise(corpus).tree
+    for node in range(tree.n_nodes):
+        assert ROOT <= tree.parent[node] < node
+    assert tree.parent[0] == ROOT
+
+
+def test_only_the_last_row_may_lie_outside(bench: Bench, corpus: Corpus) -> None:
+    tree = bench.summarise(corpus).tree
+    assert set(tree.kind[:-1].tolist()) <= {NODE}
+    assert tree.kind[-1] in (NODE, OUTSIDE)
+    assert tree.kind[tree.parent[tree.parent != ROOT]].max(initial=NODE) == NODE
+    assert tree.shown.tolist() == np.flatnonzero(tree.kind == NODE).tolist()
+
+
+def test_weight_is_the_share_of_tokens(bench: Bench, corpus: Corpus) -> None:
+    tree = bench.summarise(corpus).tree
+    assert tree.weight.sum() == pytest.approx(1, abs=1e-9)
+    assert tree.weight.min() >= 0
+    assert tree.n_tokens / tree.n_tokens.sum() == pytest.approx(tree.weight, abs=1e-9)
+
+
+def test_no_node_has_more_documents_than_there_are(bench: Bench, corpus: Corpus) -> None:
+    tree = bench.summarise(corpus).tree
+    assert tree.n_docs.min() >= 0 and tree.n_docs.max() <= corpus.n_docs
+
+
+def test_a_flat_model_shows_nodes_with_a_token_and_the_documents_that_use_them(
+    bench: Bench, corpus: Corpus
+) -> None:
+    """Interface section 3, for the HDP: a live topic has at least one expected token."""
+    if not bench.name.startswith("hdp-"):
+        pytest.skip("a rule of the HDP")
+    summary = bench.having("model.truncation=300").summarise(corpus, 12)
+    tree, theta = summary.tree, summary.theta.toarray()
+    assert 0 < len(tree.shown) < 300
+    assert tree.n_tokens[tree.shown].min() >= 1
+    assert (np.diff(tree.n_tokens[tree.shown]) <= 0).all()
+    lengths = corpus.doc_lengths[:, None]
+    assert tree.n_docs.tolist() == (theta >= 1 / lengths).sum(axis=0).tolist()
+
+
+def test_the_row_outside_spreads_over_all_words(bench: Bench) -> None:
+    """So that a word without a training token has a chance in every document."""
+    corpus = of_rows([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]])
+    summary = bench.having().summarise(corpus, 12)
+    outside = summary.tree.phi[summary.tree.kind == OUTSIDE]
+    assert len(outside) <= 1 and (outside > 0).all()
+    assert (summary.theta @ summary.tree.phi).min() > 0
+
+
+def test_best_paths_run_from_a_root_to_a_node(bench: Bench, corpus: Corpus) -> None:
+    summary = bench.summarise(corpus)
+    if summary.paths is None:
+        pytest.skip("a backend without paths")
+    node, log_prob = summary.paths
+    assert len(node) == len(log_prob) == corpus.n_docs
+    assert (log_prob <= 1e-12).all()
+    for path in node:
+        steps = path[path >= 0]
+        assert (path[len(steps) :] == -1).all()
+        assert summary.tree.parent[steps].tolist() == [ROOT, *steps[:-1]]
+
+
+def test_a_tree_survives_its_arrays(bench: Bench, corpus: Corpus) -> None:
+    tree = bench.summarise(corpus).tree
+    again = Tree.from_arrays(tree.to_arrays())
+    assert again.to_arrays().keys() == tree.to_arrays().keys()
+    for name, array in again.to_arrays().items():
+        assert isinstance(array, np.ndarray), name
+        assert array.tobytes() == np.asarray(tree.to_arrays()[name]).tobytes(), name
+
+
+def test_notes_are_sentences(bench: Bench, corpus: Corpus) -> None:
+    for note in bench.summarise(corpus).notes:
+        assert isinstance(note, str) and note and "\n" not in note
+
+
+def test_two_themes_are_told_apart(bench: Bench, tiny_corpus: Corpus) -> None:
+    """Documents on food expect more words on food than those on sport do, after some training."""
+    summary = bench.summarise(tiny_corpus, 30)
+    on_food = (summary.theta @ summary.tree.phi)[:, :3].sum(axis=1)
+    food, sport = on_food[[0, 3, 6, 9, 12]], on_food[[1, 7, 10, 13]]
+    assert food.min() > sport.max()

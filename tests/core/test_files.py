@@ -1,0 +1,134 @@
+"""Files are replaced whole or not at all, and equal contents are equal bytes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import stat
+import time
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hiertopics import files
+from hiertopics.errors import RunError
+
+
+def test_a_file_is_never_seen_half_written(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    seen = []
+
+    def write(stream: IO[bytes]) -> None:
+        stream.write(b"new")
+        stream.flush()
+        seen.append(path.read_bytes())
+
+    files.write_whole(path, write)
+    assert (seen, path.read_bytes()) == ([b"old"], b"new")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("a bug")])
+def test_what_stood_there_stays_when_a_writer_fails(tmp_path: Path, error: Exception) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def write(stream: IO[bytes]) -> None:
+        stream.write(b"new")
+        raise error
+
+    expected = RunError if isinstance(error, OSError) else ValueError
+    with pytest.raises(expected):
+        files.write_whole(path, write)
+    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
+
+
+def test_a_missing_folder_is_a_run_error_naming_the_file(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"cannot write .*x\.txt: No such file"):
+        files.write_text(tmp_path / "nowhere" / "x.txt", "text")
+
+
+def test_a_new_file_has_the_rights_that_the_umask_leaves(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        files.write_text(tmp_path / "file", "text")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+
+
+def test_equal_arrays_give_equal_bytes_at_any_time(tmp_path: Path) -> None:
+    arrays = {"a": np.arange(5), "text": np.asarray("word")}
+    matrix = sparse.csr_array(np.eye(3))
+    for name in ("first", "second"):
+        files.write_npz(tmp_path / f"{name}.npz", arrays)
+        files.write_csr(tmp_path / f"{name}-csr.npz", matrix)
+        time.sleep(0.01)
+        os.utime(tmp_path, (0, 0))
+    for kind in ("", "-csr"):
+        first, second = (tmp_path / f"{name}{kind}.npz" for name in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_sparse_matrix_comes_back_and_opens_with_scipy(tmp_path: Path) -> None:
+    matrix = sparse.csr_array(np.array([[0, 1.5, 0], [0, 0, 0]]))
+    files.write_csr(tmp_path / "m.npz", matrix)
+    for again in (files.read_csr(tmp_path / "m.npz"), sparse.load_npz(tmp_path / "m.npz")):
+        assert again.shape == (2, 3) and (again != matrix).nnz == 0
+
+
+def test_packing_is_undone_by_unpacking() -> None:
+    matrix = sparse.csr_array(np.array([[0, 2, 0], [0, 0, 0], [7, 0, 1]], dtype=np.int32))
+    again = files.unpack_csr("x", files.pack_csr("x", matrix))
+    assert again.dtype == np.int32 and again.shape == (3, 3) and (again != matrix).nnz == 0
+    with pytest.raises(KeyError):
+        files.unpack_csr("y", files.pack_csr("x", matrix))
+
+
+def test_pickles_are_neither_written_nor_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="allow_pickle"):
+        files.write_npz(tmp_path / "x.npz", {"x": np.array([{}], dtype=object)})
+    np.savez(tmp_path / "y.npz", x=np.array([{}], dtype=object))
+    with pytest.raises(RunError, match="damaged"):
+        files.read_npz(tmp_path / "y.npz")
+
+
+@pytest.mark.parametrize("data", [b"", b"garbage", b"PK\x03\x04garbage"], ids=repr)
+def test_a_damaged_file_is_a_run_error_naming_it(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "broken.npz"
+    path.write_bytes(data)
+    for read in (files.read_npz, files.read_csr):
+        with pytest.raises(RunError, match=r"broken\.npz is damaged"):
+            read(path)
+    gc.collect()  # a file left open is told now, not in some later test
+
+
+def test_a_missing_file_is_a_run_error_naming_it(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"gone\.npz is missing"):
+        files.read_npz(tmp_path / "gone.npz")
+
+
+def test_an_npz_that_is_no_sparse_matrix_is_a_run_error(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", a=np.arange(3))
+    with pytest.raises(RunError, match=r"other\.npz"):
+        files.read_csr(tmp_path / "other.npz")
+
+
+def test_json_takes_numbers_of_numpy() -> None:
+    value = {"a": np.float64(0.5), "b": np.int64(3), "c": np.arange(2), "d": np.bool_(True)}
+    assert json.loads(files.to_json(value)) == {"a": 0.5, "b": 3, "c": [0, 1], "d": True}
+    assert files.to_json("Zoë") == '"Zoë"'
+    with pytest.raises(TypeError, match="set has no JSON form"):
+        files.to_json({1})
+
+
+def test_only_partial_files_are_swept_up(tmp_path: Path) -> None:
+    for name in (".model.npz.1a2b.partial", "keep.partial.txt", ".keep"):
+        (tmp_path / name).write_bytes(b"")
+    files.remove_partial(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [".keep", "keep.partial.txt"]

@@ -1,0 +1,153 @@
+"""New documents: words carried over by string or id, theta written, options kept from the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hiertopics.corpus import Corpus, Tags, default_vocab
+from hiertopics.errors import DataError, HiertopicsError
+from hiertopics.newdocs import infer, infer_theta, match, read_matched
+from hiertopics.rundir import RunDir
+
+Fit = Callable[..., object]
+Finished = Callable[..., Path]
+
+
+def corpus_of(rows: object, *words: str) -> Corpus:
+    counts = sparse.csr_array(np.asarray(rows))
+    return Corpus(counts, words or default_vocab(counts.shape[1]))
+
+
+def matched(rows: object, words: tuple[str, ...], vocab: tuple[str, ...]) -> tuple[object, int]:
+    result = match(corpus_of(rows, *words), vocab)
+    assert result.corpus.vocab == vocab
+    return result.corpus.counts.toarray().tolist(), result.unknown_tokens
+
+
+def test_words_are_matched_by_string() -> None:
+    found = matched([[1, 2, 3], [0, 0, 4]], ("cat", "ant", "bee"), ("ant", "bee", "cat", "dog"))
+    assert found == ([[2, 3, 1, 0], [0, 4, 0, 0]], 0)
+
+
+def test_unknown_words_are_skipped_and_their_tokens_counted() -> None:
+    found = matched([[1, 2, 3], [0, 5, 0]], ("ant", "yak", "bee"), ("ant", "bee"))
+    assert found == ([[1, 3], [0, 0]], 7)
+
+
+def test_without_a_vocabulary_words_are_matched_by_id() -> None:
+    assert matched([[1, 2, 3]], (), ("ant", "bee")) == ([[1, 2]], 3)
+    assert matched([[1, 2]], (), ("ant", "bee", "cat")) == ([[1, 2, 0]], 0)
+
+
+def test_of_two_equal_words_of_the_run_the_first_is_taken() -> None:
+    assert matched([[4, 1]], ("ant", "bee"), ("ant", "bee", "ant")) == ([[4, 1, 0]], 0)
+
+
+def test_two_equal_words_of_the_file_are_added() -> None:
+    assert matched([[4, 1, 2]], ("ant", "bee", "ant"), ("ant", "bee")) == ([[6, 1]], 0)
+
+
+def test_case_and_blanks_make_another_word() -> None:
+    assert matched([[1, 1]], ("Ant", "ant "), ("ant",)) == ([[0]], 2)
+
+
+def test_document_ids_groups_and_labels_stay() -> None:
+    tags = Tags(sparse.csr_array(np.array([[True], [False]])), ("x",))
+    counts = sparse.csr_array(np.array([[1], [2]]))
+    result = match(Corpus(counts, ("ant",), ("d1", "d2"), tags, tags), ("bee", "ant")).corpus
+    assert result.doc_ids == ("d1", "d2")
+    assert result.groups is not None and result.groups.names == ("x",)
+    assert result.labels is not None and (result.labels.members != tags.members).nnz == 0
+
+
+def test_matching_to_its_own_vocabulary_changes_nothing(tiny_corpus: Corpus) -> None:
+    assert match(tiny_corpus, tiny_corpus.vocab).corpus.fingerprint == tiny_corpus.fingerprint
+
+
+def test_infer_writes_theta_for_scipy(finished: Finished, tmp_path: Path) -> None:
+    run, new = finished(), tmp_path / "new.ldac"
+    new.write_text("2 0:3 2:1\n1 1:4\n0\n")
+    (tmp_path / "new.vocab").write_text("goal\nyeti\nteam\n")
+    result = infer(run, new, tmp_path / "theta.npz")
+    theta = sparse.load_npz(tmp_path / "theta.npz")
+    assert result.unknown_tokens == 4
+    assert theta.shape == (3, RunDir(run).tree.n_nodes)
+    assert theta.sum(axis=1) == pytest.approx(1)
+    rows = theta.toarray()
+    assert rows[1].tobytes() == rows[2].tobytes()  # unknown words say nothing
+    assert rows[0].tobytes() != rows[2].tobytes()
+
+
+def test_infer_does_not_depend_on_order_or_workers(finished: Finished, tmp_path: Path) -> None:
+    run = RunDir(finished())
+    rows = np.random.default_rng(1).poisson(1.5, (9, 9))
+    corpus = Corpus(sparse.csr_array(rows), run.vocab)
+    theta = infer_theta(run, corpus).theta.toarray()
+    for other in (
+        infer_theta(run, corpus, workers=3).theta.toarray(),
+        infer_theta(run, corpus.select(range(8, -1, -1))).theta.toarray()[::-1],
+        np.vstack([infer_theta(run, corpus.select([d])).theta.toarray() for d in range(9)]),
+    ):
+        assert other.tobytes() == theta.tobytes() or (other == theta).all()
+
+
+def test_a_missing_file_is_a_data_error(finished: Finished, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"gone\.ldac: no such file"):
+        infer(finished(), tmp_path / "gone.ldac", tmp_path / "theta.npz")
+    assert not (tmp_path / "theta.npz").exists()
+
+
+TEXTS = ["bread and butter", "goal of the match", "butter with cheese", "team and coach", "a match"]
+
+
+@pytest.fixture
+def text_run(fit_tiny: Fit, tmp_path: Path) -> Path:
+    """Return a run on raw text whose fields have names of their own."""
+    records = [
+        {"key": f"d{n}", "body": text, "by": ["Ann"], "kind": ["x"]} for n, text in enumerate(TEXTS)
+    ]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    (tmp_path / "texts.jsonl").write_text(lines)
+    fields = ("text_field=body", "id_field=key", "group_field=by", "label_field=kind")
+    overrides = [f"data.{field}" for field in fields]
+    fit_tiny(tmp_path / "run", corpus=tmp_path / "texts.jsonl", overrides=overrides, iterations=1)
+    return tmp_path / "run"
+
+
+def test_fields_default_to_those_of_the_run(text_run: Path, tmp_path: Path) -> None:
+    """Interface section 1: eval and infer take the run's own field options where none is given."""
+    new = tmp_path / "new.jsonl"
+    new.write_text(json.dumps({"key": "n", "body": "goal yeti", "by": [], "kind": []}) + "\n")
+    result = read_matched(RunDir(text_run), new, {})
+    assert (result.corpus.n_tokens, result.unknown_tokens) == (1, 1)
+    assert result.corpus.doc_ids == ("n",)
+
+
+def test_fields_may_be_named_anew(text_run: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new.jsonl"
+    new.write_text(json.dumps({"other": "goal match"}) + "\n")
+    names = {"text_field": "other", "id_field": None, "group_field": None, "label_field": None}
+    assert read_matched(RunDir(text_run), new, names).corpus.n_tokens == 2
+
+
+def test_counts_can_be_placed_under_a_run_on_raw_text(text_run: Path, tmp_path: Path) -> None:
+    """The run's text fields have no meaning for a file of counts and are no obstacle."""
+    (tmp_path / "new.ldac").write_text("1 0:2\n")
+    (tmp_path / "new.vocab").write_text("goal\n")
+    assert read_matched(RunDir(text_run), tmp_path / "new.ldac", {}).corpus.n_tokens == 2
+
+
+@pytest.mark.parametrize("name", ["model.npz", "vocab.txt", "config.yaml"])
+def test_a_run_with_a_missing_file_names_it(
+    copied: Finished, tiny_file: Path, tmp_path: Path, name: str
+) -> None:
+    run = copied()
+    (run / name).unlink()
+    with pytest.raises(HiertopicsError, match=name):
+        infer(run, tiny_file, tmp_path / "theta.npz")

@@ -1,0 +1,73 @@
+"""Choosing the vocabulary, against counting documents one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hiertopics.corpus import Corpus
+from hiertopics.errors import DataError
+from hiertopics.pruning import prune
+
+VOCAB = tuple("abcdefgh")
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    """Return ten documents; word number n is in about n of them, the first one in none."""
+    rng = np.random.default_rng(3)
+    rows = rng.integers(1, 4, (10, 8)) * (np.arange(10)[:, None] < [0, 1, 2, 3, 5, 8, 9, 10])
+    return Corpus(sparse.csr_array(rows), VOCAB)
+
+
+def brute_force(corpus: Corpus, min_df: float, max_df: float, stop: frozenset[str]) -> list[str]:
+    kept = []
+    rows = corpus.counts.toarray()
+    for column, word in enumerate(corpus.vocab):
+        n_docs = sum(1 for row in rows if row[column] > 0)
+        low = min_df if isinstance(min_df, int) else min_df * len(rows)
+        high = max_df if isinstance(max_df, int) else max_df * len(rows)
+        unlimited = low <= 1  # the default keeps words of the vocabulary file that no document has
+        if (n_docs >= low or unlimited) and n_docs <= high and word not in stop:
+            kept.append(word)
+    return kept
+
+
+@pytest.mark.parametrize("min_df", [1, 2, 3, 8, 0.0, 0.1, 0.2, 0.25, 0.5])
+@pytest.mark.parametrize("max_df", [10, 9, 5, 1.0, 0.9, 0.85, 0.5])
+@pytest.mark.parametrize("stop", ["", "ceg"])
+def test_limits_agree_with_a_brute_force(
+    corpus: Corpus, min_df: float, max_df: float, stop: str
+) -> None:
+    expected = brute_force(corpus, min_df, max_df, frozenset(stop))
+    if not expected:
+        with pytest.raises(DataError, match="no word is left"):
+            prune(corpus, min_df, max_df, stop)
+        return
+    kept = prune(corpus, min_df, max_df, stop)
+    assert list(kept.vocab) == expected
+    columns = [VOCAB.index(word) for word in expected]
+    assert (kept.counts.toarray() == corpus.counts.toarray()[:, columns]).all()
+
+
+def test_one_as_a_number_of_documents_is_not_one_as_a_share(corpus: Corpus) -> None:
+    assert prune(corpus, 1, 1).vocab == ("a", "b")
+    assert prune(corpus, 1, 1.0).vocab == VOCAB
+    assert prune(corpus, 1.0, 1.0).vocab == ("h",)
+
+
+def test_the_defaults_return_the_corpus_itself(corpus: Corpus) -> None:
+    assert prune(corpus) is corpus
+
+
+def test_documents_stay_where_they_lose_every_token(corpus: Corpus) -> None:
+    kept = prune(replace(corpus, doc_ids=tuple("0123456789")), max_df=3)
+    assert (kept.n_docs, kept.n_empty, kept.doc_ids) == (10, 7, tuple("0123456789"))
+
+
+def test_no_word_left_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(DataError, match="no word is left"):
+        prune(corpus, stop_words=VOCAB)

@@ -1,0 +1,34 @@
+"""The special functions of kernels against SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import digamma, polygamma
+
+from hiertopics import jit
+
+ARGUMENTS = np.concatenate([np.logspace(-8, 6, 400), [1.0, 2.0, 9.999999, 10.0, 10.000001]])
+
+
+def test_digamma() -> None:
+    """From 1e-8 to 1e6, relative; absolute around the zero at 1.46."""
+    found = [jit.digamma(x) for x in ARGUMENTS]
+    np.testing.assert_allclose(found, digamma(ARGUMENTS), rtol=1e-12, atol=1e-12)
+
+
+def test_tetragamma() -> None:
+    found = [jit.tetragamma(x) for x in ARGUMENTS]
+    np.testing.assert_allclose(found, polygamma(2, ARGUMENTS), rtol=1e-11)
+
+
+def test_both_at_once() -> None:
+    found = np.array([jit.digamma_and_tetragamma(x) for x in ARGUMENTS])
+    np.testing.assert_allclose(found[:, 0], digamma(ARGUMENTS), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found[:, 1], polygamma(2, ARGUMENTS), rtol=1e-11)
+
+
+@pytest.mark.parametrize("x", [1e-8, 0.3, 10.0, 1e6])
+def test_compiled_functions_equal_their_python_source(x: float) -> None:
+    for function in (jit.digamma, jit.tetragamma, jit.digamma_and_tetragamma):
+        assert function(x) == pytest.approx(function.py_func(x), rel=1e-13)

@@ -1,0 +1,63 @@
+"""The modules of the package and what each of them imports, read from their source."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "hiertopics"
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return the parsed source of every module by its dotted name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return found
+
+
+def imported(tree: ast.Module, names: frozenset[str], *, top_only: bool) -> set[str]:
+    """Return what a module imports: modules among ``names``, else the dotted name that is written.
+
+    top_only: only what runs when the module is imported; imports for type checkers never count.
+    """
+    found = set()
+    for statement in _statements(tree.body, top_only):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, "imports are absolute here"
+            base = statement.module or ""
+            for alias in statement.names:
+                whole = f"{base}.{alias.name}"
+                found.add(whole if whole in names else base)
+    return found
+
+
+def _statements(body: list[ast.stmt], top_only: bool) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test):
+            yield from _statements(statement.orelse, top_only)
+        elif not (top_only and isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)):
+            for name in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(statement, name, []), top_only)
+            for handler in getattr(statement, "handlers", []):
+                yield from _statements(handler.body, top_only)
+
+
+def edges(*, top_only: bool = False) -> dict[str, set[str]]:
+    """Return the imports of every module of the package."""
+    names = frozenset(modules())
+    return {name: imported(tree, names, top_only=top_only) for name, tree in modules().items()}
+
+
+def within(name: str, *packages: str) -> bool:
+    """Return whether a dotted name is one of ``packages`` or lies in one."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)

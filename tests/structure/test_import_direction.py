@@ -1,0 +1,154 @@
+"""No arrow points up: who may import whom (design: import direction)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+
+import pytest
+from source_tree import edges, imported, modules, within
+
+H = "hiertopics"
+BACKENDS = f"{H}.backends"
+FAMILIES = sorted(
+    {".".join(name.split(".")[:3]) for name in modules() if name.startswith(f"{BACKENDS}.")}
+)
+KERNELS = [name for name in modules() if within(name, BACKENDS) and "kernels" in name]
+COMPILED = (f"{H}.jit", f"{H}.simd")
+PEOPLE = ("cli", "__main__")
+DATA = ("corpus", "tree", "seeds", "engine", "split", "pruning", "files", "scores", "quality")
+CONFIG = ("errors", "units", "fields", "layers", "yamlfile", "config", "template")
+LIGHT = {"__future__", "click", "collections.abc", "importlib", "os", "sys", "typing",
+         "hiertopics", f"{H}.errors"}  # fmt: skip
+
+
+def ours(*names: str) -> tuple[str, ...]:
+    return tuple(f"{H}.{name}" for name in names)
+
+
+def violations(inside: tuple[str, ...], allowed: tuple[str, ...]) -> list[str]:
+    """Return the imports by modules ``inside`` of modules of ours beyond ``allowed``."""
+    return [
+        f"{name} imports {target}"
+        for name, targets in edges().items()
+        if within(name, *inside)
+        for target in sorted(targets)
+        if within(target, H) and not within(target, *allowed)
+    ]
+
+
+def test_imports_form_no_cycle() -> None:
+    names = set(modules())
+    graph = {name: targets & names for name, targets in edges(top_only=True).items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_backend_knows_the_contract_and_no_other_family(family: str) -> None:
+    shared = ours(
+        "model", "config", "numerics", "jit", "simd", "seeds", "tree", "corpus", "errors", "engine"
+    )
+    assert violations((family,), (family, *shared)) == []
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
+    family = name.rpartition(".")[0]
+    own = {f"{family}.layout", *(other for other in KERNELS if within(other, family))}
+    allowed = own | {*COMPILED, "numpy", "numpy.typing", "math", "typing", "__future__"}
+    assert edges()[name] <= allowed
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_have_neither_classes_nor_output(name: str) -> None:
+    for node in ast.walk(modules()[name]):
+        if isinstance(node, ast.ClassDef):  # a group of arrays, which numba takes, is none
+            assert [base.id for base in node.bases if isinstance(base, ast.Name)] == ["NamedTuple"]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("print", "open")
+        assert not isinstance(node, ast.JoinedStr)
+
+
+def test_the_compiler_is_reached_through_one_door() -> None:
+    users = {
+        name
+        for name, targets in edges().items()
+        if any(within(target, "numba", "llvmlite") for target in targets)
+    }
+    assert f"{H}.jit" in users and users <= set(COMPILED)
+
+
+def test_data_types_know_nothing_of_runs_backends_or_people() -> None:
+    assert violations(ours(*DATA), ours(*DATA, *CONFIG)) == []
+
+
+def test_the_contract_knows_data_types_only() -> None:
+    assert violations(ours("model"), ours(*DATA, "errors")) == []
+
+
+def test_the_config_knows_itself_only() -> None:
+    assert violations(ours(*CONFIG), ours(*CONFIG)) == []
+
+
+def test_formats_and_views_know_their_subject_only() -> None:
+    assert violations(ours("formats"), ours("formats", "corpus", "errors", "files")) == []
+    assert violations(ours("render"), ours("render", "tree")) == []
+
+
+def users(packages: tuple[str, ...], *besides: str) -> list[str]:
+    """Return the imports of ``packages`` from outside them and outside ``besides``."""
+    return [
+        f"{name} imports {target}"
+        for name, targets in edges().items()
+        for target in sorted(targets)
+        if within(target, *packages) and not within(name, *packages, *besides)
+    ]
+
+
+def test_backends_are_imported_by_name_only() -> None:
+    assert users((BACKENDS,)) == []
+
+
+def test_nobody_below_knows_the_command_line() -> None:
+    assert users((f"{H}.cli", "click"), *ours(*PEOPLE)) == []
+
+
+def test_only_the_command_line_knows_views() -> None:
+    assert users((f"{H}.render",), *ours(*PEOPLE)) == []
+
+
+def test_commands_import_nothing_heavy_before_they_are_called() -> None:
+    for name, targets in edges(top_only=True).items():
+        if within(name, f"{H}.cli"):
+            heavy = {t for t in targets if t not in LIGHT and not within(t, f"{H}.cli")}
+            assert not heavy, (name, heavy)
+
+
+def test_a_backend_is_loaded_when_it_is_asked_for_and_no_other() -> None:
+    program = (
+        "import sys; from hiertopics import registry; "
+        "first = [n for n in sys.modules if n.startswith('hiertopics.backends')]; "
+        "registry.load('hdp-gibbs'); loaded = set(sys.modules); "
+        "others = {e.module for n, e in registry.BACKENDS.items() if n != 'hdp-gibbs'}; "
+        "sys.exit(bool(first) or bool(others & loaded) or 'hiertopics.backends.hdp.gibbs' "
+        "not in loaded)"
+    )
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
+def test_the_finder_of_imports_finds_them() -> None:
+    source = (
+        "import os.path\nfrom hiertopics import fit, seeds as s\nfrom hiertopics.errors import E\n"
+        "if TYPE_CHECKING:\n    import click\ndef f():\n    import numba\n"
+        "try:\n    import yaml\nexcept ImportError:\n    import json\n"
+    )
+    names = frozenset({"hiertopics", "hiertopics.seeds", "hiertopics.fit"})
+    found = imported(ast.parse(source), names, top_only=False)
+    top = {"os.path", "hiertopics.fit", "hiertopics.seeds", "hiertopics.errors", "yaml", "json"}
+    assert found == top | {"numba"}
+    assert imported(ast.parse(source), names, top_only=True) == top
