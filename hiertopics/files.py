@@ -67,8 +67,15 @@ def as_json(value: Any) -> Write:
 
 
 def as_npz(arrays: Mapping[str, NDArray[Any]]) -> Write:
-    """Return what writes arrays as npz without pickle: equal arrays give equal bytes."""
-    return lambda stream: np.savez(stream, allow_pickle=False, **arrays)
+    """Return what writes arrays as npz: equal arrays give equal bytes.
+
+    Raises TypeError for an array of Python objects, which would need pickle.
+    """
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"array {name!r} holds Python objects")
+    plain: dict[str, Any] = dict(arrays)
+    return lambda stream: np.savez(stream, **plain)
 
 
 def as_csr(matrix: sparse.csr_array) -> Write:
