@@ -120,6 +120,20 @@ def test_rare_cells_join_the_others_without_a_step(x: float) -> None:
     assert ratio == pytest.approx(1.0, abs=moments.RARE)
 
 
+def test_cells_whose_concentration_has_vanished_make_one_table() -> None:
+    """5.2: E[s] tends to P as x tends to 0, where G[pi] of a late stick has underflowed."""
+    count = Count(np.array([0.3, 0.2, 0.9]))
+    for x in (1e-30, 1e-300, 0.0):
+        assert count.approximate(x) == pytest.approx(count.seen, rel=1e-12)
+
+
+def test_small_gamma_and_many_topics_stay_finite() -> None:
+    """5.2: sticks that fall below the smallest float leave the posteriors finite."""
+    keys = {"truncation": 300, "gamma": 1e-3, "hyper_start": 0, "hyper_every": 1}
+    state, _, _ = fitted(cvb0, corpus_of([[3, 0, 2]]), 4, **keys)
+    assert np.all(np.isfinite([state.alpha, state.gamma, state.word_mass]))
+
+
 @pytest.mark.parametrize("total", [0.05, 1.0, 30.0])
 def test_expected_log_xi(total: float) -> None:
     """5.2: E[log xi] of Beta(total, n) summed over topics, a topic without tokens included."""

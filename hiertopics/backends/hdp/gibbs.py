@@ -15,7 +15,7 @@ in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (spec pcvb0 section 6)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +129,12 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     fitted = common.Fitted(
         state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
     )
-    return common.summarise(fitted)
+    summary = common.summarise(fitted)
+    shards = settings.inference.shards
+    if shards == 1:
+        return summary
+    note = f"{shards} shards: topic totals are seen late, so the draws are approximate"
+    return replace(summary, notes=(*summary.notes, note))
 
 
 def objective(state: State, data: Data, settings: Settings) -> float:
