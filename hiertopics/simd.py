@@ -14,11 +14,12 @@ up to 63 of T topics to narrower code. And why ``settle_and_weigh``: nothing of 
 be weighed before 1 / sum is known. Moved and weighed in one loop, a document's counts go from
 one pair to the next in a register, and stores overlap with divisions.
 
-Each function is plain Python that says what it computes; compiled code gets the vectors (inlined,
-in rounding not the same bits). Compiled calls take positional arguments and check no length.
-Rows: C-contiguous, one dtype (float32 or float64), one length T. Rows may be rows of tables of
-any alignment; scratch that lives as long as a document (``doc``, ``weights``) should come from
-``aligned_rows``, or each visit waits for stores that straddle cache lines.
+Each function is plain Python that says what it computes; numba kernels get the vectors inlined,
+equal up to rounding. In kernels arguments are positional, and no length is checked. Rows are
+C-contiguous, of one dtype (float32 or float64) and one length T; two of them are either the same
+row or do not overlap. Any alignment will do, but scratch that lives as long as a document
+(``doc``, ``weights``) should come from ``aligned_rows``, or visits wait for stores that straddle
+cache lines; with indicators so should the words' tables.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def aligned_rows(n_rows: int, length: int, dtype: DTypeLike) -> Row:
 
 
 def prefetch_row(table: NDArray[Any], row: int) -> None:
-    """Ask for a row of a table (C-contiguous, 2-D) to be brought near; a hint, in Python nothing.
+    """Ask the machine to bring a row of a table (C-contiguous, 2-D) near; in Python nothing.
 
-    A row outside the table is harmless.
+    A hint: a row outside the table is harmless.
     """
 
 
@@ -356,16 +357,16 @@ def _vectorise(
 
         return typer
 
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        arrays = {
-            name: context.make_array(kind)(context, builder, value)
-            for name, kind, value in zip(names, signature.args, values, strict=False)
-            if isinstance(kind, types.Array)
-        }
-        args = dict(zip(names, values, strict=False))
-        args |= {name: array.data for name, array in arrays.items()}
-        (length,) = cgutils.unpack_tuple(builder, arrays["q_row"].shape)
-        element = context.get_value_type(signature.args[0].dtype)
+    def generate(context: Any, builder: Any, call: Any, values: Any) -> Any:
+        args = {}
+        for name, kind, value in zip(names, call.args, values, strict=False):
+            if isinstance(kind, types.Array):
+                args[name] = context.make_array(kind)(context, builder, value).data
+            elif kind is not types.none:
+                args[name] = value
+        row = context.make_array(call.args[0])(context, builder, values[0])
+        (length,) = cgutils.unpack_tuple(builder, row.shape)
+        element = context.get_value_type(call.args[0].dtype)
         result = emit(_Pair(builder, args, element, length))
         return result if returns_sum else context.get_dummy_value()
 
@@ -391,15 +392,16 @@ def _type_prefetch_row(context: Any) -> Any:
     return typer
 
 
-def _emit_prefetch_row(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    table = context.make_array(signature.args[0])(context, builder, values[0])
+def _emit_prefetch_row(context: Any, builder: Any, call: Any, values: Any) -> Any:
+    table = context.make_array(call.args[0])(context, builder, values[0])
     row_bytes, _ = cgutils.unpack_tuple(builder, table.strides)
     pointer = ir.IntType(8).as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, *[ir.IntType(32)] * 3])
     prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
     table_start = builder.bitcast(table.data, pointer)
     row_start = builder.gep(table_start, [builder.mul(values[1], row_bytes)])
-    lines = builder.add(builder.udiv(row_bytes, _int64(LINE_BYTES)), _int64(1))
+    rounded = builder.add(row_bytes, _int64(LINE_BYTES - 1))
+    lines = builder.udiv(rounded, _int64(LINE_BYTES))
     to_read, keep, data = _int32(0), _int32(3), _int32(1)
     with cgutils.for_range(builder, lines) as loop:
         line = builder.gep(row_start, [builder.mul(loop.index, _int64(LINE_BYTES))])

@@ -48,6 +48,15 @@ def test_what_stood_there_stays_when_a_writer_fails(tmp_path: Path, error: Excep
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
+def test_what_is_no_regular_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    """A device or a pipe: renaming over it would do away with it (-o /dev/null, as root)."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(RunError, match="pipe"):
+        files.write_text(pipe, "text")
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and os.listdir(tmp_path) == ["pipe"]
+
+
 def test_a_missing_folder_is_a_run_error_naming_the_file(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"cannot write .*x\.txt: No such file"):
         files.write_text(tmp_path / "nowhere" / "x.txt", "text")

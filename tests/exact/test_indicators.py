@@ -79,7 +79,8 @@ def test_many_small_shares_keep_their_digits_in_float32() -> None:
     state, data = begin(pcvb0, corpus, settings_of(pcvb0, truncation=3), dtype=np.float32)
     state.resp[:], state.n_k[:] = [1.0, 0.0, 0.0], 0.0
     variational.recount(state, data, at(1))
-    prior = Prior(np.float32([1.0, 1e-6, 1e-7]), np.full(11, 0.05, np.float32), 0.55)
+    doc_prior = np.array([1.0, 1e-6, 1e-7], np.float32)
+    prior = Prior(doc_prior, np.full(11, 0.05, np.float32), 0.55)
     doc_seen, word_seen = variational.sweep(state, data, prior, at(1), indicators=True)
     pairs, q = pairs_of(corpus), state.resp.astype(np.float64)
     assert doc_seen[:, 1:].max() < 1e-2

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from statistical.geweke import joint_test
 
-from hiertopics.backends.hdp import gibbs
+from hiertopics.backends.hdp import gibbs, gibbs_kernels
 from hiertopics.backends.hdp.kernels import Prior
 
 
@@ -44,7 +44,7 @@ def one_table_each(
     by_column += (counts > 0).sum(axis=0)
 
 
-sweep_block = gibbs.kernels.sweep_block
+sweep_block = gibbs_kernels.sweep_block
 
 
 def half_the_word_total(*arguments: Any) -> int:
@@ -63,9 +63,9 @@ def shifted_doc_prior(*arguments: Any) -> int:
 MUTANTS = {
     "no prior rate": (gibbs, "PRIOR_RATE", 0.0),
     "no successes": (gibbs, "_draw_concentration", without_successes),
-    "one table each": (gibbs.kernels, "draw_tables", one_table_each),
-    "half the word total": (gibbs.kernels, "sweep_block", half_the_word_total),
-    "document prior off": (gibbs.kernels, "sweep_block", shifted_doc_prior),
+    "one table each": (gibbs_kernels, "draw_tables", one_table_each),
+    "half the word total": (gibbs_kernels, "sweep_block", half_the_word_total),
+    "document prior off": (gibbs_kernels, "sweep_block", shifted_doc_prior),
 }
 
 

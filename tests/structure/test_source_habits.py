@@ -47,18 +47,18 @@ def test_no_variable_is_called_beta(name: str) -> None:
         assert used is None or getattr(node, used) != "beta", getattr(node, "lineno", name)
 
 
-def tracked() -> list[Path]:
-    """Return the files of the project: those that git tracks."""
+def listed(*options: str) -> list[Path]:
+    """Return the files of the project that git lists under these options."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("needs a git checkout")
-    command = ["git", "-c", "safe.directory=*", "ls-files", "-z"]
+    command = ["git", "-c", "safe.directory=*", "ls-files", "-z", *options]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
     return [ROOT / name.decode() for name in done.stdout.split(b"\0") if name]
 
 
 def test_no_tracked_file_names_a_path_of_one_machine() -> None:
     found = []
-    for path in tracked():
+    for path in listed():
         if path.is_file():
             text = path.read_bytes().decode(errors="replace")
             found += [f"{path.relative_to(ROOT)}: {m[0]}" for m in MACHINE_PATH.finditer(text)]
@@ -75,12 +75,12 @@ def test_a_relative_path_would_not(text: str) -> None:
     assert not MACHINE_PATH.search(text)
 
 
-def test_nothing_that_git_should_ignore_is_tracked() -> None:
+def test_no_compiled_or_half_written_file_is_tracked() -> None:
     suffixes = {".pyc", ".nbi", ".nbc", ".partial"}
-    assert not [
-        path
-        for path in tracked()
-        if path.suffix in suffixes
-        or "runs" in path.parts[:-2]
-        and path.is_relative_to(ROOT / "runs")
-    ]
+    assert [path for path in listed() if path.suffix in suffixes] == []
+
+
+def test_no_source_is_ignored() -> None:
+    """A pattern such as ``runs/`` in .gitignore would leave a folder of tests out in silence."""
+    ignored = listed("--others", "--ignored", "--exclude-standard", "hiertopics", "tests")
+    assert [path.relative_to(ROOT) for path in ignored if path.suffix == ".py"] == []
