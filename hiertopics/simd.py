@@ -36,7 +36,9 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
+
+from hiertopics.jit import kernel
 
 Row = NDArray[np.floating]
 
@@ -47,13 +49,14 @@ LINE_BYTES = 64
 """Bytes of a cache line."""
 
 
-def aligned_rows(n_rows: int, length: int, dtype: DTypeLike) -> Row:
-    """Return zeros [n_rows, at least length] whose rows begin at cache lines; use row[:length]."""
-    per_line = LINE_BYTES // np.dtype(dtype).itemsize
-    padded = -(-length // per_line) * per_line
-    memory = np.zeros(n_rows * padded + per_line, dtype)
-    start = -memory.ctypes.data % LINE_BYTES // memory.itemsize
-    return memory[start : start + n_rows * padded].reshape(n_rows, padded)
+@kernel()
+def aligned_rows(n_rows: int, like: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return zeros [n_rows, at least like.shape[1]] of ``like``'s dtype, rows on cache lines."""
+    per_line = LINE_BYTES // like.itemsize
+    padded = (like.shape[1] + per_line - 1) // per_line * per_line
+    memory = np.zeros(n_rows * padded + per_line, like.dtype)
+    offset = (LINE_BYTES - memory.ctypes.data % LINE_BYTES) % LINE_BYTES // like.itemsize
+    return memory[offset : offset + n_rows * padded].reshape(n_rows, padded)
 
 
 def prefetch_row(table: NDArray[Any], row: int) -> None:

@@ -298,7 +298,7 @@ def test_prefetching_changes_nothing_even_outside_the_table(function: Any) -> No
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("length", LENGTHS)
 def test_aligned_rows_begin_at_cache_lines(length: int, dtype: type) -> None:
-    rows = simd.aligned_rows(3, length, dtype)
+    rows = simd.aligned_rows(3, np.zeros((2, length), dtype))
     assert rows.dtype == dtype and rows.flags.c_contiguous and not rows.any()
     assert rows.shape[0] == 3 and 0 <= rows.shape[1] - length < 64 // rows.itemsize
     assert all(row.ctypes.data % 64 == 0 for row in rows)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import REASSOCIATE, kernel
-from hiertopics.simd import LINE_BYTES, prefetch_row, settle, settle_and_weigh, weigh
+from hiertopics.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
 
 # Distances of prefetching, in pairs. Long rows of responsibilities the hardware fetches itself.
 WORDS_AHEAD = 3
@@ -43,19 +43,6 @@ class Prior(NamedTuple):
     doc: NDArray[np.floating]
     word: NDArray[np.floating]
     word_total: float
-
-
-@kernel()
-def aligned_rows(n_rows: int, like: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return zeros [n_rows, at least like.shape[1]], ``like``'s dtype, rows on cache lines.
-
-    Rows that live as long as a document would otherwise wait for stores across two lines.
-    """
-    per_line = LINE_BYTES // like.itemsize
-    padded = (like.shape[1] + per_line - 1) // per_line * per_line
-    memory = np.zeros(n_rows * padded + per_line, like.dtype)
-    offset = (LINE_BYTES - memory.ctypes.data % LINE_BYTES) % LINE_BYTES // like.itemsize
-    return memory[offset : offset + n_rows * padded].reshape(n_rows, padded)
 
 
 @kernel(fastmath=REASSOCIATE)
