@@ -13,6 +13,7 @@ from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import REASSOCIATE, digamma, digamma_and_tetragamma, kernel, tetragamma
 
 RARE = 1e-4
+VANISHED = 1e-300
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -58,7 +59,7 @@ def expected_tables(
     The concentration of a cell is x = row_prior * column_prior, and
     E[s] = x P (psi(x + E) - psi(x) + V psi''(x + E) / 2) with E = E[n | n > 0], V its variance.
     For P below ``RARE`` one token is the only case that matters, and it makes one table:
-    E[s] = P to a relative error below P / 2.
+    E[s] = P to a relative error below P / 2. The same holds for an x that has vanished.
     """
     known_x = np.full(mean.shape[1], -1.0)
     known_psi = np.empty(mean.shape[1])
@@ -66,8 +67,8 @@ def expected_tables(
         for column in range(mean.shape[1]):
             chance = float(seen[row, column])
             tables = chance
-            if chance > RARE:
-                x = row_prior[row] * column_prior[column]
+            x = row_prior[row] * column_prior[column]
+            if chance > RARE and x > VANISHED:
                 if x != known_x[column]:
                     known_x[column] = x
                     known_psi[column] = digamma(x)
