@@ -35,6 +35,9 @@ def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
     """
     mark = secrets.token_hex(4)
     temporary = {path: path.parent / f".{path.name}.{mark}{TEMPORARY_SUFFIX}" for path in writers}
+    for path in writers:
+        if path.exists() and not path.is_file():
+            raise RunError(f"cannot write {path}: it is no regular file")
     path = Path()
     try:
         for path, write in writers.items():

@@ -20,7 +20,7 @@ from hiertopics import artifacts, dataset, files, loop, registry, watch
 from hiertopics.config import Experiment, config_hash, differing_keys, dump
 from hiertopics.corpus import Corpus
 from hiertopics.engine import Workers
-from hiertopics.errors import ConfigError, NumericalError
+from hiertopics.errors import ConfigError, DataError, NumericalError
 from hiertopics.experiment import experiment_of, read_experiment
 from hiertopics.loop import Callback, Event, Stop
 from hiertopics.model import Context, Settings
@@ -68,6 +68,8 @@ def fit(
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     target = RunDir(run if run is not None else default_run(experiment))
     whole = dataset.load_corpus(experiment.data)
+    if whole.n_words == 0:
+        raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     train, split = make_split(whole, holdout)
     target.create()
     with target.locked(), Workers(workers) as pool:
@@ -105,6 +107,10 @@ class _Job:
         self.began = time.perf_counter()
 
     def run_to_end(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
+        with loop.signals() as interrupted:
+            return self._run(time_limit, [*callbacks, interrupted])
+
+    def _run(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
         if self.run.exists:
             self._refuse_differences()
             finished = self._finished()
@@ -206,7 +212,6 @@ class _Job:
                 *callbacks,
                 loop.up_to(self._target()),
                 loop.converged(tolerance, recorded[-1] if recorded else None),
-                stack.enter_context(loop.signals()),
                 *([loop.time_limit(limit)] if limit is not None else []),
                 watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp),
             ]

@@ -113,6 +113,8 @@ def infer(
 
     Raises DataError or RunError.
     """
+    if seed is not None and seed < 0:
+        raise UsageError(f"--seed must be >= 0, got {seed}")
     target = run if isinstance(run, RunDir) else RunDir.open(run)
     matched = read_matched(target, corpus, data or {})
     posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)

@@ -21,6 +21,7 @@ from hiertopics.errors import ConfigError, DataError
 from hiertopics.files import pack_csr, unpack_csr
 
 OBSERVED = 0.8
+LARGEST = 2**63 - 1
 
 _FORMS = "docs:0.1@0, tokens:0.2@0, fold:2/5@0, train:1200@0 or none (the @seed may be left out)"
 _PATTERN = re.compile(
@@ -103,6 +104,8 @@ def parse_holdout(text: str) -> Holdout:
     except ValueError:
         value = -1.0
     n_folds = int(match["n_folds"] or 0)
+    if max(seed, n_folds) > LARGEST:
+        raise ConfigError([f"data.holdout must hold numbers up to {LARGEST}; got {text!r}"])
     whole = value == int(value)
     fits = {
         "docs": 0 < value < 1 and not n_folds,

@@ -36,7 +36,12 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
     ] = "AS"
     truncation: Annotated[
-        int, Meta(ge=1, description="Largest number of topics; take it well above what is used.")
+        int,
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Largest number of topics; take it well above what is used.",
+        ),
     ] = 300
 
 

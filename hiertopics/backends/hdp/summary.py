@@ -54,7 +54,7 @@ def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> Topic
     return TopicCounts(
         int((n_k >= LIVE_TOKENS).sum()),
         int((n_tables >= LIVE_TOKENS).sum()),
-        int(np.searchsorted(np.cumsum(share), 0.99) + 1),
+        int(np.searchsorted(np.cumsum(share), 0.99) + 1) if len(positive) else 0,
         float(np.exp(-(positive * np.log(positive)).sum())),
     )
 
