@@ -56,7 +56,7 @@ class Inference(VariationalInference, frozen=True, kw_only=True):
             description="Iterations between two updates of sticks and hyperparameters, which "
             "cost several sweeps; 1: at every one, as published.",
         ),
-    ] = 10
+    ] = 20
 
 
 @dataclass
