@@ -18,7 +18,7 @@ from hiertopics.split import Split
 from hiertopics.tree import NODE
 
 NEVER = 2**62  # iterations between two computations of the objective, which is not timed
-PERIOD = 10  # sweeps from one recount of the tables to the next: a fair measurement holds one
+PERIOD = 20  # sweeps that hold two recounts and one update of hdp-cvb0: a fair measurement
 BURN_IN = 20  # past the 15 iterations for which hyperparameters are held
 
 

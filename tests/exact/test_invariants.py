@@ -63,6 +63,20 @@ def test_start_is_nearly_uniform(backend: ModuleType, dtype: type) -> None:
     assert (state.alpha, state.gamma, state.word_mass) == (2.0, 3.0, 25.0)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_concentrations_are_held_and_then_learned(backend: ModuleType) -> None:
+    """3.6: all of them keep their start values for ``hyper_start`` iterations, and no longer."""
+    corpus = random_corpus(5, n_docs=12, n_words=15, largest=4)
+    settings = settings_of(backend, truncation=6, hyper_start=3, alpha=2.0, gamma=3.0, eta=0.5)
+    state, data = begin(backend, corpus, settings)
+    state = advance(backend, state, data, settings, 3)
+    assert (state.alpha, state.gamma, state.word_mass) == (2.0, 3.0, 7.5)
+    np.testing.assert_allclose(state.pi, 1 / 6, rtol=1e-12)
+    state = advance(backend, state, data, settings, 1, start=3)
+    assert state.alpha != 2.0 and state.gamma != 3.0 and state.word_mass != 7.5
+    assert np.ptp(state.pi) > 1e-3
+
+
 @pytest.mark.parametrize("reorder", [True, False])
 def test_table_counts_stay_within_their_bounds(reorder: bool) -> None:
     """11.2: n_tables is the sum of E[I(n_dk >= 1)], at most E[n_k] and at most all documents."""

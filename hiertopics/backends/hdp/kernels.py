@@ -121,7 +121,7 @@ def visit(
         if not (total > 0 and total < np.inf):
             return False
         prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
-        if short:
+        if short and pair + PAIRS_AHEAD <= last:
             prefetch_row(resp, pair + PAIRS_AHEAD)
         following = words[pair + 1]
         total = settle_and_weigh(
@@ -170,7 +170,7 @@ def visit_noting(
         ahead = words[min(pair + WORDS_AHEAD, last)]
         prefetch_row(n_wk, ahead)
         prefetch_row(seen_wk, ahead)
-        if short:
+        if short and pair + PAIRS_AHEAD <= last:
             prefetch_row(resp, pair + PAIRS_AHEAD)
         following = words[pair + 1]
         total = settle_and_weigh(
