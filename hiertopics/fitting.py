@@ -170,6 +170,16 @@ class _Job:
             f"({self.experiment.data.holdout}); about "
             f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
         )
+        self._say_what_workers_do()
+
+    def _say_what_workers_do(self) -> None:
+        shards = self.experiment.inference.shards
+        if self.pool.n_workers > shards:
+            self._say(
+                f"note: {self.pool.n_workers} workers share {shards} shards, so that "
+                f"{self.pool.n_workers - shards} have nothing to do in the fit; "
+                "-s inference.shards=N makes N parts"
+            )
 
     def _first_state(self, data: Any) -> tuple[int, Any]:
         found = self.run.load_checkpoint(self.backend.State, self.stamp)
