@@ -1,4 +1,4 @@
-"""Predictive distributions of tiny corpora against enumerated ones (spec 11.7)."""
+"""Predictive distributions by their formula, and against enumerated ones (spec 7.1, 11.7)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from exact.cases import VARIATIONAL, advance, begin, corpus_of, docs_of, settings_of, word_chances
+from exact.cases import (
+    BACKENDS,
+    VARIATIONAL,
+    advance,
+    begin,
+    corpus_of,
+    docs_of,
+    fitted,
+    random_corpus,
+    settings_of,
+    word_chances,
+)
 from naive import posterior, predictive
 from numpy.typing import NDArray
 
@@ -59,3 +70,23 @@ def test_prediction_is_near_the_exact_one(backend: ModuleType, tiny_corpora: lis
         distances.append(total_variation(found, tiny.chances))
     assert np.mean(distances) < 0.06
     assert np.mean(distances) < 0.5 * np.mean([total_variation(c, 0.25) for _, c in tiny_corpora])
+
+
+@pytest.mark.parametrize("prior", ["AS", "AA"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_prediction_is_the_product_of_two_smoothed_shares(backend: ModuleType, prior: str) -> None:
+    """37: (alpha pi_k + n_dk) / (alpha + n_d) times (b tau_v + n_kv) / (b + n_k), summed over k."""
+    counts = random_corpus(32, n_docs=10, n_words=12, largest=6).counts.toarray()
+    counts[4] = 0  # a document without a token is predicted by the weights alone
+    keys = {"truncation": 4, "hyper_start": 2, "prior": prior}
+    state, data, settings = fitted(backend, corpus_of(counts), 5, **keys)
+    assert state.n_k.min() >= 1  # topics below one token would share a row of the summary
+    expected = np.zeros(counts.shape)
+    for doc, length in enumerate(counts.sum(axis=1)):
+        for topic in range(4):
+            weight = state.alpha * state.pi[topic] + state.n_dk[doc, topic]
+            words = state.word_mass * state.tau + state.n_wk[:, topic]
+            size = state.word_mass + state.n_k[topic]
+            expected[doc] += weight / (state.alpha + length) * words / size
+    found = word_chances(backend, state, data, settings)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)

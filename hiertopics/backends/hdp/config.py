@@ -40,7 +40,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(
             ge=1,
             le=1_000_000,
-            description="Largest number of topics; take it well above what is used.",
+            description="Largest number of topics kept; take more than are used.",
         ),
     ] = 300
 
