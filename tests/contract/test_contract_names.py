@@ -62,8 +62,12 @@ def test_every_key_has_a_default_within_its_bounds_and_a_sentence(bench: Bench) 
     for kind in (bench.module.Model, bench.module.Inference):
         for key in msgspec.structs.fields(kind):
             place = next(n for n, line in enumerate(lines) if line.startswith(f"  {key.name}:"))
-            sentence = lines[place - 1].strip()
-            assert sentence.startswith("# ") and len(sentence) > len("# Takes a number."), key.name
+            first = place
+            while lines[first - 1].startswith("  # "):
+                first -= 1
+            sentence = " ".join(line.removeprefix("  # ") for line in lines[first:place])
+            explained = sentence.partition(" Takes ")[0]
+            assert len(explained.split()) > 2, key.name
 
 
 def test_the_template_builds_the_defaults(bench: Bench, tmp_path: Any) -> None:
