@@ -73,7 +73,7 @@ class DataConfig(
         str,
         Meta(
             description="What is put aside, @ the seed of the split: docs:0.1@0, tokens:0.2@0, "
-            "fold:2/5@0, train:1200@0, links:0.2@0 or none."
+            "fold:2/5@0, train:1200@0 or none."
         ),
     ] = "docs:0.1@0"
     min_df: Annotated[

@@ -25,7 +25,7 @@ BACKENDS: dict[str, Entry] = {
     ),
     "hdp-cvb0": Entry(
         "hiertopics.backends.hdp.cvb0",
-        "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2008)",
+        "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
     ),
     "hdp-gibbs": Entry(
         "hiertopics.backends.hdp.gibbs",

@@ -186,7 +186,7 @@ def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> N
     lengths = data.doc_lengths[data.doc_lengths > 0]
     state.alpha = _draw_concentration(state.alpha, int(by_doc.sum()), lengths, rng)
     after = state.n_tables[::-1].cumsum()[::-1] - state.n_tables
-    # The remainder 1 - v is drawn, not v: it keeps its digits where v is near 1.
+    # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
     rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
     state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
     state.pi = weights_from_fractions(1.0 - rest)
