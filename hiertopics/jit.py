@@ -12,6 +12,9 @@ from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
+from numba import types
+from numba.extending import overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,3 +80,39 @@ def digamma_and_tetragamma(x: float) -> tuple[float, float]:
         second -= 2.0 * inverse * inverse * inverse
         x += 1.0
     return first + digamma(x), second + tetragamma(x)
+
+
+def exp(x: float) -> float:
+    """Return e^x; compiled for a float32 from -80 to 80 to 2 units in its last place.
+
+    The compiled float32 form calls nothing, so that loops over it become vector code: Cody and
+    Waite's reduction x = n log 2 + r, the Taylor series in r, and n put into the exponent.
+    """
+    return math.exp(x)
+
+
+LOG_2_HIGH = np.float32(0.693359375)
+LOG_2_LOW = np.float32(-2.12194440e-4)
+INVERSE_LOG_2 = np.float32(1.4426950408889634)
+
+
+def _exp_float32(x: Any) -> Any:
+    one, half = np.float32(1), np.float32(0.5)
+    n = np.floor(x * INVERSE_LOG_2 + half)
+    r = (x - n * LOG_2_HIGH) - n * LOG_2_LOW
+    series = np.float32(1 / 5040) * r + np.float32(1 / 720)
+    series = series * r + np.float32(1 / 120)
+    series = series * r + np.float32(1 / 24)
+    series = series * r + np.float32(1 / 6)
+    series = series * r + half
+    power_of_two = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return (series * r * r + r + one) * power_of_two
+
+
+def _exp_float64(x: Any) -> Any:
+    return math.exp(x)
+
+
+@overload(exp)
+def _exp_compiled(x: Any) -> Any:
+    return _exp_float32 if x == types.float32 else _exp_float64

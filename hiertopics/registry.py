@@ -23,9 +23,17 @@ BACKENDS: dict[str, Entry] = {
         "hiertopics.backends.hdp.pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
     ),
+    "hdp-pcvb": Entry(
+        "hiertopics.backends.hdp.pcvb",
+        "flat topics, number learned: the same to second order, for comparison",
+    ),
     "hdp-cvb0": Entry(
         "hiertopics.backends.hdp.cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
+    ),
+    "hdp-cvb": Entry(
+        "hiertopics.backends.hdp.cvb",
+        "flat topics, number learned: collapsed variational Bayes to second order",
     ),
     "hdp-gibbs": Entry(
         "hiertopics.backends.hdp.gibbs",

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,6 +161,39 @@ def pair_sweep(
         weights = (n_dk + doc_prior) * (n_wk + word_prior[v]) / (n_k + total)
         q[p] = weights / weights.sum()
     return q
+
+
+def second_order_sweep(
+    pairs: Pairs,
+    q: Array,
+    doc_prior: Array,
+    word_prior: Array,
+    *,
+    word_total: float | None = None,
+) -> Array:
+    """Return q [n_pairs, T] after a visit to every pair, to second order (5.1, equation 34)."""
+    q = q.copy()
+    total = word_prior.sum() if word_total is None else word_total
+    everywhere = np.ones(len(q), dtype=bool)
+    for p, (d, v, _) in enumerate(zip(*pairs, strict=True)):
+        log_weights = np.zeros(q.shape[1])
+        for sign, mine, x in (
+            (1, pairs.doc == d, doc_prior),
+            (1, pairs.word == v, word_prior[v]),
+            (-1, everywhere, total),
+        ):
+            mean = (pairs.count[mine, None] * q[mine]).sum(axis=0) - q[p]
+            spread = pairs.count[mine, None] * q[mine] * (1.0 - q[mine])
+            variance = spread.sum(axis=0) - q[p] * (1.0 - q[p])
+            log_weights += sign * expected_log(x, mean, variance)
+        weights = np.exp(log_weights)
+        q[p] = weights / weights.sum()
+    return q
+
+
+def expected_log(x: Any, mean: Array, variance: Array) -> Array:
+    """Return E[log(x + n)] expanded to second order around E[n] (V6)."""
+    return np.asarray(np.log(x + mean) - variance / (2.0 * (x + mean) ** 2))
 
 
 def seen(pairs: Pairs, q: Array, by: NDArray[np.int64], n_rows: int) -> Array:

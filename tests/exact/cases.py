@@ -11,15 +11,17 @@ from naive import Docs, Pairs, Point, Resp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.backends.hdp import cvb0, gibbs, pcvb0
+from hiertopics.backends.hdp import cvb, cvb0, gibbs, pcvb, pcvb0
 from hiertopics.backends.hdp.layout import Data, lay_out
 from hiertopics.backends.hdp.sticks import fit_sticks
 from hiertopics.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
 from hiertopics.model import Context, Settings
 
-BACKENDS = [pcvb0, cvb0, gibbs]
-VARIATIONAL = [pcvb0, cvb0]
+BACKENDS = [pcvb0, pcvb, cvb0, cvb, gibbs]
+ZERO_ORDER = [pcvb0, cvb0]
+SECOND_ORDER = [pcvb, cvb]
+VARIATIONAL = [*ZERO_ORDER, *SECOND_ORDER]
 SERIAL = Workers()
 
 

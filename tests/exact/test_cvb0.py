@@ -33,7 +33,7 @@ from naive import (
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from hiertopics.backends.hdp import cvb0, moments, variational
+from hiertopics.backends.hdp import cvb0, moments, posteriors, variational
 from hiertopics.backends.hdp.layout import Data
 from hiertopics.model import Settings
 
@@ -158,9 +158,12 @@ def learned(prior: str, **keys: Any) -> tuple[Any, Data, Settings]:
 def test_local_step_gathers_nearly_exact_tables(prior: str, shards: int) -> None:
     """5.2: sums over a whole corpus, against Poisson-binomial laws of its tokens."""
     corpus = random_corpus(44, n_docs=8, n_words=10, largest=6)
-    state, data, _ = learned(prior, shards=shards)
-    seen = variational.sweep(state, data, cvb0._prior(state), at(4), indicators=True)
-    found = cvb0.local_step(state, seen, data, at(4))
+    state, data, settings = learned(prior, shards=shards)
+    seen = variational.sweep(
+        state, data, posteriors.prior_of(state, settings), at(4), indicators=True
+    )
+    variances = variational.spread(state, data, at(4))
+    found = posteriors.gather(state, seen, variances, data, at(4))
     exact = cvb_tables(
         docs_of(corpus),
         token_rows(corpus, state.resp),
@@ -196,9 +199,9 @@ def test_sweep_uses_geometric_means_and_the_mean_word_mass(prior: str) -> None:
 def test_global_step_equals_its_formulas(prior: str, reorder: bool) -> None:
     """5.2: the posteriors of alpha, word mass, sticks, gamma and tau, written out."""
     state, data, settings = learned(prior, reorder_sticks=reorder)
-    stats = cvb0.Stats(np.array([3.0, 9.0, 0.5, 4.0]), np.linspace(1, 4, 10), -2.5)
+    stats = posteriors.Stats(np.array([3.0, 9.0, 0.5, 4.0]), np.linspace(1, 4, 10), -2.5)
     alpha, gamma = state.alpha, state.gamma
-    cvb0.global_step(state, stats, data, settings)
+    posteriors.global_step(state, stats, data, settings)
 
     growth = sum(digamma(n + alpha) - digamma(alpha) for n in data.doc_lengths)
     assert_gamma(state.alpha, state.alpha_geo, Gamma(1.0 + 16.5, 1.0 + growth))
@@ -261,7 +264,7 @@ def exact_global_step(state: Any, data: Data, settings: Settings, q: Any) -> Cvb
         state.word_mass,
     )
     gamma = state.gamma
-    cvb0.global_step(state, cvb0.Stats(*tables), data, settings)
+    posteriors.global_step(state, posteriors.Stats(*tables), data, settings)
     learns = settings.model.prior == "AA"
     return CvbPoint(
         alpha=with_mean(1.0 + tables.by_topic.sum(), state.alpha),

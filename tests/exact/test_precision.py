@@ -7,6 +7,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from exact.cases import (
+    SECOND_ORDER,
     VARIATIONAL,
     advance,
     at,
@@ -17,7 +18,7 @@ from exact.cases import (
     word_chances,
 )
 
-from hiertopics.backends.hdp import variational
+from hiertopics.backends.hdp import second_order, variational
 from hiertopics.errors import NumericalError
 
 TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
@@ -31,6 +32,8 @@ def test_float32_predicts_as_well_as_float64(backend: ModuleType) -> None:
     rough, rough_data = begin(backend, TEXT.train, settings, dtype=np.float32)
     rough.resp[:], rough.n_k[:] = exact.resp, 0.0
     variational.recount(rough, rough_data, at(1))
+    if backend in SECOND_ORDER:
+        vars(rough).update(second_order.variances(rough, rough_data, at(1)))
     exact = advance(backend, exact, exact_data, settings, 100)
     rough = advance(backend, rough, rough_data, settings, 100)
     found = perplexity(word_chances(backend, rough, rough_data, settings), TEXT.heldout)

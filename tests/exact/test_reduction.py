@@ -10,6 +10,7 @@ import pytest
 from exact.cases import (
     BACKENDS,
     VARIATIONAL,
+    ZERO_ORDER,
     advance,
     at,
     begin,
@@ -111,7 +112,7 @@ def uniform_sticks(backend: ModuleType) -> tuple[Any, Any, Any, Any]:
     return corpus, state, data, settings
 
 
-@pytest.mark.parametrize("backend", VARIATIONAL)
+@pytest.mark.parametrize("backend", ZERO_ORDER)
 def test_uniform_sticks_make_it_lda(backend: ModuleType) -> None:
     """11.11: three sweeps equal those of CVB0 for LDA with alpha / T per topic."""
     corpus, state, data, settings = uniform_sticks(backend)

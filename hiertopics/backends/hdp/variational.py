@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.backends.hdp import kernels
+from hiertopics.backends.hdp import kernels, moments
 from hiertopics.backends.hdp.kernels import Prior, Tables
 from hiertopics.backends.hdp.layout import Data, lay_out, rounds
 from hiertopics.backends.hdp.summary import Fitted, document_weights, word_probabilities
@@ -101,8 +101,12 @@ def sweep(
 
 def recount_now_and_then(state: Responsibilities, data: Data, context: Context) -> float:
     """Recount at every tenth iteration, so that a resumed run does it at the same ones."""
-    due = context.iteration % RECOUNT_EVERY == 0
-    return recount(state, data, context) if due else 0.0
+    return recount(state, data, context) if recount_is_due(context) else 0.0
+
+
+def recount_is_due(context: Context) -> bool:
+    """Tell whether this iteration ends with a recount."""
+    return context.iteration % RECOUNT_EVERY == 0
 
 
 def recount(state: Responsibilities, data: Data, context: Context) -> float:
@@ -124,6 +128,20 @@ def recount(state: Responsibilities, data: Data, context: Context) -> float:
     if before.any() and drift > MAX_DRIFT:
         raise NumericalError(f"the topic counts drifted by {drift:.1e} of the tokens")
     return drift
+
+
+def spread(
+    state: Responsibilities, data: Data, context: Context
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Return Var[n_dk] [n_docs, T] and Var[n_wk] [n_words, T] under q(z)."""
+    var_dk, var_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
+
+    def of_block(block: tuple[int, int]) -> None:
+        moments.spread_block(data.cells, *block, state.resp, var_dk, var_wk)
+
+    for blocks in rounds(data.cells.n_shards):
+        context.map(of_block, blocks)
+    return var_dk, var_wk
 
 
 def log_likelihood_per_token(data: Data, fitted: Fitted) -> float:
