@@ -42,7 +42,7 @@ def spread_block(
                 word_var[topic] += spread
 
 
-@kernel()
+@kernel(fastmath=REASSOCIATE)
 def expected_tables(
     start: int,
     stop: int,
@@ -61,24 +61,50 @@ def expected_tables(
     For P below ``RARE`` one token is the only case that matters, and it makes one table:
     E[s] = P to a relative error below P / 2. The same holds for an x that has vanished.
     """
-    known_x = np.full(mean.shape[1], -1.0)
-    known_psi = np.empty(mean.shape[1])
+    x, psi_x = np.empty(mean.shape[1]), np.empty(mean.shape[1])
     for row in range(start, stop):
-        for column in range(mean.shape[1]):
-            chance = float(seen[row, column])
-            tables = chance
-            x = row_prior[row] * column_prior[column]
-            if chance > RARE and x > VANISHED:
-                if x != known_x[column]:
-                    known_x[column] = x
-                    known_psi[column] = digamma(x)
-                count = mean[row, column] / chance
-                second = (variance[row, column] + mean[row, column] ** 2) / chance
-                spread = max(second - count * count, 0.0)
-                psi, curvature = digamma_and_tetragamma(x + count)
-                tables = x * chance * (psi - known_psi[column] + 0.5 * spread * curvature)
-            by_row[row] += tables
-            by_column[column] += tables
+        if row == start or row_prior[row] != row_prior[row - 1]:
+            concentrations(row_prior[row], column_prior, x, psi_x)
+        by_row[row] += tables_of_row(mean[row], variance[row], seen[row], x, psi_x, by_column)
+
+
+@kernel(fastmath=REASSOCIATE)
+def tables_of_row(
+    mean: NDArray[np.floating],
+    variance: NDArray[np.floating],
+    seen: NDArray[np.floating],
+    x: NDArray[np.float64],
+    psi_x: NDArray[np.float64],
+    by_column: NDArray[np.float64],
+) -> float:
+    """Add E[tables] of a row's cells to by_column [T]; return their sum. No branch: vector code."""
+    total = 0.0
+    for column in range(len(x)):
+        chance = float(seen[column])
+        known = 1.0 / max(chance, RARE)
+        count = float(mean[column]) * known
+        second = (float(variance[column]) + float(mean[column]) * float(mean[column])) * known
+        spread = max(second - count * count, 0.0)
+        psi, curvature = digamma_and_tetragamma(x[column] + max(count, 1.0))
+        growth = psi - psi_x[column] + 0.5 * spread * curvature
+        tables = x[column] * chance * growth if chance > RARE else chance
+        total += tables
+        by_column[column] += tables
+    return total
+
+
+@kernel()
+def concentrations(
+    row_prior: float,
+    column_prior: NDArray[np.float64],
+    x: NDArray[np.float64],
+    psi_x: NDArray[np.float64],
+) -> None:
+    """Write the concentrations of a row's cells, and their digamma, to x and psi_x [T]."""
+    for column in range(len(x)):
+        x[column] = max(row_prior * column_prior[column], VANISHED)
+        same = column > 0 and x[column] == x[column - 1]
+        psi_x[column] = psi_x[column - 1] if same else digamma(x[column])
 
 
 @kernel()
