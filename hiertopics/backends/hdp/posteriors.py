@@ -38,7 +38,7 @@ class Inference(VariationalInference, frozen=True, kw_only=True):
         Meta(
             ge=1,
             description="Iterations between two updates of sticks and hyperparameters, which "
-            "cost several sweeps; 1: at every one, as published.",
+            "cost about a sweep; 1: at every one, as published.",
         ),
     ] = 20
     denominator: Annotated[

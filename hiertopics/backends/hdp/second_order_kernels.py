@@ -17,6 +17,8 @@ from hiertopics.jit import REASSOCIATE, exp, kernel
 LARGEST_EXPONENT = 50.0
 # What a vanished prior counts as in a denominator: its square is still a float32.
 SMALLEST = 1e-18
+# Weights below are taken as 0: numbers too small for float32's exponent slow every sweep down.
+VANISHED = 1e-30
 
 
 class Spreads(NamedTuple):
@@ -101,6 +103,7 @@ def weigh(
     number = q.dtype.type
     zero, one, half = number(0), number(1), number(0.5)
     least, largest = number(SMALLEST), number(LARGEST_EXPONENT)
+    vanished = number(VANISHED)
     total = zero
     for topic in range(len(q)):
         own = q[topic] * (one - q[topic])
@@ -115,6 +118,7 @@ def weigh(
         )
         bounded = min(max(exponent, -largest), largest)
         weight = share * word_share * by_size * exp(bounded)
+        weight = zero if weight < vanished else weight
         weights[topic] = weight
         total += weight
     return total
@@ -149,27 +153,31 @@ def settle(
 def note_seen(
     q: NDArray[np.floating],
     tokens: int,
-    once: NDArray[np.floating],
+    scratch: NDArray[np.floating],
     doc_seen: NDArray[np.floating],
     word_seen: NDArray[np.floating],
 ) -> None:
-    """Note a settled pair in P(n_dk >= 1) and P(n_wk >= 1) (spec 3.2); ``once`` [T] is scratch.
-
-    1 - (1 - q)^tokens by squaring of "not seen", without its cancellation.
-    """
+    """Note a settled pair in P(n_dk >= 1) and P(n_wk >= 1) (spec 3.2); all rows [T]."""
     one = q.dtype.type(1)
-    n_topics = len(q)
-    left = tokens
-    once[:] = 0
-    power = q if tokens == 1 else q.copy()
-    while left:
-        if left & 1:
-            for topic in range(n_topics):
-                once[topic] += (one - once[topic]) * power[topic]
-        left >>= 1
-        if left:
-            for topic in range(n_topics):
-                power[topic] += (one - power[topic]) * power[topic]
-    for topic in range(n_topics):
+    once = q
+    if tokens > 1:
+        write_at_least_once(q, tokens, scratch)
+        once = scratch
+    for topic in range(len(q)):
         doc_seen[topic] += (one - doc_seen[topic]) * once[topic]
         word_seen[topic] += (one - word_seen[topic]) * once[topic]
+
+
+@kernel(fastmath=REASSOCIATE)
+def write_at_least_once(q: NDArray[np.floating], tokens: int, once: NDArray[np.floating]) -> None:
+    """Write 1 - (1 - q)^tokens to ``once``, by squaring of "not seen" but not its cancellation."""
+    one = q.dtype.type(1)
+    power = q.copy()
+    once[:] = 0
+    while tokens:
+        if tokens & 1:
+            for topic in range(len(q)):
+                once[topic] += (one - once[topic]) * power[topic]
+        for topic in range(len(q)):
+            power[topic] += (one - power[topic]) * power[topic]
+        tokens >>= 1
