@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics import dataset, files, newdocs
+from hiertopics import files, newdocs
 from hiertopics.corpus import Corpus
 from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.experiment import experiment_of
+from hiertopics.original import read_original
 from hiertopics.quality import topic_quality
 from hiertopics.rundir import RunDir
+from hiertopics.scorefiles import keep_score
 from hiertopics.scores import score, word_chances
-from hiertopics.split import OBSERVED, make_split, parse_holdout, partition, split_hash
+from hiertopics.split import OBSERVED, partition, split_hash
 from hiertopics.tree import Tree
 
 PROTOCOLS = ("completion", "tokens", "full")
@@ -66,7 +67,7 @@ def evaluate(
         _stored_job(target, name, observed)
         if corpus is None
         else _file_job(
-            target, name, newdocs.read_matched(target, corpus, data or {}), observed, seed
+            target, name, newdocs.read_unseen(target, corpus, data or {}), observed, seed
         )
     )
     theta, chances = _predict(target, job, average, workers)
@@ -90,12 +91,13 @@ def evaluate(
         "seed": None if corpus is None or seed == 0 else seed,
         "average": True if average else None,
     }
-    _write(target, name, options, record, theta, job.scored)
+    arrays = files.pack_csr("theta", theta) | files.pack_csr("scored", job.scored)
+    keep_score(target, name, options, record, arrays)
     return record
 
 
 def _default_protocol(run: RunDir, corpus: Path | str | None) -> str:
-    return "tokens" if corpus is None and run.split.kind == "tokens" else "completion"
+    return "tokens" if corpus is None and run.split.within_documents else "completion"
 
 
 def _stored_job(run: RunDir, protocol: str, observed: float) -> Job:
@@ -103,7 +105,7 @@ def _stored_job(run: RunDir, protocol: str, observed: float) -> Job:
     split = run.split
     if split.kind == "none":
         raise UsageError(f"{run.path} put nothing aside (holdout none); give --corpus FILE")
-    if (protocol == "tokens") != (split.kind == "tokens"):
+    if (protocol == "tokens") != split.within_documents:
         raise UsageError(f"protocol {protocol} does not fit a holdout of kind {split.kind}")
     if protocol == "tokens":
         if observed != OBSERVED:
@@ -123,12 +125,10 @@ def _stored_job(run: RunDir, protocol: str, observed: float) -> Job:
 def _file_job(
     run: RunDir, protocol: str, matched: newdocs.Matched, observed: float, seed: int
 ) -> Job:
-    """Return the documents of a file, cut by ``seed``; refuse the training corpus itself."""
+    """Return the documents of a file, cut by ``seed``."""
     counts = matched.corpus.counts
     if protocol == "tokens":
         raise UsageError("protocol tokens scores the documents that were trained on; no --corpus")
-    if matched.corpus.text_fingerprint == run.manifest["corpus"]["text_fingerprint"]:
-        raise UsageError("this is the corpus that the run was trained on; scoring it would flatter")
     docs = np.arange(counts.shape[0])
     if protocol == "full":
         seen, scored = counts, counts
@@ -173,31 +173,11 @@ def _theta(run: RunDir, job: Job, tree: Tree | None, workers: int) -> sparse.csr
 def _quality(run: RunDir) -> dict[str, Any]:
     """Score the topics against the training corpus, where its file still stands unchanged."""
     try:
-        config = experiment_of(run).data
-        whole = dataset.load_corpus(config)
-        if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
-            raise UsageError("the corpus file has changed since the fit")
+        train = read_original(run).train
     except HiertopicsError as error:
         print(f"warning: no topic quality: {error}", file=sys.stderr)
         return {"n_topics": len(run.tree.shown), "coherence_npmi": None, "diversity": None}
-    train, _ = make_split(whole, parse_holdout(config.holdout))
     return topic_quality(run.tree, train)._asdict()
-
-
-def _write(
-    run: RunDir,
-    protocol: str,
-    options: Mapping[str, Any],
-    record: Mapping[str, Any],
-    theta: sparse.csr_array,
-    scored: sparse.csr_array,
-) -> None:
-    given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
-    folder = run.path / "eval"
-    files.make_folder(folder)
-    arrays = files.pack_csr("theta", theta) | files.pack_csr("scored", scored)
-    files.write_npz(folder / f"{protocol}{given}.npz", arrays)
-    files.write_json(folder / f"{protocol}{given}.json", record)
 
 
 def _nothing(like: sparse.csr_array) -> sparse.csr_array:

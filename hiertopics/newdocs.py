@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,9 @@ from scipy import sparse
 from hiertopics import dataset, files, registry
 from hiertopics.config import DataConfig
 from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.discretise import Bins
 from hiertopics.engine import Workers
-from hiertopics.errors import UsageError
+from hiertopics.errors import RunError, UsageError
 from hiertopics.experiment import experiment_of
 from hiertopics.formats import FORMATS
 from hiertopics.formats.source import format_of
@@ -38,29 +40,60 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     """Read a corpus file as new documents of ``run``.
 
     data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
-    format and fields default to the run's own, where the file's name does not tell another.
-    Raises DataError.
+    format and fields default to the run's own, where the file's name does not tell another. Rows
+    of a dense table are cut into the bins of the run. Raises DataError.
     """
     own = experiment_of(run).data
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
     if config.from_ is None and own.from_ is not None:
-        config = structs.replace(config, from_=_format(Path(corpus), own.from_))
-    if FORMATS[format_of(Path(corpus), config.from_)].text:
+        config = structs.replace(config, from_=_format(Path(corpus), own))
+    form = FORMATS[format_of(Path(corpus), config.from_)]
+    if form.text:
         kept = {name: getattr(own, name) for name in FIELDS if name not in data}
         config = structs.replace(config, **kept)
-    return match(dataset.load_corpus(dataset.located(config)), run.vocab)
+    if form.dense and not {"label_column", "labels"} & set(data):
+        config = structs.replace(config, label_column=own.label_column)
+    bins = None if own.discretise is None else _bins(run)
+    new = dataset.load_corpus(dataset.located(config), bins)
+    unnamed = form.dense and new.vocab == default_vocab(new.n_words)
+    if unnamed and new.n_words != len(run.vocab) and not dataset.chooses_words(own):
+        what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
+        raise dataset.other_columns(config, what)
+    return match(new, run.vocab)
 
 
-def _format(path: Path, default: str) -> str:
+def _bins(run: RunDir) -> Bins:
+    try:
+        return Bins.from_arrays(run.tree.extra)
+    except KeyError as error:
+        raise RunError(f"{run.path / 'model.npz'} is damaged: it has no array {error}") from error
+
+
+def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
+    """Read as ``read_matched`` does; UsageError for the corpus that the run was trained on."""
+    matched = read_matched(run, corpus, data)
+    if matched.corpus.text_fingerprint == run.manifest["corpus"]["text_fingerprint"]:
+        raise UsageError("this is the corpus that the run was trained on; scoring it would flatter")
+    return matched
+
+
+def _format(path: Path, own: DataConfig) -> str | None:
+    """Return what the name tells, if it tells another format than that of the run's corpus does."""
+    told, told_before = _told(path), _told(Path(own.corpus or ""))
+    return own.from_ if told in (None, told_before) else told
+
+
+def _told(path: Path) -> str | None:
     try:
         return format_of(path, None)
     except UsageError:
-        return default
+        return None
 
 
 def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
-    """Carry counts over to ``vocab``: words by string, or by id where the file names none."""
-    if corpus.vocab == default_vocab(corpus.n_words):
+    """Carry counts over to ``vocab``: words by string, or by id where the file alone names none."""
+    unnamed = corpus.vocab == default_vocab(corpus.n_words)
+    if unnamed and not all(re.fullmatch("w[0-9]+", word) for word in vocab):
         target = np.arange(corpus.n_words)
         target[target >= len(vocab)] = -1
     else:

@@ -6,7 +6,6 @@ Two scores compare only when their split hashes agree (interface section 1, ``--
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,26 +16,22 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.corpus import Corpus
-from hiertopics.errors import ConfigError, DataError
+from hiertopics.errors import DataError
 from hiertopics.files import pack_csr, unpack_csr
+from hiertopics.holdout import Holdout, parse_holdout
+from hiertopics.links import Links, withhold_links
+
+__all__ = [
+    "OBSERVED",
+    "Holdout",
+    "Split",
+    "make_split",
+    "parse_holdout",
+    "partition",
+    "split_hash",
+]
 
 OBSERVED = 0.8
-LARGEST = 2**63 - 1
-
-_FORMS = "docs:0.1@0, tokens:0.2@0, fold:2/5@0, train:1200@0 or none (the @seed may be left out)"
-_PATTERN = re.compile(
-    r"(?P<kind>docs|tokens|fold|train):(?P<value>[0-9.]+)(?:/(?P<n_folds>\d+))?(?:@(?P<seed>\d+))?"
-)
-
-
-@dataclass(frozen=True)
-class Holdout:
-    """A parsed ``--holdout`` SPEC: kind docs, tokens, fold, train or none."""
-
-    kind: str
-    value: float = 0.0
-    n_folds: int = 0
-    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,10 +40,12 @@ class Split:
 
     train_docs, heldout_docs: int64, rows of the corpus as it was read.
     heldout, observed, scored: int32 CSR, one row per held-out document; observed + scored is
-    the 80/20 partition of each. For ``tokens`` splits the rows are all documents, observed is
-    what they keep for training, and heldout equals scored.
+    the 80/20 partition of each. For ``tokens`` and ``links`` splits the rows are all documents,
+    observed is what they keep for training, and heldout equals scored.
     word_counts: int64 [n_words], training tokens of each word. hash covers documents, partition
-    and vocabulary.
+    and vocabulary. links: query nodes and what is ranked for them; hashed too.
+    train_lengths: int64, training tokens of each training document; None in runs that were made
+    before they were kept.
     """
 
     kind: str
@@ -60,6 +57,13 @@ class Split:
     scored: sparse.csr_array
     word_counts: NDArray[np.int64]
     hash: str
+    links: Links | None = None
+    train_lengths: NDArray[np.int64] | None = None
+
+    @property
+    def within_documents(self) -> bool:
+        """Whether every document was trained on, without the part that was put aside."""
+        return self.kind in ("tokens", "links")
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of split.npz."""
@@ -73,7 +77,9 @@ class Split:
         }
         for name in ("heldout", "observed", "scored"):
             plain |= pack_csr(name, getattr(self, name))
-        return plain
+        if self.train_lengths is not None:
+            plain["train_lengths"] = self.train_lengths
+        return plain if self.links is None else plain | self.links.to_arrays()
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Split:
@@ -88,34 +94,9 @@ class Split:
             scored=unpack_csr("scored", arrays),
             word_counts=arrays["word_counts"],
             hash=str(arrays["hash"]),
+            links=Links.from_arrays(arrays) if "query" in arrays else None,
+            train_lengths=arrays.get("train_lengths"),
         )
-
-
-def parse_holdout(text: str) -> Holdout:
-    """Parse a ``--holdout`` SPEC; raises ConfigError naming the forms that there are."""
-    if text == "none":
-        return Holdout("none")
-    match = _PATTERN.fullmatch(text)
-    if match is None:
-        raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
-    kind, seed = match["kind"], int(match["seed"] or 0)
-    try:
-        value = float(match["value"])
-    except ValueError:
-        value = -1.0
-    n_folds = int(match["n_folds"] or 0)
-    if max(seed, n_folds) > LARGEST:
-        raise ConfigError([f"data.holdout must hold numbers up to {LARGEST}; got {text!r}"])
-    whole = value == int(value)
-    fits = {
-        "docs": 0 < value < 1 and not n_folds,
-        "tokens": 0 < value < 1 and not n_folds,
-        "train": value >= 1 and whole and not n_folds,
-        "fold": n_folds >= 2 and whole and 1 <= value <= n_folds,
-    }
-    if not fits[kind]:
-        raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
-    return Holdout(kind, value, n_folds, seed)
 
 
 def make_split(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
@@ -123,8 +104,8 @@ def make_split(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
 
     Raises DataError where nothing would be left to train on or to put aside.
     """
-    if holdout.kind == "tokens":
-        return _withhold_tokens(corpus, holdout)
+    if holdout.kind in ("tokens", "links"):
+        return _withhold(corpus, holdout)
     heldout_docs = _choose_docs(corpus.n_docs, holdout)
     train_docs = np.setdiff1d(np.arange(corpus.n_docs), heldout_docs)
     if not len(train_docs) or (holdout.kind != "none" and not len(heldout_docs)):
@@ -161,18 +142,18 @@ def split_hash(
     observed: sparse.csr_array,
     scored: sparse.csr_array,
     vocab: Sequence[str],
+    links: Links | None = None,
 ) -> str:
-    """Return the hash over documents, partition and vocabulary, 16 hexadecimal digits."""
+    """Return the hash over documents, partition, links and vocabulary, 16 hexadecimal digits."""
     digest = hashlib.sha256()
-    for part in (
-        train_docs,
-        heldout_docs,
-        *(
-            matrix_part
-            for matrix in (observed, scored)
-            for matrix_part in (matrix.indptr, matrix.indices, matrix.data)
-        ),
-    ):
+    parts = [train_docs, heldout_docs]
+    matrices = [observed, scored]
+    if links is not None:
+        parts += [links.query, np.asarray([links.mirror == "drop"])]
+        matrices += [links.positives, links.negatives]
+    for matrix in matrices:
+        parts += [matrix.indptr, matrix.indices, matrix.data]
+    for part in parts:
         digest.update(np.asarray([len(part)], dtype=np.int64).tobytes())
         digest.update(np.asarray(part, dtype=np.int64).tobytes())
     digest.update("\0".join(vocab).encode())
@@ -192,18 +173,25 @@ def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:
     return np.sort(chosen).astype(np.int64)
 
 
-def _withhold_tokens(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+    """Put a part of each document aside; all documents are trained on without it."""
     docs = np.arange(corpus.n_docs, dtype=np.int64)
-    kept, withheld = _draw(
-        corpus.counts, docs, holdout.seed, "holdout-tokens", (), 1 - holdout.value
-    )
+    links = None
+    if holdout.kind == "links":
+        kept, withheld, links = withhold_links(
+            corpus, holdout.value, holdout.seed, holdout.drop_mirrors
+        )
+    else:
+        kept, withheld = _draw(
+            corpus.counts, docs, holdout.seed, "holdout-tokens", (), 1 - holdout.value
+        )
     if not withheld.nnz:
         raise DataError(
             "corpus",
             "no document has a token to spare for holdout tokens; choose another --holdout",
         )
     train = corpus.with_counts(kept)
-    return train, _finish(holdout, train, docs, docs, withheld, kept, withheld)
+    return train, _finish(holdout, train, docs, docs, withheld, kept, withheld, links)
 
 
 def _draw(
@@ -242,9 +230,10 @@ def _finish(
     heldout: sparse.csr_array,
     observed: sparse.csr_array,
     scored: sparse.csr_array,
+    links: Links | None = None,
 ) -> Split:
     word_counts = np.asarray(train.counts.sum(axis=0, dtype=np.int64)).ravel()
-    code = split_hash(train_docs, heldout_docs, observed, scored, train.vocab)
+    code = split_hash(train_docs, heldout_docs, observed, scored, train.vocab, links)
     return Split(
         holdout.kind,
         holdout.seed,
@@ -255,4 +244,6 @@ def _finish(
         scored,
         word_counts,
         code,
+        links,
+        train.doc_lengths,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,9 @@ from hiertopics.cli.options import (
     json_option,
     workers_option,
 )
+
+if TYPE_CHECKING:
+    from hiertopics.rundir import RunDir
 
 COLUMNS = (
     "run",
@@ -31,44 +35,66 @@ COLUMNS = (
 @click.command("eval")
 @click.argument("runs", nargs=-1, type=click.Path())
 @click.option("--heldout", is_flag=True, help="Score what was put aside, or --corpus.")
+@click.option(
+    "--task", metavar="NAME", help="Score a task beside its baselines: neighbours or links."
+)
 @click.option("--protocol", help="completion, tokens or full. [default: by the split]")
 @click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
 @click.option(
     "--observed",
     type=float,
-    default=0.8,
-    show_default=True,
-    help="Share of each document that is seen before the rest is scored.",
+    help="Share of each document that is seen before the rest is scored. [default: 0.8]",
 )
 @click.option(
     "--seed",
     type=int,
-    default=0,
-    show_default=True,
-    help="Seed of the token partition of --corpus.",
+    help="Seed of the token partition of --corpus. [default: 0]",
 )
+@click.option("--k", type=int, metavar="N", help="Neighbours that vote. [default: 7]")
 @click.option("--average", is_flag=True, help="Average p(w | d) over a sampler's kept draws.")
 @workers_option
 @corpus_options
 @json_option
 def command(**options: Any) -> int:
-    """Score RUN (default: the newest under runs/) on held-out text.
+    """Score RUN (default: the newest under runs/) on held-out text, or on a task.
 
     Every score is kept in the run's folder eval/.
     """
-    from hiertopics.evaluation import evaluate
     from hiertopics.files import to_json
     from hiertopics.render.table import to_table
+    from hiertopics.render.tasks import to_task_table
+
+    names = ("task", "heldout", "as_json", "runs")
+    task, heldout, as_json, runs = (options.pop(name) for name in names)
+    score = _score_of(task, heldout, options)
+    records = []
+    for path in runs or (None,):
+        records.append(score(chosen_run(path)))
+        if as_json:
+            click.echo(to_json(records[-1]))
+    if not as_json:
+        click.echo(to_table(records, COLUMNS) if task is None else to_task_table(records), nl=False)
+    return 0
+
+
+def _score_of(
+    task: str | None, heldout: bool, options: dict[str, Any]
+) -> Callable[[RunDir], dict[str, Any]]:
+    """Return the function that scores a run with the options that were given."""
+    from functools import partial
+
+    from hiertopics.evaluation import evaluate
+    from hiertopics.tasks import evaluate_task
 
     data = corpus_settings(options)
-    if not options.pop("heldout") and options["corpus"] is None:
-        raise click.UsageError("say what to score: --heldout, or --corpus FILE")
-    as_json = options.pop("as_json")
-    rows = []
-    for path in options.pop("runs") or (None,):
-        rows.append(evaluate(chosen_run(path), data=data, **options))
-        if as_json:
-            click.echo(to_json(rows[-1]))
-    if not as_json:
-        click.echo(to_table(rows, COLUMNS), nl=False)
-    return 0
+    # False is a flag left out; 0 is a number that somebody gave.
+    given = {n: value for n, value in options.items() if value is not None and value is not False}
+    if task is not None:
+        if heldout:
+            raise click.UsageError("--heldout and --task exclude each other")
+        return partial(evaluate_task, task=task, data=data, **given)
+    if not heldout and "corpus" not in given:
+        raise click.UsageError("say what to score: --heldout, --task NAME, or --corpus FILE")
+    if "k" in given:
+        raise click.UsageError("--k has no meaning without --task neighbours")
+    return partial(evaluate, data=data, **given)
