@@ -13,11 +13,17 @@ __version__ = "0.1.0"
 _HOMES = {
     "Corpus": "corpus",
     "RunDir": "rundir",
+    "check": "checking",
     "compare": "comparison",
+    "convert": "conversion",
     "evaluate": "evaluation",
+    "evaluate_task": "tasks",
+    "export": "exporting",
     "fit": "fitting",
     "infer": "newdocs",
     "read_corpus": "formats",
+    "simulate": "simulation",
+    "sweep": "sweeping",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hiertopics import files
@@ -37,12 +37,17 @@ def write_draw(run: RunDir, iteration: int, summary: Summary) -> None:
     files.write_npz(run.path / "draws" / f"{iteration:08d}.npz", arrays)
 
 
-def node_rows(tree: Tree, vocab: Sequence[str], n_words: int) -> list[dict[str, Any]]:
-    """Return one record per shown node, parents first: the nodes of tree.json."""
+def node_rows(
+    tree: Tree, vocab: Sequence[str], n_words: int, nodes: Iterable[int] | None = None
+) -> list[dict[str, Any]]:
+    """Return one record per node, in the order given: the nodes of tree.json.
+
+    nodes: rows of the tree; None takes all that may be shown, parents first.
+    """
     return [
         {
-            "id": int(node),
-            "parent": int(tree.parent[node]),
+            "id": tree.id_of(node),
+            "parent": tree.id_of(tree.parent[node]),
             "depth": int(tree.depth[node]),
             "weight": float(tree.weight[node]),
             "n_docs": int(tree.n_docs[node]),
@@ -51,13 +56,21 @@ def node_rows(tree: Tree, vocab: Sequence[str], n_words: int) -> list[dict[str, 
                 [vocab[word], float(tree.phi[node, word])] for word in tree.top_words(node, n_words)
             ],
         }
-        for node in tree.shown
+        for node in (tree.shown if nodes is None else nodes)
     ]
 
 
-def tree_json(rows: Sequence[Mapping[str, Any]], backend: str) -> dict[str, Any]:
-    """Return the object of tree.json for the records of ``node_rows``."""
-    return {"schema": TREE_SCHEMA, "backend": backend, "nodes": list(rows)}
+def tree_json(
+    rows: Sequence[Mapping[str, Any]], backend: str, arranged: str | None = None
+) -> dict[str, Any]:
+    """Return the object of tree.json for the records of ``node_rows``.
+
+    arranged: how the tree was made, where that was after the fit.
+    """
+    head = {"schema": TREE_SCHEMA, "backend": backend}
+    if arranged is not None:
+        head["arranged"] = arranged
+    return {**head, "nodes": list(rows)}
 
 
 def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,18 @@ from numpy.typing import NDArray
 NODE, OUTSIDE = 0, 1
 ROOT = -1
 OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
+
+
+class Arrangement(NamedTuple):
+    """What is special about a tree that was made of flat topics after the fit.
+
+    note: how, in one line. ids: what each row is called: the run's own id (int) for a topic, a
+    string for a node above topics. lengths: float64 [n_nodes], of the branch above each row.
+    """
+
+    note: str
+    ids: tuple[int | str, ...]
+    lengths: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,7 @@ class Tree:
     weight: float64 [n_nodes], share of the training tokens at the node itself; n_tokens: their
     number. n_docs: int64 [n_nodes].
     extra: the backend's own globals that inference on new documents needs.
+    arrangement: only for a tree that was made after the fit; such a tree is only looked at.
     """
 
     phi: NDArray[np.float64]
@@ -37,6 +50,7 @@ class Tree:
     n_docs: NDArray[np.int64]
     n_tokens: NDArray[np.float64]
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrangement: Arrangement | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -56,6 +70,12 @@ class Tree:
             if self.parent[node] != ROOT:
                 depth[node] = depth[self.parent[node]] + 1
         return depth
+
+    def id_of(self, node: int) -> int | str:
+        """Return what row ``node`` is called wherever it is shown; -1 stays -1."""
+        if self.arrangement is None or node == ROOT:
+            return int(node)
+        return self.arrangement.ids[node]
 
     def children(self, node: int) -> NDArray[np.int64]:
         """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""

@@ -22,7 +22,12 @@ COMMANDS = {
     "topics": "Show a run's topics as a table.",
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
+    "export": "Write a run's tree for other tools.",
+    "convert": "Write a corpus in another format.",
+    "check": "Check a corpus and the files beside it.",
     "config": "Print a complete commented config of a backend.",
+    "simulate": "Draw a corpus from a backend's own model, the truth beside it.",
+    "sweep": "Print one fit command per setting and seed, for batch jobs.",
     "backends": "List the backends.",
 }
 

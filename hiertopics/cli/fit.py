@@ -32,7 +32,8 @@ SHOWN_LINES = 30
 @click.option(
     "--holdout",
     metavar="SPEC",
-    help="What is put aside: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, none.",
+    help="What is put aside: docs:0.1@S, tokens:0.2@S, fold:2/5@S, train:1200@S, "
+    "links:0.2@S[,drop], none.",
 )
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
 @click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")

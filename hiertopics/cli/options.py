@@ -21,12 +21,18 @@ FILE_KEYS = (
     "id_field",
     "group_field",
     "label_field",
+    "label_column",
 )
 
 
 def corpus_options(command: F) -> F:
     """Add the options that say how a corpus file is to be read."""
     for option in (
+        click.option(
+            "--label-column",
+            metavar="COLUMN",
+            help="Dense tables: column of classes, by name or number (-1: the last); or none.",
+        ),
         click.option("--label-field", help="Raw text: field with the labels."),
         click.option("--group-field", help="Raw text: field with the groups."),
         click.option("--id-field", help="Raw text: field with the document's name."),
@@ -45,7 +51,10 @@ def corpus_options(command: F) -> F:
 def corpus_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of ``corpus_options`` out of ``options``; return those that were given."""
     taken = {key: options.pop(key) for key in FILE_KEYS}
-    return {key: value for key, value in taken.items() if value is not None}
+    given = {key: value for key, value in taken.items() if value is not None}
+    if given.get("label_column") == "none":
+        given["label_column"] = None
+    return given
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
@@ -57,6 +66,10 @@ workers_option = click.option(
     show_default=True,
     metavar="N",
     help="Threads; the result does not depend on them.",
+)
+
+arrange_option = click.option(
+    "--arrange", is_flag=True, help="Flat topics: cluster them to a tree, after the fit."
 )
 
 run_argument = click.argument("run", required=False, type=click.Path())

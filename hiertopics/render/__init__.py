@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.tree import Tree
+from hiertopics.tree import ROOT, Tree
 
 
 class View(NamedTuple):
@@ -26,6 +26,21 @@ class View(NamedTuple):
             shown &= tree.depth[children] < self.depth
         return children[shown]
 
+    def nodes(self, tree: Tree) -> Iterator[int]:
+        """Yield the nodes that are shown, each before its children, heaviest subtree first."""
+        waiting = [ROOT]  # a stack of our own: clustered topics may lie deeper than Python calls
+        while waiting:
+            node = waiting.pop()
+            if node != ROOT:
+                yield node
+            waiting += self.children(tree, node)[::-1].tolist()
+
     def words(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
         """Return the top words of ``node``, separated by blanks."""
         return " ".join(vocab[word] for word in tree.top_words(node, self.n_words))
+
+
+def share(tree: Tree, node: int) -> str:
+    """Return the share of tokens at or below ``node``; its own too, where that is another one."""
+    total, own = tree.subtree_weight[node], tree.weight[node]
+    return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")

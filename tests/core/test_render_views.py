@@ -43,7 +43,7 @@ def ids(text: str) -> list[int]:
 def test_text_has_a_line_per_node_heaviest_subtree_first(tree: Tree) -> None:
     lines = to_text(tree, VOCAB, View(n_words=2)).splitlines()
     assert ids("".join(lines)) == [0, 2, 4, 3, 1]
-    assert lines[0] == '[0] 10.00%      9 docs  o\'clock say "hi"'
+    assert lines[0] == '[0] 75.00% (own 10.00%)      9 docs  o\'clock say "hi"'
     assert [line[: line.index("[")] for line in lines] == ["", "├─ ", "│  ├─ ", "│  └─ ", "└─ "]
     assert "30.00%" in lines[2] and "5 docs" in lines[2]
 
@@ -149,7 +149,7 @@ def test_dot_escapes_quotes_and_backslashes(tree: Tree) -> None:
     label = re.search(rf"n0 \[label={STRING}\]", text)
     assert label is not None
     unescaped = re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], label[1])
-    assert unescaped == '0: 10.00%\no\'clock say "hi" back\\slash (paren zoë'
+    assert unescaped == '0: 75.00% (own 10.00%)\no\'clock say "hi" back\\slash (paren zoë'
 
 
 def test_a_table_aligns_numbers_to_the_right() -> None:

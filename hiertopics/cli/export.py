@@ -1,0 +1,37 @@
+"""``hiertopics export``."""
+
+from __future__ import annotations
+
+import click
+
+from hiertopics.cli.options import arrange_option, chosen_run, json_option, run_argument
+
+
+@click.command("export")
+@run_argument
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the tree is written.")
+@click.option(
+    "--to",
+    metavar="FORMAT",
+    help="json, csv, newick, dot, graphml or text. [default: by the suffix of FILE]",
+)
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Top words per node.",
+)
+@arrange_option
+@json_option
+def command(
+    run: str | None, output: str, to: str | None, words: int, arrange: bool, as_json: bool
+) -> int:
+    """Write the tree of RUN (default: the newest under runs/) for other tools."""
+    from hiertopics.exporting import export
+    from hiertopics.files import to_json
+
+    target = chosen_run(run)
+    path = export(target, output, to=to, words=words, arrange=arrange)
+    click.echo(to_json({"run": str(target.path), "output": str(path)}) if as_json else str(path))
+    return 0

@@ -1,0 +1,41 @@
+"""``hiertopics sweep``."""
+
+from __future__ import annotations
+
+import click
+
+from hiertopics.cli.options import json_option
+
+
+@click.command("sweep")
+@click.argument("config", type=click.Path())
+@click.argument("corpus", required=False, type=click.Path())
+@click.option(
+    "--grid",
+    metavar="KEY=A,B",
+    multiple=True,
+    help="A key and its values, such as model.eta=0.01,0.1; repeatable. backend and "
+    'data.holdout are keys too. A value that holds a comma: data.holdout="links:0.2,drop",none.',
+)
+@click.option(
+    "--seeds",
+    metavar="SEEDS",
+    default="0",
+    show_default=True,
+    help="0:10 (0 to 9), 3, or 1,5,9.",
+)
+@json_option
+def command(
+    config: str, corpus: str | None, grid: tuple[str, ...], seeds: str, as_json: bool
+) -> int:
+    """Print one fit command per line for every combination of values and every seed.
+
+    Each has a run directory of its own; all are checked before the first is printed. The lines
+    run as they are: hiertopics sweep ... | sh
+    """
+    from hiertopics.files import to_json
+    from hiertopics.sweeping import sweep, to_line
+
+    for job in sweep(config, corpus, grid=grid, seeds=seeds):
+        click.echo(to_json(job._asdict()) if as_json else to_line(job))
+    return 0
