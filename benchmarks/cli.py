@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from benchmarks import averages, records, table
 from benchmarks import quality as held_out
-from benchmarks import records, table
 from benchmarks.corpora import FILES
 from benchmarks.quality import OUR_BACKENDS, OUR_MODELS, PEER_MODELS, Task
 from benchmarks.records import Record
@@ -239,6 +239,13 @@ def startup(output: Path | None, backend: tuple[str, ...]) -> None:
 def print_tables(files: tuple[Path, ...]) -> None:
     """Print result files as Markdown tables, with the machine and the limits met."""
     click.echo(table.render(records.read(files)))
+
+
+@cli.command("average")
+@click.argument("files", type=FILE, nargs=-1, required=True)
+def print_averages(files: tuple[Path, ...]) -> None:
+    """Average what ``hiertopics eval --json`` printed for many runs over their seeds."""
+    click.echo(averages.render([scored for file in files for scored in averages.read(file)]))
 
 
 @cli.command("train-peer", hidden=True)

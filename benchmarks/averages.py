@@ -1,0 +1,82 @@
+"""Scores of many runs, averaged over seeds: what docs/results.md holds.
+
+The runs of a sweep differ in some settings. Rows are made of those that differ, but for seeds
+(the fit's and the split's); each score is given as its mean and standard deviation over them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from benchmarks.table import markdown
+from hiertopics.config import load_yaml
+
+Settings = dict[str, Any]
+Scored = tuple[Settings, dict[str, float]]
+
+METRICS = ("perplexity", "accuracy", "accuracy_1", "mean_average_precision")
+
+
+def read(path: Path) -> list[Scored]:
+    """Return (settings, scores) of each line that ``hiertopics eval --json`` printed."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [(settings_of(Path(line["run"])), scores_of(line)) for line in lines]
+
+
+def settings_of(run: Path) -> Settings:
+    """Return the config of a run with dotted keys, the seeds of fit and split left out."""
+    flat = dict(_flatten(load_yaml(run / "config.yaml")))
+    flat.pop("seed", None)
+    flat["data.corpus"] = Path(flat["data.corpus"]).name
+    flat["data.holdout"] = _without_seed(flat["data.holdout"])
+    return flat
+
+
+def scores_of(line: Mapping[str, Any]) -> dict[str, float]:
+    """Return the metrics of one evaluation, those of its baselines as ``baseline: metric``."""
+    found = {name: line[name] for name in METRICS if line.get(name) is not None}
+    for baseline, metrics in line.get("baselines", {}).items():
+        found |= {f"{baseline}: {name}": metrics[name] for name in METRICS if name in metrics}
+    return found
+
+
+def render(scored: Sequence[Scored]) -> str:
+    """Return a Markdown table: the settings that differ, the number of runs, mean ± sd."""
+    names = list(dict.fromkeys(key for settings, _ in scored for key in settings))
+    varied = [name for name in names if len({str(s.get(name)) for s, _ in scored}) > 1]
+    metrics = list(dict.fromkeys(name for _, scores in scored for name in scores))
+    groups: dict[tuple[str, ...], list[dict[str, float]]] = {}
+    for settings, scores in scored:
+        groups.setdefault(tuple(str(settings.get(name)) for name in varied), []).append(scores)
+    rows = [
+        (*key, len(group), *(spread([s[name] for s in group if name in s]) for name in metrics))
+        for key, group in groups.items()
+    ]
+    heads = [*(name.rpartition(".")[2] for name in varied), "runs", *metrics]
+    return markdown("|".join(heads), rows)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return mean ± standard deviation, in as many digits as tell values apart."""
+    if not values:
+        return ""
+    digits = 1 if abs(mean(values)) >= 10 else 4
+    error = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{error}"
+
+
+def _flatten(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _flatten(inner, f"{path}.{key}" if path else str(key))
+    else:
+        yield path, value
+
+
+def _without_seed(holdout: str) -> str:
+    body, at, rest = holdout.partition("@")
+    return body + (rest.lstrip("0123456789") if at else "")
