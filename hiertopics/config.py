@@ -11,15 +11,17 @@ A backend declares its part as two msgspec structs, ``Model`` and ``Inference``:
 
 Every field has a default, a sentence that explains it and, where needed, bounds. Its type is one
 of ``int, float, bool, str, Literal, X | None`` (bounds go inside: ``Annotated[float, Meta(gt=0)]
-| None``). A check across fields is a ``__post_init__`` that raises ValueError; a message that
-opens with the name of a field is reported as of that field.
+| None``), or ``S | None`` with a struct S of such fields, which a mapping fills. A check across
+fields is a ``__post_init__`` that raises ValueError; a message that opens with the name of a field
+is reported as of that field.
 
 Importing this module stays cheap, so that ``config`` and ``backends`` answer at once.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, structs
@@ -31,6 +33,7 @@ from hiertopics.yamlfile import dump_yaml, load_yaml
 
 __all__ = [
     "DataConfig",
+    "Discretise",
     "Experiment",
     "InferenceConfig",
     "Iterations",
@@ -49,6 +52,18 @@ Iterations = Annotated[
     int, Meta(ge=0, description="Iterations in all; a larger number extends a finished run.")
 ]
 """The type of ``iterations``, for backends that give it another default."""
+
+
+class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the columns of dense rows are cut into bins."""
+
+    method: Annotated[
+        Literal["quantile", "uniform"],
+        Meta(description="Bins that hold equally many rows, or bins of equal width."),
+    ] = "quantile"
+    bins: Annotated[
+        int, Meta(ge=2, le=1000, description="Bins per column; fewer where values are repeated.")
+    ] = 5
 
 
 class DataConfig(
@@ -73,7 +88,7 @@ class DataConfig(
         str,
         Meta(
             description="What is put aside, @ the seed of the split: docs:0.1@0, tokens:0.2@0, "
-            "fold:2/5@0, train:1200@0 or none."
+            "fold:2/5@0, train:1200@0, links:0.2@0[,drop] or none."
         ),
     ] = "docs:0.1@0"
     min_df: Annotated[
@@ -103,6 +118,20 @@ class DataConfig(
     ] = None
     label_field: Annotated[
         str | None, Meta(description="Raw text: that with its labels.", extra=NUMBER_AS_TEXT)
+    ] = None
+    label_column: Annotated[
+        str | None,
+        Meta(
+            description="Dense tables: the column of classes, by name or number; -1: the last.",
+            extra=NUMBER_AS_TEXT,
+        ),
+    ] = None
+    discretise: Annotated[
+        Discretise | None,
+        Meta(
+            description="Dense tables: a row becomes one word column=bin for each column, the bins "
+            "learned on the file given to fit; null: only counts are read."
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -232,11 +261,18 @@ def differing_keys(run: Experiment, now: Experiment) -> list[str]:
     """Return a line for each key that makes the two hashes differ, with both values."""
     old, new = _identity(run), _identity(now)
     return [
-        f"{key}: {show(old[key]) if key in old else 'absent'} in the run, "
-        f"{show(new[key]) if key in new else 'absent'} now"
+        f"{key}: {_told(old[key]) if key in old else 'absent'} in the run, "
+        f"{_told(new[key]) if key in new else 'absent'} now"
         for key in {**old, **new}
         if key not in old or key not in new or repr(old[key]) != repr(new[key])
     ]
+
+
+def _told(value: object) -> str:
+    """Return a value as it would be typed; of a mapping every key."""
+    if not isinstance(value, Mapping):
+        return show(value)
+    return f"{{{', '.join(f'{key}: {show(part)}' for key, part in value.items())}}}"
 
 
 _NO_IDENTITY = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,7 @@ class Corpus:
     counts: int32 CSR [n_docs, n_words], positive, column indices sorted, none repeated.
     vocab: one string per column (``w0 w1 ...`` where the source names no words).
     doc_ids: one string per row, or None. groups, labels: marks per document, or None.
+    notes: what a reader has to say about the file; no part of the corpus.
 
     Raises HiertopicsError where the parts do not fit together.
     """
@@ -51,19 +52,14 @@ class Corpus:
     doc_ids: tuple[str, ...] | None = None
     groups: Tags | None = None
     labels: Tags | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", _canonical(self.counts))
         n_docs, n_words = self.counts.shape
         if len(self.vocab) != n_words:
             raise HiertopicsError(f"{n_words} word columns but {len(self.vocab)} words")
-        if self.doc_ids is not None and len(self.doc_ids) != n_docs:
-            raise HiertopicsError(f"{n_docs} documents but {len(self.doc_ids)} document ids")
-        for name, tags in (("groups", self.groups), ("labels", self.labels)):
-            if tags is not None and tags.members.shape[0] != n_docs:
-                raise HiertopicsError(
-                    f"{n_docs} documents but {tags.members.shape[0]} lines of {name}"
-                )
+        check_marks(n_docs, self.doc_ids, self.groups, self.labels)
 
     @property
     def n_docs(self) -> int:
@@ -100,10 +96,7 @@ class Corpus:
         """SHA-256 over counts, vocabulary, groups and labels: equal corpora, equal strings."""
         digest = hashlib.sha256()
         digest.update(self.text_fingerprint.encode())
-        for tags in (self.groups, self.labels):
-            if tags is not None:
-                _digest(digest, tags.members, tags.names)
-            digest.update(b"\2")
+        digest_tags(digest, self.groups, self.labels)
         return digest.hexdigest()
 
     @cached_property
@@ -114,7 +107,7 @@ class Corpus:
         return digest.hexdigest()
 
     def select(self, docs: Sequence[int] | NDArray[np.int64]) -> Corpus:
-        """Return the documents ``docs``, in that order, over the same vocabulary."""
+        """Return the documents ``docs``, in that order, over the same vocabulary, without notes."""
         rows = np.asarray(docs, dtype=np.int64)
         return Corpus(
             sparse.csr_array(self.counts[rows]),
@@ -134,6 +127,25 @@ def default_vocab(n_words: int) -> tuple[str, ...]:
     return tuple(f"w{word}" for word in range(n_words))
 
 
+def check_marks(
+    n_docs: int, doc_ids: tuple[str, ...] | None, groups: Tags | None, labels: Tags | None
+) -> None:
+    """Raise HiertopicsError where ids, groups or labels are not those of ``n_docs`` documents."""
+    if doc_ids is not None and len(doc_ids) != n_docs:
+        raise HiertopicsError(f"{n_docs} documents but {len(doc_ids)} document ids")
+    for name, tags in (("groups", groups), ("labels", labels)):
+        if tags is not None and tags.members.shape[0] != n_docs:
+            raise HiertopicsError(f"{n_docs} documents but {tags.members.shape[0]} lines of {name}")
+
+
+def digest_tags(digest: hashlib._Hash, *several: Tags | None) -> None:
+    """Add each table, absent ones too, to a digest."""
+    for tags in several:
+        if tags is not None:
+            _digest(digest, tags.members, tags.names)
+        digest.update(b"\2")
+
+
 def _digest(digest: hashlib._Hash, matrix: sparse.csr_array, names: Sequence[str]) -> None:
     for part in (matrix.shape, matrix.indptr, matrix.indices, matrix.data):
         digest.update(np.asarray(part, dtype=np.int64).tobytes())
@@ -146,7 +158,7 @@ def _canonical(counts: sparse.csr_array) -> sparse.csr_array:
     matrix = sparse.csr_array(counts)
     if matrix.nnz and (matrix.data.min() <= 0 or (matrix.data != np.floor(matrix.data)).any()):
         raise HiertopicsError("counts must be positive integers")
-    if matrix.nnz and matrix.data.max() > np.iinfo(np.int32).max:
+    if matrix.nnz and float(matrix.data.max()) > np.iinfo(np.int32).max:
         raise HiertopicsError("a count is larger than 2147483647")
     if matrix.nnz and not 0 <= matrix.indices.min() <= matrix.indices.max() < matrix.shape[1]:
         raise HiertopicsError(f"a word id is outside 0 .. {matrix.shape[1] - 1}")

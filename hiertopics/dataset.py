@@ -4,18 +4,29 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from hiertopics.config import DataConfig
 from hiertopics.corpus import Corpus
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import Source, read_corpus, resolve
+from hiertopics.discretise import Bins, learn_bins, to_words
+from hiertopics.errors import DataError, HiertopicsError, UsageError
+from hiertopics.formats import FORMATS, Source, read_corpus, resolve
 from hiertopics.formats.siblings import stem
+from hiertopics.formats.source import format_of
 from hiertopics.pruning import prune
+from hiertopics.vectors import Vectors, no_count, to_corpus, to_vectors
 
 FILES = ("corpus", "vocab", "groups", "labels")
+WORDS = ("min_df", "max_df", "stop_words", "discretise")
+
+
+class Loaded(NamedTuple):
+    """What a backend observes; bins: how the columns of a dense table were cut, if they were."""
+
+    corpus: Corpus
+    bins: Bins | None
 
 
 def located(data: DataConfig) -> DataConfig:
@@ -25,7 +36,7 @@ def located(data: DataConfig) -> DataConfig:
     """
     if data.corpus is None:
         raise UsageError("name a corpus: hiertopics fit CORPUS, or data.corpus in the config")
-    found = resolve(_source(data))
+    found = resolve(source_of(data))
     paths = (found.path, found.vocab, found.groups, found.labels)
     absolute = {
         name: None if path is None else str(Path(path).absolute())
@@ -34,13 +45,65 @@ def located(data: DataConfig) -> DataConfig:
     return structs.replace(data, from_=found.format, **absolute)
 
 
-def load_corpus(data: DataConfig) -> Corpus:
+def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
     """Read the corpus and choose its vocabulary (min_df, max_df, stop words), before any split.
 
-    Raises DataError naming file and line.
+    A dense table becomes a corpus: cut into ``bins`` or, where ``discretise`` is set, into bins
+    of its own; without both it must be a table of counts. Raises DataError naming file and line,
+    UsageError where counts were to be cut into bins.
     """
-    corpus = read_corpus(_source(data))
-    return prune(corpus, data.min_df, data.max_df, _stop_words(data.stop_words))
+    read = read_corpus(source_of(data))
+    if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
+        read = _table(read, data)
+    if isinstance(read, Vectors):
+        if bins is None and data.discretise is not None:
+            bins = learn_bins(read, data.discretise.method, data.discretise.bins)
+        corpus = _counted(read, data, bins)
+    else:
+        corpus = read
+    return Loaded(prune(corpus, data.min_df, data.max_df, _stop_words(data.stop_words)), bins)
+
+
+def load_corpus(data: DataConfig, bins: Bins | None = None) -> Corpus:
+    """Return the corpus of ``load`` alone."""
+    return load(data, bins).corpus
+
+
+def read_data(data: DataConfig) -> Corpus | Vectors:
+    """Read the file as it is: vectors stay vectors where the section says nothing about words."""
+    return load_corpus(data) if chooses_words(data) else read_corpus(source_of(data))
+
+
+def chooses_words(data: DataConfig) -> bool:
+    """Tell whether the section makes other words than the file has."""
+    # As text, because a limit of 1 is one document and 1.0 is all of them.
+    given, default = (repr([getattr(d, name) for name in WORDS]) for d in (data, DataConfig()))
+    return given != default
+
+
+def _table(corpus: Corpus, data: DataConfig) -> Vectors:
+    """Return the counts that stand in a file of a dense format as the table that they are."""
+    if not FORMATS[format_of(Path(str(data.corpus)), data.from_)].dense:
+        raise UsageError(f"data.discretise is for dense tables, but {data.corpus} holds counts")
+    return to_vectors(corpus)
+
+
+def other_columns(data: DataConfig, what: str) -> DataError:
+    """Return the error for a table whose columns are not those of the run."""
+    hint = "; data.label_column has taken one out (--label-column none leaves it in)"
+    return DataError(str(data.corpus), what if data.label_column is None else what + hint)
+
+
+def _counted(vectors: Vectors, data: DataConfig, bins: Bins | None) -> Corpus:
+    if bins is not None:
+        try:
+            return to_words(vectors, bins)
+        except HiertopicsError as error:
+            raise other_columns(data, str(error)) from error
+    if (place := no_count(vectors)) is not None:
+        what = f"{place}, which is no count; cut the columns into bins (data.discretise.bins=5)"
+        raise DataError(str(data.corpus), f"{what} or choose a backend for vectors")
+    return to_corpus(vectors)
 
 
 def corpus_name(path: str) -> str:
@@ -48,11 +111,12 @@ def corpus_name(path: str) -> str:
     return stem(Path(path).absolute())
 
 
-def _source(data: DataConfig) -> Source:
+def source_of(data: DataConfig) -> Source:
+    """Return what the section says about the file and how it is to be read."""
     options: dict[str, Any] = {
         field.name: getattr(data, field.name)
         for field in fields(Source)
-        if field.name not in ("path", "format", *FILES)
+        if field.name not in ("path", "format", "report", *FILES)
     }
     paths: dict[str, Any] = {
         name: None if (value := getattr(data, name)) is None else Path(value) for name in FILES[1:]
@@ -73,5 +137,7 @@ def _stop_words(name: str | None) -> frozenset[str]:
         return frozenset(ENGLISH_STOP_WORDS)
     try:
         return frozenset(Path(name).read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(name, f"cannot be read as a list of stop words: {error}") from error
+    except OSError as error:
+        raise DataError(name, f"cannot be read ({error.strerror or error})") from error
+    except ValueError as error:  # other text than UTF-8, or a name that no file can have
+        raise DataError(name, "cannot be read as a list of stop words in UTF-8") from error

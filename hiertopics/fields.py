@@ -20,6 +20,12 @@ NUMBER_AS_TEXT = {"number_as_text": True}
 """``Meta(extra=NUMBER_AS_TEXT)`` on a text field: a whole number is taken as its digits."""
 
 
+def nested(annotation: object) -> type[msgspec.Struct] | None:
+    """Return the struct that a mapping fills in a field of this type, if there is one."""
+    info = inspect.type_info(annotation)
+    return next((part.cls for part in _members(info) if isinstance(part, inspect.StructType)), None)
+
+
 def description(annotation: object) -> str:
     """Return the sentence that ``Meta(description=...)`` gives to a field of this type."""
     found = (part.extra_json_schema for part in _metadata(inspect.type_info(annotation)))
@@ -60,9 +66,11 @@ def read_value(value: object, annotation: object) -> object:
     except msgspec.ValidationError as error:
         # msgspec adds ", got" only if the type is wrong; else a bound is, and says enough.
         out_of_bounds = str(error).startswith("Expected") and ", got" not in str(error)
-        wanted = _bounds(info) if out_of_bounds else expectation(annotation)
+        bounds = _bounds(info) if out_of_bounds else ""
+        wanted = bounds or expectation(annotation)
         raise ValueError(f"must be {wanted}, got {show(value)}") from None
-    if isinstance(converted, float) and not math.isfinite(converted):
+    numbers = converted if isinstance(converted, list) else [converted]
+    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise ValueError(f"must be a finite number, got {show(value)}")
     return converted
 
@@ -75,6 +83,17 @@ def _metadata(info: inspect.Type) -> Iterator[inspect.Metadata]:
     elif isinstance(info, inspect.UnionType):
         for member in info.types:
             yield from _metadata(member)
+
+
+def _members(info: inspect.Type) -> Iterator[inspect.Type]:
+    """Yield the types that a value may have."""
+    if isinstance(info, inspect.Metadata):
+        yield from _members(info.type)
+    elif isinstance(info, inspect.UnionType):
+        for member in info.types:
+            yield from _members(member)
+    else:
+        yield info
 
 
 def _takes_number_as_text(info: inspect.Type) -> bool:
@@ -90,6 +109,11 @@ def _phrase(info: inspect.Type) -> str:
         any_number = any(isinstance(member, inspect.FloatType) for member in info.types)
         members = (m for m in info.types if not (any_number and isinstance(m, inspect.IntType)))
         return " or ".join(map(_phrase, members))
+    if isinstance(info, inspect.StructType):
+        keys = (f"{field.encode_name}: {_phrase(field.type)}" for field in info.fields)
+        return f"{{{', '.join(keys)}}}"
+    if isinstance(info, inspect.ListType):
+        return f"a list, each {_phrase(info.item_type)}"
     if type(info) not in _NOUNS:
         raise TypeError(f"a setting cannot be of type {type(info).__name__}")
     return f"{_NOUNS[type(info)]} {_bounds(info)}".rstrip()

@@ -129,7 +129,9 @@ def read_csr(path: Path) -> sparse.csr_array:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return ``value`` as JSON text; numpy scalars and arrays become numbers and lists."""
-    return json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+    text = json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+    # Bytes of a file's name that are no UTF-8 are half surrogate pairs: JSON escapes them alike.
+    return text.encode(errors="backslashreplace").decode()
 
 
 def pack_csr(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:

@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from msgspec import structs
 from hiertopics import artifacts, dataset, files, loop, registry, watch
 from hiertopics.config import Experiment, config_hash, differing_keys, dump
 from hiertopics.corpus import Corpus
+from hiertopics.discretise import Bins
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError, DataError, NumericalError
 from hiertopics.experiment import experiment_of, read_experiment
 from hiertopics.loop import Callback, Event, Stop
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context, Settings, Summary
 from hiertopics.rundir import RUNS, SCHEMA, RunDir
 from hiertopics.split import Split, make_split, parse_holdout
 from hiertopics.units import format_bytes
@@ -67,13 +69,13 @@ def fit(
     holdout = parse_holdout(experiment.data.holdout)
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     target = RunDir(run if run is not None else default_run(experiment))
-    whole = dataset.load_corpus(experiment.data)
+    whole, bins = dataset.load(experiment.data)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     train, split = make_split(whole, holdout)
     target.create()
     with target.locked(), Workers(workers) as pool:
-        job = _Job(target, experiment, whole, train, split, pool, quiet, tuple(argv))
+        job = _Job(target, experiment, whole, train, split, bins, pool, quiet, tuple(argv))
         return job.run_to_end(time_limit, callbacks)
 
 
@@ -93,12 +95,15 @@ class _Job:
         whole: Corpus,
         train: Corpus,
         split: Split,
+        bins: Bins | None,
         pool: Workers,
         quiet: bool,
         argv: tuple[str, ...],
     ) -> None:
         self.run, self.experiment, self.train, self.split = run, experiment, train, split
         self.fingerprint, self.text_fingerprint = whole.fingerprint, whole.text_fingerprint
+        self.notes = whole.notes
+        self.bins = bins
         self.pool, self.quiet, self.argv = pool, quiet, argv
         self.backend = registry.load(experiment.backend)
         self.settings = Settings(experiment.model, experiment.inference)
@@ -170,6 +175,8 @@ class _Job:
             f"({self.experiment.data.holdout}); about "
             f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
         )
+        for note in self.notes:
+            self._say(f"note: {note}")
         self._say_what_workers_do()
 
     def _say_what_workers_do(self) -> None:
@@ -215,7 +222,7 @@ class _Job:
                 watch.metrics(self.run),
                 stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
                 *(
-                    [watch.draws(self.run, self.backend, data, self.settings)]
+                    [watch.draws(self.run, partial(self._summarise, data), self.settings.inference)]
                     if self.backend.sampler
                     else []
                 ),
@@ -257,7 +264,7 @@ class _Job:
             objective = self.backend.objective(event.state, data, self.settings)
             if event.info is not None:
                 self.run.append_metrics(watch.metrics_row(event, objective))
-        summary = self.backend.summarise(event.state, data, self.settings)
+        summary = self._summarise(data, event.state)
         artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
         for note in summary.notes:
             self._say(f"note: {note}")
@@ -265,6 +272,14 @@ class _Job:
         self._write_manifest(status, event.iteration, objective)
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
+
+    def _summarise(self, data: Any, state: Any) -> Summary:
+        """Return the backend's summary; the bins of dense columns belong to the model."""
+        summary: Summary = self.backend.summarise(state, data, self.settings)
+        if self.bins is None:
+            return summary
+        extra = {**summary.tree.extra, **self.bins.to_arrays()}
+        return replace(summary, tree=replace(summary.tree, extra=extra))
 
     def _write_manifest(self, status: str, iterations: int, objective: float | None) -> None:
         spent = time.perf_counter() - self.began

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import structs
 
 from hiertopics.errors import ConfigError
-from hiertopics.fields import read_value, show
+from hiertopics.fields import nested, read_value, show
 from hiertopics.yamlfile import parse_value
 
 Layers = Sequence[tuple[str, Mapping[str, object]]]
@@ -20,17 +20,28 @@ Layers = Sequence[tuple[str, Mapping[str, object]]]
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:
     """Return one nested dict of all settings; a later layer wins, key by key.
 
-    A section left empty in a later layer (``model:`` with nothing under it) changes nothing.
+    A section left empty in a later layer (``model:`` with nothing under it) changes nothing; a
+    key inside a section that is null is null.
     """
     merged: dict[str, object] = {}
     for layer in layers:
         for key, value in layer.items():
             older = merged.get(key)
             if isinstance(value, Mapping):
-                merged[key] = merge(older if isinstance(older, Mapping) else {}, value)
+                merged[key] = _overlaid(older if isinstance(older, Mapping) else {}, value)
             elif value is not None or not isinstance(older, Mapping):
                 merged[key] = value
     return merged
+
+
+def _overlaid(older: Mapping[str, object], newer: Mapping[str, object]) -> dict[str, object]:
+    section = dict(older)
+    for key, value in newer.items():
+        if isinstance(value, Mapping):
+            below = section.get(key)
+            value = _overlaid(below if isinstance(below, Mapping) else {}, value)
+        section[key] = value
+    return section
 
 
 def parse_set(items: Sequence[str]) -> dict[str, object]:
@@ -68,17 +79,27 @@ class Reader:
         self.raw = merge(*(settings for _, settings in layers))
         self.kinds = kinds
         self.problems: list[str] = []
+        self._structs = {**kinds, **_nested(kinds)}
 
     def read(self, section: str) -> msgspec.Struct | None:
-        """Return the section, or None after noting why it cannot be."""
+        """Return the section, or None after noting why it cannot be.
+
+        section: a name among ``kinds``, or the dotted path of a struct inside one.
+        """
         before = len(self.problems)
         raw = self._settings(section)
-        fields = {field.encode_name: field for field in structs.fields(self.kinds[section])}
+        kind = self._structs[section]
+        fields = {field.encode_name: field for field in structs.fields(kind)}
         for key in raw:
             if key not in fields:
                 self._note(section, key, self._unknown(section, key))
-        values = {}
+        values: dict[str, object] = {}
         for key, field in fields.items():
+            if (path := _dotted(section, key)) in self._structs and isinstance(
+                raw.get(key), Mapping
+            ):
+                values[field.name] = self.read(path)
+                continue
             try:
                 if key not in raw and field.required:
                     raise ValueError("must be given")
@@ -88,7 +109,7 @@ class Reader:
                 self._note(section, key, f"{_dotted(section, key)} {error}")
         if len(self.problems) == before:
             try:
-                return self.kinds[section](**values)
+                return kind(**values)
             except ValueError as error:
                 self._note_whole(section, str(error), fields)
         return None
@@ -96,7 +117,9 @@ class Reader:
     def _settings(self, section: str) -> Mapping[str, object]:
         if not section:
             return {key: self.raw[key] for key in self.raw if not key or key not in self.kinds}
-        settings = self.raw.get(section)
+        settings: object = self.raw
+        for key in section.split("."):
+            settings = settings.get(key) if isinstance(settings, Mapping) else None
         if settings is None:  # absent, or all its keys are commented out
             return {}
         if not isinstance(settings, Mapping):
@@ -105,7 +128,7 @@ class Reader:
         return settings
 
     def _note(self, section: str, key: str | None, what: str) -> None:
-        path = [section] if section else []
+        path = section.split(".") if section else []
         layer = _origin(self.layers, path if key is None else [*path, key])
         self.problems.append(f"{what} ({layer})" if layer else what)
 
@@ -122,13 +145,23 @@ class Reader:
 
         names = {
             name: [field.encode_name for field in structs.fields(kind)]
-            for name, kind in self.kinds.items()
+            for name, kind in self._structs.items()
         }
         names[""] += [name for name in self.kinds if name]
         near = [_dotted(name, key) for name in names if key in names[name]]
         near += difflib.get_close_matches(key, names[section], n=1)
         what = f"unknown key {key!r}" + (f" under {section}" if section else "")
         return what + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _nested(kinds: Mapping[str, type[msgspec.Struct]]) -> dict[str, type[msgspec.Struct]]:
+    """Return the structs inside sections by their dotted paths."""
+    found: dict[str, type[msgspec.Struct]] = {}
+    for name, kind in kinds.items():
+        for field in structs.fields(kind):
+            if (inner := nested(field.type)) is not None and name:
+                found[_dotted(name, field.encode_name)] = inner
+    return {**found, **_nested(found)} if found else found
 
 
 def _dotted(section: str, key: str) -> str:

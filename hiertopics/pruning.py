@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -37,10 +38,8 @@ def prune(
         raise DataError(
             "corpus", "no word is left after min_df, max_df and stop_words; loosen them"
         )
-    return Corpus(
-        sparse.csr_array(corpus.counts[:, kept]),
-        tuple(corpus.vocab[word] for word in kept),
-        corpus.doc_ids,
-        corpus.groups,
-        corpus.labels,
+    return replace(
+        corpus,
+        counts=sparse.csr_array(corpus.counts[:, kept]),
+        vocab=tuple(corpus.vocab[word] for word in kept),
     )

@@ -221,7 +221,7 @@ class RunDir:
 
     def _append(self, name: str, line: str) -> None:
         try:
-            with open(self.path / name, "a", encoding="utf-8") as stream:
+            with open(self.path / name, "a", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(line + "\n")
         except OSError as error:
             raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from error

@@ -18,12 +18,16 @@ def keep_score(
     record: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write ``record`` and ``arrays`` to eval/NAME-key=value.json and .npz.
+    """Write ``record`` and ``arrays`` to eval/NAME-key=value.json and .npz, both or none.
 
     options: those that are not the default; an option that is None counts as default.
     """
     given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
     folder = run.path / "eval"
     files.make_folder(folder)
-    files.write_npz(folder / f"{name}{given}.npz", arrays)
-    files.write_json(folder / f"{name}{given}.json", record)
+    files.write_together(
+        {
+            folder / f"{name}{given}.npz": files.as_npz(arrays),
+            folder / f"{name}{given}.json": files.as_json(dict(record)),
+        }
+    )

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import structs
 
 from hiertopics.config import InferenceConfig, build, section_types
-from hiertopics.fields import description, expectation
+from hiertopics.fields import description, expectation, nested
 from hiertopics.yamlfile import dump_yaml
 
 _WIDTH = 96
@@ -42,6 +42,9 @@ def _section(name: str, kind: type[msgspec.Struct], values: dict[str, object]) -
 
 def _key(field: structs.FieldInfo, value: object) -> str:
     words = f"{description(field.type)} Takes {expectation(field.type)}.".lstrip()
+    inner = nested(field.type)
+    for key in () if inner is None else structs.fields(inner):
+        words += f"\n{key.encode_name} (default {key.default}): {description(key.type)}"
     return _comment(words) + dump_yaml({field.encode_name: value})
 
 

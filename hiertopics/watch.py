@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from hiertopics import artifacts
 from hiertopics.loop import Callback, Event
+from hiertopics.model import Summary
 from hiertopics.rundir import RunDir
 
 
@@ -69,15 +70,13 @@ def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
     return watch
 
 
-def draws(run: RunDir, backend: Any, data: Any, settings: Any) -> Callback:
+def draws(run: RunDir, summarise: Callable[[Any], Summary], schedule: Any) -> Callback:
     """Keep every ``keep_every``-th draw after ``burn_in`` iterations of a sampler."""
-    schedule = settings.inference
 
     def watch(event: Event) -> None:
         past = event.iteration - schedule.burn_in
         if past > 0 and past % schedule.keep_every == 0:
-            summary = backend.summarise(event.state, data, settings)
-            artifacts.write_draw(run, event.iteration, summary)
+            artifacts.write_draw(run, event.iteration, summarise(event.state))
 
     return watch
 

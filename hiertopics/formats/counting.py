@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -15,6 +19,8 @@ MAX_COUNT = int(np.iinfo(np.int32).max)
 # One stray digit must not turn into a table that fills the memory.
 MAX_DOCS = 2**27
 MAX_UNNAMED_WORDS = 2**24
+
+REAL = re.compile(rb"\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def whole_number(token: str) -> int | None:
@@ -34,9 +40,25 @@ def whole_numbers(text: bytes) -> NDArray[np.int64]:
     return np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
 
 
+def in_digits(match: re.Match[bytes]) -> bytes:
+    """Return a matched number that is whole as its digits (12 for 1.2e1), other text as it is."""
+    return _in_digits(match[0])
+
+
+@lru_cache(maxsize=4096)
+def _in_digits(token: bytes) -> bytes:
+    value = float(token) if REAL.fullmatch(token) else 0.5
+    return b"%d" % value if value.is_integer() else token
+
+
 def shown(token: str) -> str:
     """Return a token as a message quotes it, cut to a readable length."""
     return repr(token) if len(token) <= 40 else repr(token[:40]) + "..."
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a message lists them, the first ten of many."""
+    return ", ".join(map(shown, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
 def words_of(
@@ -44,17 +66,18 @@ def words_of(
 ) -> tuple[str, ...]:
     """Return the words of a file that states their number itself.
 
-    Raises DataError where the vocabulary has another length, or where there is none and the
-    number is absurd.
+    Reports a vocabulary of another length. Raises DataError where there is none and the number
+    is absurd.
     """
+    if vocab is not None and len(vocab) != n_words:
+        what = f"counts over {n_words} words, but {source.vocab} holds {len(vocab)}"
+        source.report(DataError(source.path, what, line))
+        vocab = None
     if vocab is None:
         if n_words > MAX_UNNAMED_WORDS:
             what = f"{n_words} words need a vocabulary file (without one: {MAX_UNNAMED_WORDS})"
             raise DataError(source.path, what, line)
         return default_vocab(n_words)
-    if len(vocab) != n_words:
-        what = f"counts over {n_words} words, but {source.vocab} holds {len(vocab)}"
-        raise DataError(source.path, what, line)
     return vocab
 
 

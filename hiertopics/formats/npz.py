@@ -9,7 +9,7 @@ from scipy import sparse
 
 from hiertopics.corpus import Corpus
 from hiertopics.errors import DataError
-from hiertopics.formats.counting import MAX_COUNT, words_of
+from hiertopics.formats.counting import MAX_COUNT, MAX_DOCS, words_of
 from hiertopics.formats.opening import opened
 from hiertopics.formats.source import Source
 
@@ -25,6 +25,9 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     if stored.ndim != 2 or stored.format not in LAYOUTS:
         what = f"expected a documents x words matrix stored as {', '.join(LAYOUTS)}"
         raise DataError(source.path, f"{what}, got {stored.format} {stored.shape}")
+    if stored.shape[0] > MAX_DOCS:
+        what = f"announces {stored.shape[0]} documents, more than {MAX_DOCS}"
+        raise DataError(source.path, what)
     words = words_of(source, stored.shape[1], vocab)
     _check_counts(source, stored)
     n_stored = stored.nnz
@@ -45,10 +48,13 @@ def _load(source: Source) -> sparse.sparray:
             stored = sparse.load_npz(file)
             if stored.format in ("csr", "csc"):
                 stored.check_format(full_check=True)
+                # Where the last entry is 0 scipy does not look at those before it.
+                if (np.diff(stored.indptr) < 0).any():
+                    raise ValueError("indptr must not decrease")
             return stored
         # A damaged zip makes zipfile, zlib, ast and numpy raise almost anything.
         except Exception as error:
-            what = f"not a sparse matrix as scipy.sparse.save_npz writes it ({error})"
+            what = "not a sparse matrix as scipy.sparse.save_npz writes it"
             raise DataError(source.path, what) from error
 
 
@@ -56,6 +62,9 @@ def _check_counts(source: Source, stored: sparse.sparray) -> None:
     data = stored.data
     if data.dtype.kind not in "biuf":
         raise DataError(source.path, f"expected whole numbers, got values of type {data.dtype}")
+    if data.dtype.kind == "f":
+        # A shorter type would round the largest count up, and scipy knows no float16.
+        stored.data = data = data.astype(np.float64)
     wrong = np.flatnonzero(~((data >= 0) & (data <= MAX_COUNT) & (data == np.floor(data))))
     if len(wrong):
         entries = stored.tocoo()

@@ -10,12 +10,13 @@ from __future__ import annotations
 import gzip
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
 from hiertopics.errors import DataError
+from hiertopics.formats.source import Report, refuse
 
 BLOCK_BYTES = 1 << 18
 BOM = b"\xef\xbb\xbf"
@@ -73,22 +74,35 @@ def without_blank_end(blocks: Iterable[Block]) -> Iterator[Block]:
             yield number + len(block) - len(lines), body + b"\n"
 
 
-def lines(path: Path) -> Iterator[str]:
-    """Yield every line of a UTF-8 file, blank ones too, without its line end."""
-    return _decoded(path, blocks(path))
+def lines(path: Path, report: Report = refuse) -> Generator[str, None, None]:
+    """Yield every line of a UTF-8 file, blank ones too, without its line end.
+
+    Where ``report`` returns, a line in another encoding is yielded with its bytes escaped.
+    """
+    return _decoded(path, blocks(path), report)
 
 
-def rows(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file without the blank ones at its end."""
-    return _decoded(path, without_blank_end(blocks(path)))
+def rows(path: Path, report: Report = refuse) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, as ``lines`` does, without the blank ones at its end."""
+    return _decoded(path, without_blank_end(blocks(path)), report)
 
 
-def _decoded(path: Path, blocks: Iterable[Block]) -> Iterator[str]:
+def _decoded(path: Path, blocks: Iterable[Block], report: Report) -> Generator[str, None, None]:
     for number, block in blocks:
         try:
             text = block.decode()
-        except UnicodeDecodeError as error:
-            line = number + block.count(b"\n", 0, error.start)
-            what = f"not UTF-8 text (byte 0x{block[error.start]:02x}); convert it first"
-            raise DataError(path, what, line) from error
-        yield from text[:-1].split("\n")
+        except UnicodeDecodeError:
+            for line, raw in enumerate(block[:-1].split(b"\n"), number):
+                yield decoded_line(path, raw, line, report)
+        else:
+            yield from text[:-1].split("\n")
+
+
+def decoded_line(path: Path, raw: bytes, line: int, report: Report) -> str:
+    """Return one line as text; report another encoding than UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 text (byte 0x{raw[error.start]:02x}); convert it first"
+        report(DataError(path, what, line))
+        return raw.decode(errors="backslashreplace")

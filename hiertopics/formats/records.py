@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.counting import shown, whole_number
+from hiertopics.formats.counting import listed, shown, whole_number
 from hiertopics.formats.opening import lines, rows
 from hiertopics.formats.sidefiles import encodes
 from hiertopics.formats.source import FOLDER, Source
@@ -76,7 +76,7 @@ def _wanted(source: Source) -> list[str]:
 def _require(source: Source, fields: Sequence[str], line: int) -> None:
     for field in _wanted(source):
         if field not in fields:
-            what = f"no field {field!r}; there are {', '.join(map(repr, fields)) or 'none'}"
+            what = f"no field {field!r}; there are {listed(fields) or 'none'}"
             hint = "" if source.text_field else "; name the one that holds the text"
             raise DataError(source.path, what + hint, line)
 
@@ -86,12 +86,18 @@ def _json_rows(source: Source) -> Iterator[_Row]:
         try:
             values = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise DataError(source.path, f"not JSON ({error})", number) from error
+            raise DataError(source.path, f"not JSON ({_flaw(error)})", number) from error
         if not isinstance(values, dict):
             what = f"expected one JSON object per line, got {shown(line)}"
             raise DataError(source.path, what, number)
         _require(source, list(values), number)
         yield _Row(number, values)
+
+
+def _flaw(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
 def _table_rows(source: Source) -> Iterator[_Row]:
@@ -128,7 +134,8 @@ def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
             yield first, cells or [""]
             first = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(source.path, f"broken CSV ({error})", first) from error
+        what = str(error).partition(" - ")[0]  # what follows is advice to programmers
+        raise DataError(source.path, f"broken CSV ({what})", first) from error
     finally:
         csv.field_size_limit(default)
 

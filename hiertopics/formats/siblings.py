@@ -21,20 +21,22 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(stem(path) + ending)
 
 
-def find_vocabulary(path: Path) -> Path | None:
+def find_vocabulary(path: Path, *, unnamed: bool = True) -> Path | None:
     """Return the vocabulary of corpus X; the file that is named most like X wins.
 
-    ``vocab.txt`` names no corpus at all, so it is the last resort.
+    unnamed: take ``vocab.txt`` too, which names no corpus at all, as the last resort.
     """
-    full = stem(path)
-    cut = full[: max(full.rfind("-"), full.rfind("."), 0)]
-    names = [
+    names = vocabulary_names(path)
+    return _first(path, [*names, "vocab.txt"] if unnamed else names)
+
+
+def vocabulary_names(path: Path) -> list[str]:
+    """Return the names that the vocabulary of corpus X may have, ``vocab.txt`` left out."""
+    return [
         name
-        for x in (full, cut)
-        if x
+        for x in _stems(path)
         for name in (f"{x}.vocab", f"{x}.tokens", f"vocab.{x}.txt", f"{x}.vocab.gz")
     ]
-    return _first(path, [*names, "vocab.txt"])
 
 
 def find_groups(path: Path) -> Path | None:
@@ -42,9 +44,25 @@ def find_groups(path: Path) -> Path | None:
     return _first(path, [stem(path) + ".authors"])
 
 
-def find_labels(path: Path) -> Path | None:
-    """Return ``X.labels`` or ``X.labels.gz`` if one exists."""
-    return _first(path, [stem(path) + ".labels", stem(path) + ".labels.gz"])
+def find_labels(path: Path, *, columns: bool = False) -> Path | None:
+    """Return ``X.labels`` or ``X.labels.gz`` if one exists.
+
+    columns: else ``X.xml``, which names the label columns of a table, X cut as for vocabularies.
+    """
+    names = [stem(path) + ".labels", stem(path) + ".labels.gz"]
+    return _first(path, names + [f"{x}.xml" for x in _stems(path)] if columns else names)
+
+
+def names_columns(path: Path) -> bool:
+    """Tell whether a labels file names columns of a table: XML as MULAN writes it."""
+    return unpacked(path.name).lower().endswith(".xml")
+
+
+def _stems(path: Path) -> list[str]:
+    """Return X, and X cut at its last ``-`` or ``.``."""
+    full = stem(path)
+    cut = full[: max(full.rfind("-"), full.rfind("."), 0)]
+    return [full, cut] if cut else [full]
 
 
 def _first(path: Path, names: Iterable[str]) -> Path | None:

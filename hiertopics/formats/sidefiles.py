@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 from operator import itemgetter
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from hiertopics.corpus import Tags
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import shown, whole_number
 from hiertopics.formats.opening import blocks, lines, rows
-from hiertopics.formats.source import unpacked
+from hiertopics.formats.source import Report, refuse, unpacked
 
 BLANKS = " \t\r"
 
@@ -42,8 +42,7 @@ class TagTable:
 
     def tags(self) -> Tags:
         """Return the table with its columns sorted: numbers by value, names by name."""
-        numbers = all(whole_number(entry) is not None for entry in self.columns)
-        names = sorted(self.columns, key=_by_value if numbers else None)
+        names = in_order(self.columns)
         return self.tags_by(dict(zip(names, range(len(names)), strict=True)), tuple(names))
 
     def tags_by(self, place: dict[str, int], names: tuple[str, ...]) -> Tags:
@@ -57,26 +56,32 @@ class TagTable:
         return Tags(members, names)
 
 
+def in_order(names: Collection[str]) -> list[str]:
+    """Return names sorted: by value if all of them are whole numbers, else by name."""
+    numbers = all(whole_number(name) is not None for name in names)
+    return sorted(names, key=_by_value if numbers else None)
+
+
 def _by_value(digits: str) -> tuple[int, str, str]:
     """Order runs of digits by value, however long they are."""
     significant = digits.lstrip("0")
     return len(significant), significant, digits
 
 
-def read_vocabulary(path: Path) -> tuple[str, ...]:
+def read_vocabulary(path: Path, report: Report = refuse) -> tuple[str, ...]:
     """Read one word per line; a line ``word = ...`` gives its first field.
 
-    Raises DataError at a blank or repeated word.
+    Where all lines are ``number<TAB>word``, numbered through, the numbers are left out. Reports a
+    blank or repeated word; such a line keeps its id, under a name that no word has.
     """
     words: dict[str, int] = {}
-    for number, line in enumerate(rows(path), 1):
-        word = _word(line)
+    for number, word in enumerate(_unnumbered([_word(line) for line in rows(path, report)]), 1):
         if not word:
-            raise DataError(path, "blank line where a word should be", number)
-        if word in words:
+            report(DataError(path, "blank line where a word should be", number))
+        elif word in words:
             what = f"the word {shown(word)} stands on line {words[word]} already"
-            raise DataError(path, what, number)
-        words[word] = number
+            report(DataError(path, what, number))
+        words[word if word and word not in words else f"\0{number}"] = number
     return tuple(words)
 
 
@@ -84,14 +89,24 @@ def _word(line: str) -> str:
     return line.partition(" = ")[0].strip(BLANKS)
 
 
-def read_names(path: Path) -> tuple[str, ...]:
+def _unnumbered(lines: list[str]) -> list[str]:
+    """Return what follows the numbers, from 0 or 1, of lines that all have one and a tab."""
+    numbers = [whole_number(line.partition("\t")[0]) if "\t" in line else None for line in lines]
+    first = numbers[0] if numbers else None
+    if first not in (0, 1) or numbers != list(range(first, first + len(lines))):
+        return lines
+    return [line.partition("\t")[2].strip(BLANKS) for line in lines]
+
+
+def read_names(path: Path, report: Report = refuse) -> tuple[str, ...]:
     """Read one name per line, in the order of the ids; equal names may name several ids.
 
-    Raises DataError at a blank line.
+    Reports a blank line.
     """
-    names = tuple(line.strip(BLANKS) for line in rows(path))
-    if "" in names:
-        raise DataError(path, "blank line where a name should be", names.index("") + 1)
+    names = tuple(line.strip(BLANKS) for line in rows(path, report))
+    for number, name in enumerate(names, 1):
+        if not name:
+            report(DataError(path, "blank line where a name should be", number))
     return names
 
 
@@ -103,44 +118,56 @@ def key_of(path: Path) -> Path | None:
     return None
 
 
-def read_tags(path: Path, n_docs: int, corpus: Path) -> Tags:
+def read_tags(path: Path, n_docs: int | None, corpus: Path, report: Report = refuse) -> Tags:
     """Read the groups or labels of ``corpus``, one line per document.
 
     Entries are split at tabs if the file has any, else at white space. With a key file they are
     ids and the names come from there; otherwise they are the names.
 
-    Raises DataError where an id has no name or the lines are not ``n_docs``.
+    Reports an id without name and a number of lines that is not ``n_docs`` (None: not known).
     """
-    table, first_line = TagTable(), array("q")
-    for number, entries in enumerate(_split_lines(path), 1):
+    table, key = TagTable(), key_of(path)
+    names = () if key is None else read_names(key, report)
+    for number, entries in enumerate(_split_lines(path, report), 1):
+        if key is not None:
+            entries = _named(path, key, entries, names, table.columns, report, number)
         table.add(entries)
-        first_line.extend([number] * (len(table.columns) - len(first_line)))
-    if len(table) != n_docs:
+    if n_docs is not None and len(table) != n_docs:
         what = f"{len(table)} lines, but {corpus} holds {n_docs} documents"
-        raise DataError(path, what)
-    key = key_of(path)
+        report(DataError(path, what))
     if key is None:
         return table.tags()
-    names = read_names(key)
-    place = {}
-    for entry, number in zip(table.columns, first_line, strict=True):
-        place[entry] = _id(path, key, entry, len(names), number)
-    return table.tags_by(place, names)
+    return table.tags_by({entry: int(entry) for entry in table.columns}, names)
 
 
-def _split_lines(path: Path) -> Iterator[list[str]]:
+def _split_lines(path: Path, report: Report) -> Iterator[list[str]]:
     tabs = any(b"\t" in block for _, block in blocks(path))
-    for line in lines(path):
+    for line in lines(path, report):
         entries = (entry.strip() for entry in line.split("\t")) if tabs else line.split()
         yield [entry for entry in entries if entry]
 
 
-def _id(path: Path, key: Path, entry: str, n_names: int, number: int) -> int:
+def _named(
+    path: Path,
+    key: Path,
+    entries: list[str],
+    names: tuple[str, ...],
+    known: Container[str],
+    report: Report,
+    number: int,
+) -> list[str]:
+    """Return the entries of a line that ``names`` holds; report the first other one."""
+    wrong = [entry for entry in entries if entry not in known and not _is_id(entry, len(names))]
+    if not wrong:
+        return entries
+    what = f"expected ids from 0 to {len(names) - 1}, since {key} holds {len(names)} names"
+    report(DataError(path, f"{what}, got {shown(wrong[0])}", number))
+    return [entry for entry in entries if entry not in wrong]
+
+
+def _is_id(entry: str, n_names: int) -> bool:
     value = whole_number(entry)
-    if value is None or value >= n_names:
-        what = f"expected ids from 0 to {n_names - 1}, since {key} holds {n_names} names"
-        raise DataError(path, f"{what}, got {shown(entry)}", number)
-    return value
+    return value is not None and value < n_names
 
 
 def vocabulary_text(vocab: tuple[str, ...]) -> bytes:
@@ -151,7 +178,7 @@ def vocabulary_text(vocab: tuple[str, ...]) -> bytes:
     word, times = max(Counter(vocab).items(), key=itemgetter(1), default=("", 0))
     if times > 1:
         raise UsageError(f"the word {shown(word)} stands in the vocabulary {times} times")
-    return _text(vocab, [_word(word) for word in vocab])
+    return _text(vocab, _unnumbered([_word(word) for word in vocab]))
 
 
 def names_text(names: tuple[str, ...]) -> bytes:
@@ -184,10 +211,14 @@ def same_tags(left: Tags, right: Tags) -> bool:
     )
 
 
-def tags_text(tags: Tags) -> bytes:
-    """Return the ids of each document, one line each."""
+def tag_ids(tags: Tags) -> list[list[int]]:
+    """Return the columns that each document is marked with."""
     members = sparse.csr_array(tags.members, dtype=bool, copy=True)
     members.sum_duplicates()
     members.eliminate_zeros()
-    ids = np.split(members.indices, members.indptr[1:-1])
-    return "".join(" ".join(map(str, row.tolist())) + "\n" for row in ids).encode()
+    return [ids.tolist() for ids in np.split(members.indices, members.indptr[1:-1])]
+
+
+def tags_text(tags: Tags) -> bytes:
+    """Return the ids of each document, one line each."""
+    return "".join(" ".join(map(str, ids)) + "\n" for ids in tag_ids(tags)).encode()

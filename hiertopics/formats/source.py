@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from hiertopics.errors import UsageError
+from hiertopics.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from hiertopics.corpus import Corpus
+    from hiertopics.vectors import Vectors
 
 PACKED = (".gz", ".xz")
 FOLDER = "folder"
+
+Report = Callable[[DataError], None]
+
+
+def refuse(problem: DataError) -> None:
+    """Raise the problem: what reading does with the first one."""
+    raise problem
 
 
 @dataclass(frozen=True)
@@ -23,7 +31,9 @@ class Source:
     """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
 
     The fields serve raw text only: a number is a column, counted from 0, of a file without
-    header.
+    header. label_column: the column of classes in a dense table, by name or by number, a negative
+    one from the end. report: is told of each line that cannot be read; where it returns, the
+    reader leaves that line out and goes on.
     """
 
     path: Path
@@ -35,10 +45,13 @@ class Source:
     id_field: str | None = None
     group_field: str | None = None
     label_field: str | None = None
+    label_column: str | None = None
+    report: Report = field(default=refuse, compare=False, repr=False)
 
 
-Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus"]
-Writer = Callable[["Corpus", IO[bytes]], None]
+Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]
+Writer = Callable[[Any, IO[bytes]], None]
+"""Writes a Corpus; that of a dense format writes Vectors too."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,8 @@ class Format:
 
     The module has ``read(source, vocab)`` and, where ``writes`` is set, ``write(corpus, file)``.
     patterns: of file names, compression suffix removed. text: raw text, to be tokenised.
-    packs: may be written as .gz or .xz.
+    packs: may be written as .gz or .xz. dense: holds vectors, a column of classes among them.
+    named: names its own words, so that no vocabulary file goes with it.
     """
 
     module: str
@@ -55,6 +69,8 @@ class Format:
     writes: bool = False
     text: bool = False
     packs: bool = True
+    dense: bool = False
+    named: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -67,6 +83,12 @@ class Format:
         """The function that writes this format, or None where there is none."""
         return self._import().write if self.writes else None
 
+    def writer_for(self, path: Path) -> Writer:
+        """Return the function that writes ``path``: a module may choose one by the file's name."""
+        module = self._import()
+        writer: Writer = getattr(module, "writer_for", lambda _: module.write)(path)
+        return writer
+
     def _import(self) -> Any:
         return import_module(f"hiertopics.formats.{self.module}")
 
@@ -74,7 +96,12 @@ class Format:
 FORMATS: dict[str, Format] = {
     "ldac": Format("ldac", ("*.ldac", "*.dat", "*.corpus"), writes=True),
     "uci": Format("uci", ("docword.*.txt",), writes=True),
+    "mtx": Format("matrixmarket", ("*.mtx",), writes=True),
+    "svmlight": Format("svmlight", ("*.svmlight", "*.svm", "*.libsvm"), writes=True),
+    "edges": Format("edges", ("*.edges",), writes=True),
     "npz": Format("npz", ("*.npz",), writes=True, packs=False),
+    "vectors": Format("vectors", ("*.npy",), writes=True, dense=True),
+    "arff": Format("arff", ("*.arff",), writes=True, dense=True, named=True),
     "jsonl": Format("text", ("*.jsonl",), text=True),
     "csv": Format("text", ("*.csv",), text=True),
     "tsv": Format("text", ("*.tsv",), text=True),

@@ -101,7 +101,7 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "infer on a broken file": (("infer", "RUN", "letters.ldac", "-o", "t.npz"), r"letters\.ldac:2"),
     "no words at all": (("show-tree", "RUN", "--words", 0), "--words"),
     "a misspelt format": (("show-tree", "RUN", "--format", "jsn"), "json"),
-    "a misspelt backend for config": (("config", "hdp-pcvb"), "did you mean 'hdp-pcvb0'"),
+    "a misspelt backend for config": (("config", "hdp-pcvb00"), "did you mean 'hdp-pcvb0'"),
     "a backend for config left out": (("config",), "BACKEND"),
     "compare without runs": (("compare",), "RUNS"),
 }

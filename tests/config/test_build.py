@@ -12,6 +12,7 @@ import pytest
 from msgspec import Meta
 
 from hiertopics.config import (
+    Discretise,
     Experiment,
     InferenceConfig,
     build,
@@ -186,6 +187,66 @@ def test_contradicting_document_limits(make: Build) -> None:
     for low, high in ((3, 2), (0.5, 0.25)):
         found = problems(make, {"data": {"min_df": low, "max_df": high}})
         assert found == [f"data.min_df must be <= max_df, got {low} and {high} (a layer)"]
+
+
+@pytest.mark.parametrize("value", [-1, "-1", "class", 3])
+def test_a_class_column_is_a_number_or_a_name(make: Build, value: object) -> None:
+    """A negative number counts from the end; either way it is kept as text."""
+    assert make({"data": {"label_column": value}}).data.label_column == str(value)
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ([], None),
+        (["data.discretise={}"], Discretise()),
+        (["data.discretise.bins=7"], Discretise(bins=7)),
+        (["data.discretise={method: uniform, bins: 3}"], Discretise(method="uniform", bins=3)),
+        (["data.discretise={bins: 3}", "data.discretise.method=uniform"], None),
+        (["data.discretise.bins=3", "data.discretise=null"], None),
+    ],
+)
+def test_a_struct_inside_a_section(
+    make: Build, items: list[str], expected: Discretise | None
+) -> None:
+    """A mapping fills it, whole or key by key; null takes it away again."""
+    both = Discretise(method="uniform", bins=3) if len(items) == 2 and "{" in items[0] else None
+    assert make(("--set", parse_set(items))).data.discretise == (expected or both)
+
+
+def test_layers_meet_inside_a_struct_inside_a_section(make: Build) -> None:
+    """A later layer changes one key of it, or all of it to null."""
+    file = {"data": {"discretise": {"method": "uniform", "bins": 9}}}
+    later = make(file, {"data": {"discretise": {"bins": 4}}}).data.discretise
+    assert later == Discretise(method="uniform", bins=4)
+    assert make(file, {"data": {"discretise": None}}).data.discretise is None
+    assert make(file, {"data": None}).data.discretise == Discretise(method="uniform", bins=9)
+
+
+def test_what_is_wrong_inside_a_struct_has_its_whole_path_and_its_layer(make: Build) -> None:
+    """As for the keys of a section."""
+    file = ("x.yaml", {"data": {"discretise": {"method": "median", "bins": 1, "binz": 2}}})
+    assert problems(make, file, ("--set", {"data": {"discretise": {"bins": 2.5}}})) == [
+        "unknown key 'binz' under data.discretise; did you mean 'bins'? (x.yaml)",
+        "data.discretise.method must be quantile or uniform, got 'median' (x.yaml)",
+        "data.discretise.bins must be a whole number >= 2 and <= 1000, got 2.5 (--set)",
+    ]
+    for value, got in ((5, "5"), ([], "a list"), ("quantile", "'quantile'")):
+        assert problems(make, {"data": {"discretise": value}}) == [
+            "data.discretise must be {method: quantile or uniform, "
+            f"bins: a whole number >= 2 and <= 1000}} or null, got {got} (a layer)"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "where"), [({"bins": 3}, ""), ({"data": {"bins": 3}}, " under data")]
+)
+def test_a_key_of_a_struct_that_stands_too_high_is_pointed_to_its_place(
+    make: Build, raw: dict[str, object], where: str
+) -> None:
+    """The suggestion is the whole path."""
+    (problem,) = problems(make, raw)
+    assert problem == f"unknown key 'bins'{where}; did you mean 'data.discretise.bins'? (a layer)"
 
 
 def test_checks_across_fields(make: Build) -> None:

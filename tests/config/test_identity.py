@@ -39,6 +39,15 @@ SETTINGS = st.fixed_dictionaries(
                 "text_field": st.none() | TEXT | st.integers(),
                 "min_df": st.just(1) | st.just(0.0),
                 "max_df": st.integers(1, 9) | st.floats(0, 1),
+                "label_column": st.none() | TEXT | st.integers(),
+                "discretise": st.none()
+                | st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "method": st.sampled_from(["quantile", "uniform"]),
+                        "bins": st.integers(2, 1000),
+                    },
+                ),
             },
         ),
         "model": st.fixed_dictionaries(
@@ -105,6 +114,8 @@ DECISIVE = [
     {"data": {"max_df": 1}},
     {"data": {"stop_words": "english"}},
     {"data": {"text_field": 0}},
+    {"data": {"label_column": -1}},
+    {"data": {"discretise": {}}},
     {"model": {"gamma": 2}},
     {"model": {"max_nodes": 9}},
     {"inference": {"shards": 2}},
@@ -138,6 +149,19 @@ def test_differing_keys_say_both_values(make: Build) -> None:
         "model.name: 'yes' in the run, 'x' now",
     ]
     assert differing_keys(now, make())[2] == "model.gamma: 2.0 in the run, 1.0 now"
+
+
+def test_differing_keys_show_a_struct_with_all_its_keys(make: Build) -> None:
+    """On one line, whichever of them differ."""
+    five, seven = ({"data": {"discretise": {"bins": bins}}} for bins in (5, 7))
+    assert differing_keys(make(five), make(seven)) == [
+        "data.discretise: {method: 'quantile', bins: 5} in the run, "
+        "{method: 'quantile', bins: 7} now"
+    ]
+    assert differing_keys(make(), make(five)) == [
+        "data.discretise: null in the run, {method: 'quantile', bins: 5} now"
+    ]
+    assert config_hash(make(five)) != config_hash(make(seven))
 
 
 def test_differing_keys_between_backends(make: Build) -> None:

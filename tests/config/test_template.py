@@ -13,6 +13,7 @@ from msgspec import Meta, structs
 
 from hiertopics.config import (
     DataConfig,
+    Discretise,
     Experiment,
     Header,
     InferenceConfig,
@@ -79,6 +80,17 @@ def test_every_key_follows_its_explanation(text: str) -> None:
     assert not text.endswith("\n\n")
 
 
+def test_keys_of_a_struct_are_explained_above_it(text: str) -> None:
+    """Its type in words, then a line for each of its keys with the default."""
+    joined = text.replace("\n  # ", " ")
+    assert (
+        "Takes {method: quantile or uniform, bins: a whole number >= 2 and <= 1000} or null. "
+        "method (default quantile): Bins that hold equally many rows, or bins of equal width. "
+        "bins (default 5): Bins per column; fewer where values are repeated.\n"
+        "  discretise: null\n"
+    ) in joined
+
+
 def test_backend_without_keys_of_its_own() -> None:
     """A model without hyperparameters still has its section."""
 
@@ -98,7 +110,7 @@ def test_wrong_default_is_refused() -> None:
         template("wrong", "x", Wrong, InferenceConfig)
 
 
-@pytest.mark.parametrize("kind", [Header, DataConfig, InferenceConfig, OutputConfig])
+@pytest.mark.parametrize("kind", [Header, DataConfig, Discretise, InferenceConfig, OutputConfig])
 def test_common_keys_are_explained(kind: type[msgspec.Struct]) -> None:
     """Each in a sentence."""
     for field in structs.fields(kind):

@@ -110,6 +110,12 @@ def test_document_ids_do_not_count(corpus: Corpus) -> None:
     assert replace(corpus, doc_ids=None).fingerprint == corpus.fingerprint
 
 
+def test_notes_are_no_part_of_the_corpus(corpus: Corpus) -> None:
+    noted = replace(corpus, notes=("60 self-loops were dropped",))
+    assert noted.fingerprint == corpus.fingerprint
+    assert noted.notes and noted.select([0, 1]).notes == ()
+
+
 def test_anything_else_changes_the_fingerprint(corpus: Corpus) -> None:
     more = ROWS.copy()
     more[2, 1] += 1

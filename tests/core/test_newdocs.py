@@ -45,6 +45,11 @@ def test_without_a_vocabulary_words_are_matched_by_id() -> None:
     assert matched([[1, 2]], (), ("ant", "bee", "cat")) == ([[1, 2, 0]], 0)
 
 
+def test_numbered_words_of_which_the_run_kept_some_are_matched_by_string() -> None:
+    """The id of w2 is another one in a run whose min_df has dropped w1."""
+    assert matched([[1, 2, 3]], (), ("w0", "w2")) == ([[1, 3]], 2)
+
+
 def test_of_two_equal_words_of_the_run_the_first_is_taken() -> None:
     assert matched([[4, 1]], ("ant", "bee"), ("ant", "bee", "ant")) == ([[4, 1, 0]], 0)
 

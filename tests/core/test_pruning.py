@@ -68,6 +68,10 @@ def test_documents_stay_where_they_lose_every_token(corpus: Corpus) -> None:
     assert (kept.n_docs, kept.n_empty, kept.doc_ids) == (10, 7, tuple("0123456789"))
 
 
+def test_what_the_reader_remarked_stays(corpus: Corpus) -> None:
+    assert prune(replace(corpus, notes=("a remark",)), max_df=3).notes == ("a remark",)
+
+
 def test_no_word_left_is_refused(corpus: Corpus) -> None:
     with pytest.raises(DataError, match="no word is left"):
         prune(corpus, stop_words=VOCAB)

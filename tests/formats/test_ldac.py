@@ -7,7 +7,7 @@ import pytest
 
 from hiertopics.errors import DataError
 from hiertopics.formats import Source, read_corpus
-from hiertopics.formats.ldac import _read_fast, _read_slowly
+from hiertopics.formats.ldac import _read_fast, _read_slowly, rules_of
 
 
 def dense(corpus):
@@ -64,6 +64,7 @@ COUNT = r"expected a count from 1 to 2147483647, a whole number, got "
     [
         ("1 x:3", PAIRS + "'x:3'"),
         ("1 3", PAIRS + "'3'"),
+        ("2 0:1 x:3", PAIRS + "'x:3'"),
         ("1 3:", PAIRS + "'3:'"),
         ("1 :3", PAIRS + "':3'"),
         ("1 -3:1", PAIRS + "'-3:1'"),
@@ -120,8 +121,9 @@ def test_the_fast_and_the_slow_way_agree(tmp_path):
     text = "".join(
         f"{len(row)}{''.join(f' {word}:{rng.integers(1, 9)}' for word in row)}\n" for row in rows
     ).encode()
-    fast = _read_fast(text, 50)
-    slow = _read_slowly(Source(tmp_path), 50, (1, text))
+    rules = rules_of(Source(tmp_path), ("w",) * 50)
+    fast = _read_fast(text, rules.limit)
+    slow = _read_slowly(Source(tmp_path), rules, (1, text))
     assert fast is not None
     for left, right in zip(fast, slow, strict=True):
         assert left.dtype == right.dtype

@@ -9,10 +9,21 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from spoilt import PIECES, SOUND
 
+from hiertopics.conversion import convert
 from hiertopics.corpus import Corpus, Tags
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, ldac, read_corpus, uci, write_corpus
+from hiertopics.formats import (
+    Source,
+    edges,
+    ldac,
+    matrixmarket,
+    read_corpus,
+    svmlight,
+    triples,
+    write_corpus,
+)
 from hiertopics.formats.sidefiles import same_tags
 
 common = settings(
@@ -59,7 +70,17 @@ def equal(left, right):
     )
 
 
-NAMES = ["a.ldac", "a.dat.gz", "a.ldac.xz", "docword.a.txt", "docword.a-b.txt.gz", "a-b.npz"]
+NAMES = [
+    "a.ldac",
+    "a.dat.gz",
+    "a.ldac.xz",
+    "docword.a.txt",
+    "docword.a-b.txt.gz",
+    "a.mtx.gz",
+    "a.svm",
+    "a-b.npz",
+]
+COUNT_FORMATS = ["a.ldac", "docword.a.txt", "a.mtx", "a.svm", "a.npz"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -73,6 +94,35 @@ def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, corpus)
     assert equal(read_corpus(Source(folder / name)), corpus)
 
 
+@settings(common, max_examples=10)
+@example(
+    corpus=Corpus(
+        sparse.csr_array(np.array([[0, 3, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]])),
+        ("b", "a", "never"),
+        groups=Tags(sparse.csr_array(np.eye(4, 2, dtype=bool)), ("none", "Ada L.")),
+        labels=Tags(sparse.csr_array(np.array([[0, 0], [1, 1], [0, 0], [0, 0]], bool)), ("x", "1")),
+    )
+)
+@example(corpus=Corpus(sparse.csr_array(np.zeros((2, 1), dtype=int)), ("w0",)))
+@given(corpus=corpora())
+def test_every_format_turns_into_every_other_and_back(tmp_path, monkeypatch, corpus):
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    folder = tmp_path / str(next(serial))
+    for one in COUNT_FORMATS:
+        first = folder / one
+        first.mkdir(parents=True)
+        write_corpus(corpus, first / one)
+        for other in COUNT_FORMATS:
+            there, back = first / f"to-{other}", first / f"from-{other}"
+            there.mkdir()
+            back.mkdir()
+            convert(first / one, there / other)
+            assert equal(read_corpus(Source(there / other)), corpus)
+            convert(there / other, back / one)
+            assert equal(read_corpus(Source(back / one)), corpus)
+            assert (back / one).read_bytes() == (first / one).read_bytes()
+
+
 def refused_or_sound(path, lines=True, **options):
     """Read a file that may be broken: only a DataError with its place may come out."""
     try:
@@ -84,22 +134,6 @@ def refused_or_sound(path, lines=True, **options):
         return None
     assert corpus.n_docs > 0
     return corpus
-
-
-SOUND = {
-    "a.ldac": b"2 0:1 2:3\n0\n1 1:2\n",
-    "docword.a.txt": b"3\n4\n3\n1 1 2\n3 2 1\n3 4 5\n",
-    "a.jsonl": b'{"text": "the cat", "who": ["a", "b"]}\n{"text": "", "who": null}\n',
-    "a.csv": b'text,who\n"the, cat",a;b\nthe dog,\n',
-    "a.tsv": b"text\twho\nthe cat\ta;b\nthe dog\t\n",
-}
-PIECES = {
-    "a.ldac": ["0", "1", "2", ":", " ", "\n", "1:1", " 0:1", "1 1:1\n", "0\n", "-", ".", "x", "\t"],
-    "docword.a.txt": ["2\n3\n1\n", "1 1 1\n", "1", "2", " ", "\n", "0", "-", "1.5", "\t", "x"],
-    "a.jsonl": ['{"text": "a dog"}\n', '{"text": ', '"x"', "[", "]", "{", "}", "\n", "null", ","],
-    "a.csv": ["text", ",", '"', "\n", "word", ";", " ", "\r", "\x00"],
-    "a.tsv": ["text", "\t", '"', "\n", "word", ";", " ", "\r", "\x00"],
-}
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -175,15 +209,63 @@ def test_a_line_is_read_as_the_rules_say(tmp_path, rows):
             assert {word: dense[doc, word] for word in np.flatnonzero(dense[doc])} == dict(row)
 
 
-@pytest.mark.parametrize("module", [ldac, uci])
+def ways_of_ldac(text, source):
+    rules = ldac.rules_of(source, ("w",) * 3)
+    return ldac._read_fast(text, rules.limit), lambda: ldac._read_slowly(source, rules, (1, text))
+
+
+def ways_of_triples(rules):
+    return lambda text, source: (
+        triples.read_fast(text, rules),
+        lambda: triples.read_slowly(source, rules, (1, text)),
+    )
+
+
+def ways_of_mtx(field):
+    header = matrixmarket.Header(field, False, 2, 3, 4, 2)
+    return ways_of_triples(matrixmarket.rules_of(header))
+
+
+def ways_of_svmlight(text, source):
+    rules = svmlight.rules_of(source, ("w",) * 3)
+    fast, slow = svmlight.Heads(), svmlight.Heads()
+    pairs = svmlight.read_fast((1, text), rules.limit, fast)
+
+    def slowly():
+        read = svmlight.read_slowly(source, rules, (1, text), slow)
+        assert (fast.numbers, fast.labels.columns) == (slow.numbers, slow.labels.columns)
+        return read
+
+    return pairs, slowly
+
+
+def ways_of_edges(text, source):
+    fast = edges.read_fast(text, None)
+    return fast, lambda: np.array(edges.read_slowly(source, None, (1, text)), "U30").reshape(-1, 2)
+
+
+WAYS = {
+    "ldac": ("a.ldac", ways_of_ldac),
+    "uci": ("docword.a.txt", ways_of_triples(triples.Rules(2, 3))),
+    "integer": ("a.mtx", ways_of_mtx("integer")),
+    "real": ("a.mtx", ways_of_mtx("real")),
+    "pattern": ("a.mtx", ways_of_mtx("pattern")),
+    "svmlight": ("a.svm", ways_of_svmlight),
+    "edges": ("a.edges", ways_of_edges),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
 @common
 @given(data=st.data())
-def test_what_the_fast_way_takes_the_slow_way_reads_alike(tmp_path, module, data):
-    name, limit = {ldac: ("a.ldac", 3), uci: ("docword.a.txt", np.array([2, 3, 4]))}[module]
+def test_what_the_fast_way_takes_the_slow_way_reads_alike(tmp_path, way, data):
+    name, ways = WAYS[way]
     pieces = st.sampled_from([*PIECES[name], "9" * 19, "0" * 25, "\n"])
     text = "".join(data.draw(st.lists(pieces))).encode() + b"\n"
-    fast = module._read_fast(text, limit)
+    fast, slowly = ways(text, Source(tmp_path))
     if fast is not None:
         # No DataError here: whatever the slow way refuses, the fast one must not take.
-        slow = module._read_slowly(Source(tmp_path), limit, (1, text))
+        slow = slowly()
+        if way == "edges":
+            fast = fast.astype("U30")
         assert all(np.array_equal(one, other) for one, other in zip(fast, slow, strict=True))

@@ -2,12 +2,10 @@
 
 import tracemalloc
 
-import numpy as np
 import pytest
 
 from hiertopics.errors import DataError
 from hiertopics.formats import Source, read_corpus
-from hiertopics.formats.uci import _read_fast, _read_slowly
 
 SMALL = "4\n3\n4\n1 1 2\n1 3 1\n3 2 5\n4 3 1\n"
 MATRIX = [[2, 0, 1], [0, 0, 0], [0, 5, 0], [0, 0, 1]]
@@ -95,14 +93,6 @@ def test_a_mistake_far_down_names_its_line(put):
     pairs = "".join(f"{doc} 1 1\n" for doc in range(1, 60_001))
     with pytest.raises(DataError, match=r"docword\.a\.txt:60004: expected a document from"):
         read(put, f"60000\n1\n60001\n{pairs}60001 1 1\n")
-
-
-def test_the_fast_and_the_slow_way_agree(tmp_path):
-    limits = np.array([9, 9, 9])
-    text = b"1 2 3\n9 9 9\n4 1 1\n"
-    fast, slow = _read_fast(text, limits), _read_slowly(Source(tmp_path), limits, (1, text))
-    assert fast.dtype == slow.dtype
-    np.testing.assert_array_equal(fast, slow)
 
 
 def test_memory_stays_near_the_size_of_the_result(put):

@@ -68,7 +68,7 @@ def test_a_format_can_be_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_raw_text_is_only_read(tmp_path, name):
-    with pytest.raises(UsageError, match="is only read; what can be written is ldac, uci, npz"):
+    with pytest.raises(UsageError, match="is only read; what can be written is ldac, uci, mtx"):
         write_corpus(PLAIN, tmp_path / name)
 
 

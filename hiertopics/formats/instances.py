@@ -1,0 +1,158 @@
+"""The rows of an ARFF file, decoded one by one by liac-arff."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.attributes import Attribute
+from hiertopics.formats.counting import shown
+from hiertopics.formats.source import Source
+from hiertopics.formats.tables import NUMBER
+
+Numbered = tuple[int, str]
+
+
+class Instance(NamedTuple):
+    """A row with the line it stands on: values by column, sparse ones without what is left out.
+
+    A value is a float, a text (of a nominal column) or None (missing).
+    """
+
+    line: int
+    text: str
+    values: Any
+
+
+class Instances(NamedTuple):
+    """kinds: of each column its nominal values, or None where it is numeric."""
+
+    kinds: list[list[str] | None]
+    sparse: bool
+    rows: Iterator[Instance]
+
+
+class _Feed:
+    """Lines on their way to liac-arff; knows the last one that it took."""
+
+    def __init__(self, lines: Iterator[Numbered]) -> None:
+        self.lines = lines
+        self.number, self.text = 0, ""
+
+    def __iter__(self) -> _Feed:
+        return self
+
+    def __next__(self) -> str:
+        self.number, self.text = next(self.lines)
+        return self.text
+
+
+def decoded(
+    source: Source, attributes: Sequence[Attribute], lines: Iterator[Numbered]
+) -> Instances:
+    """Decode the lines after ``@data``; the first row decides whether rows are sparse.
+
+    Raises UsageError where liac-arff is not installed, DataError at a type that is neither
+    numeric nor nominal. A row that cannot be decoded is reported.
+    """
+    first = next((pair for pair in lines if _is_row(pair[1])), None)
+    sparse = first is not None and first[1].lstrip().startswith("{")
+    head = [(0, "@relation r")]
+    for place, attribute in enumerate(attributes):
+        # liac-arff would cut integers down: 1.5 to 1, in silence.
+        kind = "numeric" if attribute.type.lower() == "integer" else attribute.type
+        head.append((attribute.line, f"@attribute a{place} {kind}"))
+    head.append((0, "@data"))
+    feed = _Feed(chain([] if first is None else [first], lines))
+    declared = _start(source, _Feed(iter(head)), sparse)["attributes"]
+    kinds = [_kind(source, *pair) for pair in zip(attributes, declared, strict=True)]
+    return Instances(kinds, sparse, _rows(source, head, feed, sparse, attributes, kinds))
+
+
+def _is_row(line: str) -> bool:
+    text = line.strip()
+    return bool(text) and not text.startswith("%")
+
+
+def _start(source: Source, feed: _Feed, sparse: bool) -> dict[str, Any]:
+    """Have the head decoded; the rows are decoded when they are asked for."""
+    try:
+        from arff import DENSE_GEN, LOD_GEN, ArffDecoder
+    except ImportError as error:
+        what = "ARFF needs the library liac-arff: pip install 'hiertopics[arff]'"
+        raise UsageError(what) from error
+    try:
+        started: dict[str, Any] = ArffDecoder().decode(
+            feed, return_type=LOD_GEN if sparse else DENSE_GEN
+        )
+        return started
+    # Besides its own errors liac-arff lets almost anything through.
+    except Exception as error:
+        what = "expected numeric, real, integer or {value, ...} as the type of the attribute, got "
+        raise DataError(source.path, what + shown(_type(feed.text)), feed.number) from error
+
+
+def _type(line: str) -> str:
+    return line.split(" ", 2)[2]
+
+
+def _kind(source: Source, attribute: Attribute, declared: tuple[str, Any]) -> list[str] | None:
+    if declared[1] == "STRING":
+        what = f"the attribute {shown(attribute.name)} holds texts, which are no numbers"
+        raise DataError(source.path, f"{what}; remove that column", attribute.line)
+    if not isinstance(declared[1], list):
+        return None
+    if None in declared[1]:
+        what = f"one of the values of the attribute {shown(attribute.name)} is empty or ?"
+        raise DataError(source.path, what, attribute.line)
+    return [str(value) for value in declared[1]]
+
+
+def _rows(
+    source: Source,
+    head: list[Numbered],
+    feed: _Feed,
+    sparse: bool,
+    attributes: Sequence[Attribute],
+    kinds: list[list[str] | None],
+) -> Iterator[Instance]:
+    while True:
+        feed.lines = chain(head, feed.lines)
+        try:
+            for values in _start(source, feed, sparse)["data"]:
+                yield Instance(feed.number, feed.text, values)
+            return
+        except DataError:
+            raise
+        except Exception as error:
+            what = _explained(error, feed.text, sparse, attributes, kinds)
+            source.report(DataError(source.path, what, feed.number))
+
+
+def _explained(
+    error: Exception,
+    text: str,
+    sparse: bool,
+    attributes: Sequence[Attribute],
+    kinds: list[list[str] | None],
+) -> str:
+    """Return in words why liac-arff did not take a row; its own words quote whole rows."""
+    name = type(error).__name__
+    values = [value.strip() for value in text.strip().split(",")]
+    if name == "BadDataFormat" and not sparse:
+        return f"expected {len(attributes)} values, one per attribute, got {len(values)}"
+    if not sparse and len(values) == len(attributes):
+        for attribute, kind, value in zip(attributes, kinds, values, strict=True):
+            if kind is None and not NUMBER.fullmatch(value) and value != "?":
+                return f"expected a number for {shown(attribute.name)}, got {shown(value)}"
+            if kind is not None and value not in (*kind, "?"):
+                return f"{shown(attribute.name)} is declared without the value {shown(value)}"
+    wanted = "{column value, ...}" if sparse else "values between commas"
+    known = {
+        "BadDataFormat": f"a column outside 0 to {len(attributes) - 1} in",
+        "BadNominalValue": "a value that its attribute does not declare in",
+        "BadNumericalValue": "a value that is no number in",
+    }
+    return f"{known.get(name, f'expected {wanted}, got')} {shown(text.strip())}"

@@ -1,0 +1,188 @@
+"""SVMlight (libsvm): one line ``labels id:count id:count ... # comment`` per document.
+
+Labels are separated by commas and may be left out; word ids count from 1, or from 0 in a file
+in which id 0 occurs, as scikit-learn has it. An empty line is an empty document, a line with
+nothing but a comment is none. Ranking data (``qid:``) are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.errors import DataError
+from hiertopics.formats.counting import (
+    DIGITS,
+    MAX_UNNAMED_WORDS,
+    count_matrix,
+    in_digits,
+    shown,
+    whole_numbers,
+)
+from hiertopics.formats.opening import Block, blocks, decoded_line
+from hiertopics.formats.pairs import (
+    Pairs,
+    Rules,
+    checked,
+    gaps,
+    joined,
+    packed,
+    pair_lines,
+    read_pairs,
+)
+from hiertopics.formats.sidefiles import TagTable, tag_ids
+from hiertopics.formats.source import Source
+
+REAL_COUNT = re.compile(rb"(?<=:)[^:\s]*[.eE][^:\s]*(?=\s)")
+
+
+class Heads:
+    """The labels of the documents, and the line that each of them stands on."""
+
+    def __init__(self) -> None:
+        self.numbers = array("q")
+        self.labels = TagTable()
+
+    def add(self, number: int, labels: list[str]) -> None:
+        """Add a document."""
+        self.numbers.append(number)
+        self.labels.add(labels)
+
+
+def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
+    """Read an SVMlight file of whole counts (3.0 is one); labels in it become the corpus's.
+
+    Reports the line of each mistake.
+    """
+    rules, heads = rules_of(source, vocab), Heads()
+    lengths, ids, counts = joined(
+        read_fast((number, block), rules.limit, heads)
+        or read_slowly(source, rules, (number, block), heads)
+        for number, block in blocks(source.path)
+    )
+    notes: tuple[str, ...] = ()
+    if (ids == 0).any():
+        notes = ("word ids count from 0, because id 0 occurs",)
+        if vocab is not None and ids.max() == len(vocab):
+            _report_last_id(source, rules, heads, lengths, ids)
+            vocab = None
+    else:
+        ids -= 1
+    words = default_vocab(int(ids.max(initial=-1)) + 1) if vocab is None else vocab
+    labels = heads.labels.tags() if heads.labels.columns else None
+    matrix = count_matrix(lengths, ids, counts, len(words))
+    return Corpus(matrix, words, labels=labels, notes=notes)
+
+
+def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:
+    """Return the rules for a file with this vocabulary."""
+    if vocab is None:
+        return Rules("the labels", MAX_UNNAMED_WORDS + 1, None, "")
+    n_words = len(vocab)
+    ids = f"{n_words} words (ids from 1 to {n_words}, or from 0 to {n_words - 1} if 0 occurs)"
+    return Rules("the labels", n_words + 1, source.vocab, ids)
+
+
+def _report_last_id(
+    source: Source,
+    rules: Rules,
+    heads: Heads,
+    lengths: NDArray[np.int64],
+    ids: NDArray[np.int32],
+) -> None:
+    """Report the id that is one too large because ids turn out to count from 0."""
+    last = rules.limit - 1
+    docs = np.repeat(np.arange(len(lengths)), lengths)[ids == last]
+    for doc in docs.tolist():
+        what = f"word id {last} is out of range: id 0 occurs, and {rules.vocab} holds {last} words"
+        source.report(DataError(source.path, what, heads.numbers[doc]))
+
+
+def read_fast(block: Block, limit: int, heads: Heads) -> Pairs | None:
+    """Read a block that is in perfect order; return None for any other."""
+    numbers, labels, bodies = [], [], []
+    for number, line in _documents(block):
+        head, _, body = line.partition(b" ")
+        if b":" in head:
+            head, body = b"", line
+        numbers.append(number)
+        labels.append(head)
+        bodies.append(body)
+    entries = _entries(labels)
+    text = (b" " + b"\n ".join(bodies) + b"\n").replace(b" \n", b"\n") if bodies else b""
+    text = REAL_COUNT.sub(in_digits, text)
+    lengths = gaps(text.translate(None, DIGITS))
+    if entries is None or lengths is None:
+        return None
+    values = whole_numbers(text.replace(b":", b" "))
+    if len(values) != 2 * lengths.sum():
+        return None
+    ids, counts = values.reshape(-1, 2).T
+    pairs = checked(lengths, ids, counts, limit)
+    if pairs is not None:
+        for number, names in zip(numbers, entries, strict=True):
+            heads.add(number, names)
+    return pairs
+
+
+def _documents(block: Block) -> Iterator[tuple[int, bytes]]:
+    """Yield number and content of every line that is not merely a comment."""
+    first, text = block
+    for number, line in enumerate(text[:-1].replace(b"\t", b" ").split(b"\n"), first):
+        content, mark, _ = line.partition(b"#")
+        if not mark or content.strip():
+            yield number, content
+
+
+def _entries(heads: list[bytes]) -> list[list[str]] | None:
+    """Return the labels of each line; None where anything about them is unusual."""
+    try:
+        names = b" ".join(heads).decode()
+    except UnicodeDecodeError:
+        return None
+    pieces = names.split(" ") if heads else []
+    entries = [piece.split(",") if piece else [] for piece in pieces]
+    unusual = any("" in labels for labels in entries) or names.split() != list(filter(None, pieces))
+    return None if unusual else entries
+
+
+def read_slowly(source: Source, rules: Rules, block: Block, heads: Heads) -> Pairs:
+    """Read a block token by token and report each line with a mistake."""
+    documents = []
+    for number, line in _documents(block):
+        plain = REAL_COUNT.sub(in_digits, line + b"\n")
+        tokens = decoded_line(source.path, plain, number, source.report).split()
+        labels, document, problem = _read_line(rules, tokens)
+        if problem:
+            source.report(DataError(source.path, problem, number))
+        heads.add(number, labels)
+        documents.append(document)
+    return packed(documents)
+
+
+def _read_line(rules: Rules, tokens: list[str]) -> tuple[list[str], dict[int, int], str]:
+    """Return labels and counts of a document, and what is wrong with it (or "")."""
+    labels: list[str] = []
+    if tokens and ":" not in tokens[0]:
+        labels = tokens[0].split(",")
+        if "" in labels:
+            return [], {}, f"expected labels separated by commas, got {shown(tokens[0])}"
+    pairs = tokens[1:] if labels else tokens
+    if any(token.startswith("qid:") for token in pairs):
+        return [], {}, "qid: makes this ranking data, which are no corpus; take it out"
+    document, problem = read_pairs(rules, pairs)
+    return labels, document, problem
+
+
+def write(corpus: Corpus, file: IO[bytes]) -> None:
+    """Write label ids, separated by commas, and counts; words and names have their own files."""
+    labels = [[]] * corpus.n_docs if corpus.labels is None else tag_ids(corpus.labels)
+    for ids, pairs in zip(labels, pair_lines(corpus, 1), strict=True):
+        line = f"{','.join(map(str, ids))}{pairs}"
+        file.write(f"{line.lstrip()}\n".encode())

@@ -1,0 +1,192 @@
+"""Streams and folders that refuse, for every command: one clear line at most, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+from hiertopics import cli
+
+Call = Callable[..., Any]
+SMALL = ("--holdout", "none", "--iterations", 1, "-s", "model.truncation=3", "-q")
+COMMANDS: dict[str, tuple[object, ...]] = {
+    "fit": ("fit", "x.ldac", "-o", "new", *SMALL),
+    "eval": ("eval", "run", "--heldout"),
+    "eval --json": ("eval", "run", "--heldout", "--json"),
+    "show-tree": ("show-tree", "run", "--format", "newick"),
+    "topics": ("topics", "run", "--format", "csv"),
+    "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
+    "compare": ("compare", "run"),
+    "export": ("export", "run", "-o", "tree.csv"),
+    "convert": ("convert", "x.ldac", "y.mtx"),
+    "check": ("check", "x.ldac", "--json"),
+    "check of a broken file": ("check", "broken.ldac"),
+    "config": ("config", "hdp-gibbs"),
+    "simulate": ("simulate", "hdp-gibbs", "-o", "s.npz", "--docs", 9, "--words", 9),
+    "sweep": ("sweep", "run/config.yaml", "x.ldac", "--seeds", "0:3"),
+    "backends": ("backends",),
+    "help": ("-h",),
+    "version": ("--version",),
+}
+WORDS = ("Zoë", "naïve", "日本", "Ω", "ß", "é", "ñ", "ü", "😀")
+
+
+@pytest.fixture
+def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
+    """Return the test's folder with a corpus of words that are not ASCII, and a run."""
+    shutil.copy(tiny_file, tmp_path / "x.ldac")
+    (tmp_path / "x.vocab").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    (tmp_path / "broken.ldac").write_text("x\ny\n")
+    copied().rename(tmp_path / "run")
+    (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(params=["reader gone", "disk full"])
+def refusing(request: pytest.FixtureRequest) -> Iterator[TextIO]:
+    """Return a stream that cannot be written."""
+    if request.param == "reader gone":
+        reader, writer = os.pipe()
+        os.close(reader)
+        stream = os.fdopen(writer, "w")
+    elif Path("/dev/full").exists():
+        stream = open("/dev/full", "w")  # noqa: SIM115
+    else:
+        pytest.skip("this system has no /dev/full")
+    yield stream
+    stream.close()
+
+
+def test_no_command_is_forgotten() -> None:
+    assert {str(words[0]) for words in COMMANDS.values()} - {"-h", "--version"} == set(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_stdout_that_refuses_ends_a_command_in_1(
+    call: Call,
+    place: Path,
+    refusing: TextIO,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setattr(sys, "stdout", refusing)
+    outcome = call(*COMMANDS[name])
+    assert outcome.code == 1 and "Traceback" not in outcome.err
+    complaints = [line for line in outcome.err.splitlines() if "error: " in line]
+    full = "disk full" in request.node.name
+    assert len(complaints) == full and all("No space left" in line for line in complaints)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_folder_that_cannot_be_written_stops_only_what_writes(
+    call: Call, place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Files of /proc cannot be made, not even by root."""
+    if not Path("/proc/self").exists():
+        pytest.skip("this system has no /proc")
+    words = [place / word if (place / str(word)).exists() else word for word in COMMANDS[name]]
+    writes = any(word in ("-o", "convert") for word in words)
+    monkeypatch.chdir("/proc")
+    outcome = call(*words)
+    if writes:
+        assert (outcome.code, outcome.out) == (1, "")
+        assert (
+            outcome.err.count("hiertopics: error: cannot ") == 1 and "Traceback" not in outcome.err
+        )
+    else:
+        assert outcome.code == (2 if "broken" in name else 0)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_without_stdin_and_home_all_goes_well(
+    call: Call, place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    monkeypatch.delenv("HOME", raising=False)
+    assert call(*COMMANDS[name]).code == (2 if "broken" in name else 0)
+
+
+def in_shell(line: str, place: Path, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a line of a shell in which ``$H`` is the command."""
+    variables = {**os.environ, "H": f"{sys.executable} -m hiertopics", **environment}
+    return subprocess.run(["bash", "-c", line], cwd=place, env=variables, capture_output=True)
+
+
+def test_closed_streams_are_no_reason_to_fail(place: Path) -> None:
+    words = " ".join(map(str, COMMANDS["fit"][:-1]))  # not quiet: tree and progress are shown
+    done = in_shell(f"$H {words} 2>&-", place)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"new\n", b"")
+    done = in_shell("$H topics run >&-; $H topics nowhere >&- 2>&- <&-; echo $?", place)
+    assert (done.stdout, done.stderr) == (b"1\n", b"")
+
+
+def test_a_gone_reader_of_the_progress_leaves_a_run_that_can_be_continued(place: Path) -> None:
+    words = " ".join(map(str, COMMANDS["fit"][:-1]))
+    done = in_shell(f"{{ $H {words}; echo $? > code; }} 2>&1 | true", place)
+    assert done.stderr == b"" and (place / "code").read_text() in ("0\n", "1\n")
+    again = in_shell(f"$H {words}", place)
+    assert (again.returncode, again.stdout) == (0, b"new\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_words_that_the_terminal_cannot_show_do_not_stop_the_command(
+    place: Path, encoding: str
+) -> None:
+    done = in_shell("$H topics run --format json --words 9", place, PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == len(
+        json.loads((place / "run" / "tree.json").read_text(encoding="utf-8"))["nodes"]
+    )
+    assert "日本".encode() in done.stdout or b"\\u65e5\\u672c" in done.stdout
+
+
+@pytest.mark.parametrize("name", [b"\xff", b"new\nline", b"x" * 200, b"tab\there", b"back\\slash"])
+def test_names_of_any_bytes(call: Call, place: Path, name: bytes) -> None:
+    odd = os.fsdecode(name)
+    shutil.copy("x.ldac", f"{odd}.ldac")
+    fitted = call("fit", f"{odd}.ldac", "-o", f"{odd} run", *SMALL)
+    assert (fitted.code, fitted.err) == (0, "")
+    assert os.fsencode(fitted.out) == name + b" run\n"
+    record = json.loads(
+        call("fit", "-c", f"{odd} run/config.yaml", "-o", f"{odd} run", "--json").out
+    )
+    assert record["run"] == f"{odd} run" and record["status"] == "done"
+    manifest = json.loads((place / f"{odd} run" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["status"] == "done"
+    for words in (("convert", f"{odd}.ldac", f"{odd}.mtx"), ("check", f"{odd}.ldac")):
+        assert call(*words).code == 0
+    assert call("check", f"{odd}.ldac", "--from", "mtx").code == 2
+
+
+def test_a_name_too_long_for_the_disk_is_told_in_one_line(call: Call, place: Path) -> None:
+    long = "x" * 300
+    for words in (
+        ("fit", "x.ldac", "-o", long, *SMALL),
+        ("convert", "x.ldac", f"{long}.mtx"),
+        ("export", "run", "-o", f"{long}.csv"),
+        ("check", f"{long}.ldac"),
+        ("show-tree", long),
+    ):
+        outcome = call(*words)
+        assert outcome.code in (1, 2) and outcome.out == ""
+        assert outcome.err.count("\n") == 1 and outcome.err.startswith("hiertopics: error: ")
+
+
+def test_links_and_steps_up_are_followed(call: Call, place: Path) -> None:
+    (place / "sub").mkdir()
+    os.symlink("../x.ldac", place / "sub" / "link.ldac")
+    os.symlink("run", place / "linked")
+    assert call("check", "sub/../x.ldac").code == 0
+    assert call("fit", "sub/link.ldac", "-o", "sub/../new", *SMALL).out == "sub/../new\n"
+    assert call("show-tree", "linked").out == call("show-tree", "run").out
+    assert call("export", "linked", "-o", "sub/../tree.csv").code == 0
+    assert (place / "tree.csv").exists()

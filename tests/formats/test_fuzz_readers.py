@@ -1,0 +1,51 @@
+"""Spoilt files of every format: refused by name and line in one clear line, or sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzzing import SEEDS, SIDES, Seed, common, spoilt
+from hypothesis import given
+from hypothesis import strategies as st
+from judging import examine
+
+from hiertopics.checking import check
+from hiertopics.formats import FORMATS
+
+LINE_BASED = set(FORMATS) - {"npz", "folder"}
+CASES = {f"{name}-{i}": seed for name, seeds in SEEDS.items() for i, seed in enumerate(seeds)}
+
+
+def test_every_format_has_its_seeds() -> None:
+    assert set(SEEDS) == set(FORMATS)
+
+
+@pytest.mark.parametrize("seed", [*CASES.values(), *SIDES.values()], ids=[*CASES, *SIDES])
+def test_the_seeds_are_sound(tmp_path: Path, seed: Seed) -> None:
+    examine(seed, seed.files[seed.spoilt], tmp_path, line=True)
+    assert isinstance(check(tmp_path / seed.corpus, data=_data(seed)).shape["n_docs"], int)
+
+
+def _data(seed: Seed) -> dict[str, str]:
+    return {"from_" if key == "format" else key: value for key, value in seed.options.items()}
+
+
+@pytest.mark.parametrize("name", CASES)
+@common
+@given(data=st.data())
+def test_a_spoilt_corpus_is_refused_clearly_or_sound(tmp_path: Path, name: str, data: Any) -> None:
+    seed = CASES[name]
+    content = data.draw(spoilt(seed.files[seed.spoilt]))
+    examine(seed, content, tmp_path, line=name.partition("-")[0] in LINE_BASED)
+
+
+@pytest.mark.parametrize("name", SIDES)
+@common
+@given(data=st.data())
+def test_a_spoilt_file_beside_it_is_refused_clearly_or_sound(
+    tmp_path: Path, name: str, data: Any
+) -> None:
+    seed = SIDES[name]
+    examine(seed, data.draw(spoilt(seed.files[seed.spoilt])), tmp_path, line=False)
