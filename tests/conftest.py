@@ -24,7 +24,7 @@ WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", 
 """The last word occurs in no document."""
 
 SMALL_MODEL = {"truncation": 5, "n_topics": 5, "max_nodes": 20}
-SMALL_SCHEDULE = {"hyper_start": 2, "burn_in": 2, "keep_every": 2}
+SMALL_SCHEDULE = {"hyper_start": 2, "burn_in": 2, "keep_every": 2, "moves_every": 2}
 
 
 class Outcome(NamedTuple):

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -76,6 +78,7 @@ def group() -> None:
 
 def main(argv: list[str] | None = None) -> Any:
     """Run the command line; errors end in one clear message and the exit code of their class."""
+    _ready_streams()
     try:
         sys.exit(group.main(argv, prog_name="hiertopics", standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
@@ -89,15 +92,33 @@ def main(argv: list[str] | None = None) -> Any:
         _complain(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        # Whoever read stdout has gone; the interpreter must not try to flush it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_stdout()  # whoever read it has gone
         sys.exit(1)
     except MemoryError:
         _complain("not enough memory; a smaller model.truncation or corpus needs less")
         sys.exit(1)
     except OSError as error:
+        if error.filename is None:
+            _abandon_stdout()
         _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
+
+
+def _ready_streams() -> None:
+    """Give closed streams a place to go, and let no character in a name stop an answer."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files may hold bytes that are no UTF-8: they go out as they came in.
+        utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
+
+
+def _abandon_stdout() -> None:
+    """Keep the interpreter from flushing at its end what cannot be written."""
+    with suppress(OSError):  # a stream without a descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:

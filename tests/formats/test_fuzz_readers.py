@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzzing import SEEDS, SIDES, Seed, common, spoilt
+from fuzzing import SEEDS, SIDES, SPARSE_ARFF, Seed, common, spoilt
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import examine
@@ -30,6 +30,23 @@ def test_the_seeds_are_sound(tmp_path: Path, seed: Seed) -> None:
 
 def _data(seed: Seed) -> dict[str, str]:
     return {"from_" if key == "format" else key: value for key, value in seed.options.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("vectors-3", b"\x0b"),  # a row without a number
+        ("arff-0", SPARSE_ARFF.replace(b"{0,1}", b"{},1}")),  # a nominal value that is missing
+        ("csv-0", b"text,who\rthe cat,a\r"),
+        ("tsv-0", b"x" * 5000 + b"\twho\n"),
+        ("jsonl-0", b'{"text": "a", "id": %s}' % (b"9" * 5000)),
+    ],
+)
+def test_what_was_once_accepted_or_refused_in_other_words(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    examine(CASES[name], content, tmp_path, line=True)
+    assert check(tmp_path / CASES[name].corpus, data=_data(CASES[name])).problems
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
-import errno
-import io
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
+from faults import KINDS, failing
 from run_files import TIMED, artefacts, contents
 
 from hiertopics.errors import RunError
@@ -25,64 +20,6 @@ from hiertopics.files import write_together
 Fit = Callable[..., Any]
 Files = dict[str, bytes]
 APPENDED = ("log.txt", "metrics.jsonl")
-KINDS = ("rename", "sync", "open", "write")
-
-
-class Faults:
-    """Counts the calls of one kind that change files; lets the n-th and later ones fail.
-
-    first: the number of the first call that fails; 0: none does.
-    """
-
-    def __init__(self, kind: str, first: int) -> None:
-        self.kind, self.first, self.calls = kind, first, 0
-
-    def meet(self, kind: str) -> None:
-        """Count a call; raise what a full disk raises if its time has come."""
-        self.calls += kind == self.kind
-        if kind == self.kind and self.first and self.calls >= self.first:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-class WatchedFile(io.FileIO):
-    """A file whose writes may fail."""
-
-    faults: Faults
-
-    def write(self, data: Any) -> int:
-        self.faults.meet("write")
-        return super().write(data)
-
-
-@contextmanager
-def failing(kind: str, first: int, below: Path) -> Iterator[Faults]:
-    """Let calls of a kind fail for files below a folder: rename, sync, open or write."""
-    faults = Faults(kind, first)
-    replace, real_open = os.replace, builtins.open
-
-    def renaming(source: Any, target: Any) -> None:
-        faults.meet("rename")
-        replace(source, target)
-
-    def syncing(_: int) -> None:  # no test can tell whether the disk has it
-        faults.meet("sync")
-
-    def opening(path: Any, mode: str = "r", *rest: Any, **options: Any) -> Any:
-        ours = isinstance(path, str | os.PathLike) and Path(path).is_relative_to(below)
-        if not ours or mode[0] not in "wax":
-            return real_open(path, mode, *rest, **options)
-        faults.meet("open")
-        raw = WatchedFile(path, mode[0])
-        raw.faults = faults
-        stream = io.BufferedWriter(raw)
-        return stream if "b" in mode else io.TextIOWrapper(stream, encoding="utf-8")
-
-    with (
-        mock.patch("os.replace", renaming),
-        mock.patch("os.fsync", syncing),
-        mock.patch("builtins.open", opening),
-    ):
-        yield faults
 
 
 def extend(fit_tiny: Fit, run: Path) -> None:
