@@ -222,7 +222,7 @@ class _Job:
                 watch.metrics(self.run),
                 stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
                 *(
-                    [watch.draws(self.run, partial(self._summarise, data), self.settings.inference)]
+                    [watch.draws(self.run, partial(self._draw, data), self.settings.inference)]
                     if self.backend.sampler
                     else []
                 ),
@@ -275,7 +275,14 @@ class _Job:
 
     def _summarise(self, data: Any, state: Any) -> Summary:
         """Return the backend's summary; the bins of dense columns belong to the model."""
-        summary: Summary = self.backend.summarise(state, data, self.settings)
+        return self._with_bins(self.backend.summarise(state, data, self.settings))
+
+    def _draw(self, data: Any, state: Any) -> Summary:
+        """Return the current draw; a sampler may summarise another one, and then has ``draw``."""
+        draw = getattr(self.backend, "draw", self.backend.summarise)
+        return self._with_bins(draw(state, data, self.settings))
+
+    def _with_bins(self, summary: Summary) -> Summary:
         if self.bins is None:
             return summary
         extra = {**summary.tree.extra, **self.bins.to_arrays()}

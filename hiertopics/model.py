@@ -103,7 +103,8 @@ class Backend(Protocol):
     pickle. Info: a NamedTuple of numbers whose fields are columns of metrics.jsonl.
     objective_name: what ``objective`` returns, in words. monotone: the objective is promised
     never to fall between structural moves. sampler: successive states are draws of a posterior,
-    thinned ones are kept.
+    thinned ones are kept; one whose ``summarise`` may return another draw than the current one
+    defines ``draw(state, data, settings)`` beside it.
     """
 
     Model: type

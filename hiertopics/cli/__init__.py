@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import sys
-from contextlib import suppress
 from typing import Any
 
 import click
@@ -92,14 +90,13 @@ def main(argv: list[str] | None = None) -> Any:
         _complain(str(error))
         sys.exit(error.exit_code)
     except BrokenPipeError:
-        _abandon_stdout()  # whoever read it has gone
+        # Whoever read stdout has gone; the interpreter must not try to flush it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MemoryError:
         _complain("not enough memory; a smaller model.truncation or corpus needs less")
         sys.exit(1)
     except OSError as error:
-        if error.filename is None:
-            _abandon_stdout()
         _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(1)
 
@@ -109,16 +106,10 @@ def _ready_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names of files may hold bytes that are no UTF-8: they go out as they came in.
+    # Names of files may hold bytes that are no UTF-8: they go out as they came in.
+    if (reconfigure := getattr(sys.stdout, "reconfigure", None)) is not None:
         utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
-
-
-def _abandon_stdout() -> None:
-    """Keep the interpreter from flushing at its end what cannot be written."""
-    with suppress(OSError):  # a stream without a descriptor
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
 
 
 def _complain(message: str) -> None:

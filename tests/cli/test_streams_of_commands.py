@@ -17,7 +17,17 @@ import pytest
 from hiertopics import cli
 
 Call = Callable[..., Any]
-SMALL = ("--holdout", "none", "--iterations", 1, "-s", "model.truncation=3", "-q")
+SMALL = (
+    "-b",
+    "hdp-pcvb0",
+    "--holdout",
+    "none",
+    "--iterations",
+    1,
+    "-s",
+    "model.truncation=3",
+    "-q",
+)
 COMMANDS: dict[str, tuple[object, ...]] = {
     "fit": ("fit", "x.ldac", "-o", "new", *SMALL),
     "eval": ("eval", "run", "--heldout"),
@@ -132,7 +142,6 @@ def test_closed_streams_are_no_reason_to_fail(place: Path) -> None:
 
 
 def test_a_full_disk_behind_stdout_is_told_once(place: Path) -> None:
-    """The interpreter would try again at its end, complain in its own words and end in 120."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     done = in_shell("$H backends > /dev/full", place)
