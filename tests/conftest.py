@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from scipy import sparse
 
 from hiertopics import registry
@@ -19,6 +20,12 @@ from hiertopics.cli import main
 from hiertopics.corpus import Corpus
 from hiertopics.fitting import FitResult, fit
 from hiertopics.formats import write_corpus
+
+# The same examples each time, and no verdict by the clock: a busy machine is no defect.
+settings.register_profile(
+    "project", deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
+settings.load_profile("project")
 
 WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", "never")
 """The last word occurs in no document."""

@@ -134,6 +134,11 @@ def test_expectation(annotation: object, words: str) -> None:
     assert expectation(annotation) == words
 
 
+def test_lists_in_words() -> None:
+    """What each entry must be is said once."""
+    assert expectation(list[Annotated[float, Meta(gt=0)]]) == "a list, each a number > 0"
+
+
 def test_description_inside_and_outside_a_union() -> None:
     """Where the sentence stands does not matter; the outer one wins; there may be none."""
     inner = Annotated[float, Meta(gt=0, description="inner")]
@@ -144,5 +149,5 @@ def test_description_inside_and_outside_a_union() -> None:
 
 def test_types_that_no_setting_may_have() -> None:
     """The author of a backend hears of it when its template is asked for."""
-    with pytest.raises(TypeError, match="ListType"):
-        expectation(list[int])
+    with pytest.raises(TypeError, match="DictType"):
+        expectation(dict[str, int])
