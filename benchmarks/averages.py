@@ -1,7 +1,8 @@
 """Scores of many runs, averaged over seeds: what docs/results.md holds.
 
-The runs of a sweep differ in some settings. Rows are made of those that differ, but for seeds
-(the fit's and the split's); each score is given as its mean and standard deviation over them.
+The runs of a sweep differ in some settings. Rows are made of those that differ within a backend,
+but for seeds (the fit's and the split's); each score is given as its mean and standard deviation
+over them.
 """
 
 from __future__ import annotations
@@ -46,8 +47,7 @@ def scores_of(line: Mapping[str, Any]) -> dict[str, float]:
 
 def render(scored: Sequence[Scored]) -> str:
     """Return a Markdown table: the settings that differ, the number of runs, mean ± sd."""
-    names = list(dict.fromkeys(key for settings, _ in scored for key in settings))
-    varied = [name for name in names if len({str(s.get(name)) for s, _ in scored}) > 1]
+    varied = _varied([settings for settings, _ in scored])
     metrics = list(dict.fromkeys(name for _, scores in scored for name in scores))
     groups: dict[tuple[str, ...], list[dict[str, float]]] = {}
     for settings, scores in scored:
@@ -58,6 +58,20 @@ def render(scored: Sequence[Scored]) -> str:
     ]
     heads = [*(name.rpartition(".")[2] for name in varied), "runs", *metrics]
     return markdown("|".join(heads), rows)
+
+
+def _varied(all_settings: Sequence[Settings]) -> list[str]:
+    """Return the backend, where there are several, and the keys that differ within one."""
+    backends: dict[str, list[Settings]] = {}
+    for settings in all_settings:
+        backends.setdefault(settings["backend"], []).append(settings)
+    names = dict.fromkeys(key for settings in all_settings for key in settings)
+    return [
+        name
+        for name in names
+        if (name == "backend" and len(backends) > 1)
+        or any(len({str(s.get(name)) for s in mine}) > 1 for mine in backends.values())
+    ]
 
 
 def spread(values: Sequence[float]) -> str:
