@@ -39,6 +39,14 @@ BACKENDS: dict[str, Entry] = {
         "hiertopics.backends.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
     ),
+    "hlda-variational": Entry(
+        "hiertopics.backends.ncrp.variational",
+        "a tree of topics whose shape is learned: variational inference under the nested CRP",
+    ),
+    "hlda-gibbs": Entry(
+        "hiertopics.backends.ncrp.gibbs",
+        "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
+    ),
 }
 
 

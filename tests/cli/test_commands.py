@@ -24,6 +24,7 @@ from hiertopics import cli, registry
 from hiertopics.errors import NumericalError
 
 Call = Callable[..., Any]
+Small = Callable[[str], tuple[str, ...]]
 Copied = Callable[..., Path]
 
 
@@ -257,12 +258,13 @@ def test_compare_prints_the_best_first(call: Call, copied: Copied) -> None:
 
 @pytest.mark.parametrize("name", registry.BACKENDS)
 def test_config_is_a_config_that_fit_takes(
-    call: Call, tiny_file: Path, tmp_path: Path, name: str
+    call: Call, small: Small, tiny_file: Path, tmp_path: Path, name: str
 ) -> None:
     printed = call("config", name)
     assert (printed.code, printed.err) == (0, "")
     (tmp_path / "my.yaml").write_text(printed.out)
-    words = ("--iterations", 1, "-o", "run", "-s", "model.truncation=3")
+    sizes = [word for setting in small(name) for word in ("-s", setting)]
+    words = ("--iterations", 1, "-o", "run", *sizes)
     assert call("fit", tiny_file, "-c", "my.yaml", *words).code == 0
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["backend"] == name
 

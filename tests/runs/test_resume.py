@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from run_files import artefacts, newest_checkpoint, stop_at, wait_for_checkpoint
 
@@ -306,7 +307,8 @@ def test_iterate_can_be_replayed_from_any_checkpoint(
     states: dict[int, bytes] = {}
 
     def note(event: Event) -> None:
-        states[event.iteration] = event.state.n_wk.tobytes()
+        parts = vars(event.state).values()
+        states[event.iteration] = b"".join(np.asarray(part).tobytes() for part in parts)
 
     fit_tiny(tmp_path / "run", backend, 3)
     fit_tiny(tmp_path / "run", backend, 7, callbacks=[note])

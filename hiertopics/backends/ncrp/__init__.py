@@ -1,0 +1,1 @@
+"""Trees of topics whose shape is unknown: mixtures under the nested Chinese restaurant process."""

@@ -1,0 +1,142 @@
+"""The truncated tree, its path slots and their log masses (spec ncrp section 2).
+
+Nodes are numbered level by level, and within a level by parent, siblings in the order of their
+sticks: the children of a node are contiguous in both senses, and node 0 is the root. The slot of
+a node at the last level is the path that ends there; that of a node above holds every path that
+goes through it and leaves the tree right below.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import psi
+
+
+class Nodes(NamedTuple):
+    """The shape of a tree.
+
+    parent: int32 [n_nodes], -1 for the root. bounds: int64 [depth + 1]; level l (root: 0) has
+    nodes ``bounds[l] .. bounds[l + 1]``. path: int32 [n_nodes, depth], the ancestor-or-self at
+    each level, -1 below. level: int32 [n_nodes].
+    """
+
+    parent: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+    path: NDArray[np.int32]
+    level: NDArray[np.int32]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, which is the number of slots."""
+        return len(self.parent)
+
+    @property
+    def depth(self) -> int:
+        """Number of levels."""
+        return len(self.bounds) - 1
+
+    @property
+    def leaves(self) -> range:
+        """Nodes of the last level."""
+        return range(int(self.bounds[-2]), int(self.bounds[-1]))
+
+
+def nodes_of(parent: NDArray[np.int32], depth: int) -> Nodes:
+    """Return the shape of a tree whose nodes are in order (see the module)."""
+    n_nodes = len(parent)
+    path = np.full((n_nodes, depth), -1, dtype=np.int32)
+    level = np.zeros(n_nodes, dtype=np.int32)
+    for node in range(n_nodes):
+        if node:
+            path[node] = path[parent[node]]
+            level[node] = level[parent[node]] + 1
+        path[node, level[node]] = node
+    bounds = np.searchsorted(level, np.arange(depth + 1)).astype(np.int64)
+    return Nodes(parent, bounds, path, level)
+
+
+def in_order(parent: NDArray[np.integer], rank: NDArray[np.number]) -> NDArray[np.int64]:
+    """Return old node ids in the order of the module, siblings by ascending ``rank``.
+
+    parent may name nodes in any order, the root by -1.
+    """
+    children: list[list[int]] = [[] for _ in parent]
+    root = -1
+    for node, above in enumerate(parent):
+        if above < 0:
+            root = node
+        else:
+            children[above].append(node)
+    order, row = [], [root]
+    while row:
+        order += row
+        row = [child for node in row for child in sorted(children[node], key=lambda c: rank[c])]
+    return np.array(order)
+
+
+def renumbered(parent: NDArray[np.integer], order: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the parents of the nodes ``order`` under their new numbers."""
+    new_id = np.full(len(parent) + 1, -1, dtype=np.int32)  # the last entry serves parent -1
+    new_id[order] = np.arange(len(order))
+    return new_id[np.asarray(parent)[order]]
+
+
+def subtree_sums(nodes: Nodes, per_slot: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up the last axis over each node's subtree: Q(i) of q(slot)."""
+    total = np.array(per_slot, dtype=np.float64)
+    for level in range(nodes.depth - 1, 0, -1):
+        below = slice(nodes.bounds[level], nodes.bounds[level + 1])
+        np.add.at(total.T, nodes.parent[below], total[..., below].T)
+    return total
+
+
+class Sticks(NamedTuple):
+    """Beta parameters of every node's stick; entry 0, the root's, has no meaning and is 1, 1."""
+
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+
+
+def fit_sticks(nodes: Nodes, slot_mass: NDArray[np.float64], gamma: float) -> Sticks:
+    """Return the best sticks for the documents' mass in each slot (spec 3.5)."""
+    passing = subtree_sums(nodes, slot_mass)
+    a, b = 1.0 + passing, np.ones(nodes.n_nodes)
+    a[0] = 1.0
+    # Later siblings and the slot of the parent, which holds all siblings outside the tree.
+    tail = slot_mass.copy()
+    for node in range(nodes.n_nodes - 1, 0, -1):
+        b[node] = gamma + tail[nodes.parent[node]]
+        tail[nodes.parent[node]] += passing[node]
+    return Sticks(a, b)
+
+
+def log_series(gamma: float) -> float:
+    """Return log r, r the sum over a level's prior sticks of exp E log (spec 2.3)."""
+    g = psi(1.0) - psi(1.0 + gamma)
+    return float(g - np.log(-np.expm1(-1.0 / gamma)))
+
+
+def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> NDArray[np.float64]:
+    """Return LM, the log of the sum over a slot's paths of exp E log p(path) (spec 2.3)."""
+    both = psi(sticks.a + sticks.b)
+    e_log_stick, e_log_rest = psi(sticks.a) - both, psi(sticks.b) - both
+    prefix, rest = np.zeros(nodes.n_nodes), np.zeros(nodes.n_nodes)
+    for node in range(1, nodes.n_nodes):
+        above = nodes.parent[node]
+        prefix[node] = prefix[above] + rest[above] + e_log_stick[node]
+        rest[above] += e_log_rest[node]
+    return prefix + rest + (nodes.depth - 1 - nodes.level) * log_series(gamma)
+
+
+def mean_masses(nodes: Nodes, sticks: Sticks) -> NDArray[np.float64]:
+    """Return the expected mass of each slot; they sum to 1."""
+    mean = sticks.a / (sticks.a + sticks.b)
+    mass, rest = np.ones(nodes.n_nodes), np.ones(nodes.n_nodes)
+    for node in range(1, nodes.n_nodes):
+        above = nodes.parent[node]
+        mass[node] = mass[above] * rest[above] * mean[node]
+        rest[above] *= 1.0 - mean[node]
+    return mass * rest

@@ -1,0 +1,146 @@
+"""Starts of the variational tree (spec 4, T12) and what they lead to (T10)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from variational_cases import (
+    MODES,
+    adjusted_rand,
+    at,
+    best_leaves,
+    bound,
+    fitted,
+    planted,
+    settings_of,
+)
+
+from hiertopics.backends.ncrp import clustering, starts, variational
+from hiertopics.backends.ncrp.prediction import slot_chances
+from hiertopics.backends.ncrp.state import Data, State, csr_of
+
+CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
+FLAT = {"eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}
+
+
+def from_truth(mode: str = "structured") -> tuple[State, Data]:
+    """Return the state of the planted assignment."""
+    settings = settings_of(mode=mode, moves="none", **FLAT)
+    data = variational.prepare(CORPUS, settings)
+    levels = BY_LEVEL[np.repeat(np.arange(150), np.diff(data.cells.ptr)), data.cells.word]
+    return starts.from_assignment(BRANCH, levels, data, settings), data
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_assignment_gives_its_counts_up_to_the_smoothing(mode: str) -> None:
+    """T12."""
+    state, data = from_truth(mode)
+    assert (state.nodes.bounds == [0, 1, 4, 10]).all()
+    found = np.sort((state.lam - state.eta).sum(axis=0)[4:])
+    truth = np.sort([BY_LEVEL[BRANCH[:, 1] == leaf, :, 2].sum() for leaf in range(6)])
+    assert found == pytest.approx(truth, rel=0.25)
+    root = state.lam[:, 0] - state.eta
+    assert np.corrcoef(root, BY_LEVEL[:, :, 0].sum(axis=0))[0, 1] > 0.98
+    assert (state.lam - state.eta).sum() == pytest.approx(data.doc_lengths.sum(), rel=3e-3)
+    assert state.tau.sum(axis=1) == pytest.approx(15.0 + data.doc_lengths)
+    if mode == "meanfield":
+        assert np.sort(state.chances, axis=1)[:, -1] == pytest.approx(1 - starts.UNSURE)
+        assert state.chances.sum(axis=1) == pytest.approx(1)
+    assert adjusted_rand(best_leaves(state, data), BRANCH[:, 1]) == 1.0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_from_the_truth_a_fit_stays_there(mode: str) -> None:
+    """T10 (i)."""
+    state, data = from_truth(mode)
+    settings = settings_of(mode=mode, moves="none", **FLAT)
+    before = bound(state, data)
+    for iteration in range(1, 31):
+        state, _ = variational.step(state, data, settings, at(iteration))
+    assert bound(state, data) > before
+    assert adjusted_rand(best_leaves(state, data), BRANCH[:, 1]) == 1.0
+
+
+@pytest.mark.parametrize("start", ["clusters", "crp", "one_path_per_doc", "overcomplete"])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_start_leads_beyond_the_root_alone(start: str, mode: str) -> None:
+    """T10: the paper's starts are asked for no more."""
+    corpus, _, _ = planted(1, 60)
+    keys = {"mode": mode, "moves": "none", "max_nodes": 200, **FLAT}
+    root, data = fitted(corpus, settings_of(start="root", **keys), 0, 8)
+    state, _ = fitted(corpus, settings_of(start=start, **keys), 0, 8)
+    assert root.n_nodes == 1 and state.n_nodes > 1
+    assert bound(state, data) > bound(root, data)
+    tokens = (state.lam - state.lam.dtype.type(state.eta)).sum() + state.n_outside
+    assert tokens == pytest.approx(corpus.n_tokens, rel=1e-4)
+
+
+def test_the_start_with_a_path_per_document_opens_that_many() -> None:
+    corpus, _, _ = planted(2, 20)
+    state, _ = fitted(corpus, settings_of(start="one_path_per_doc"), 0, 0)
+    assert len(state.nodes.leaves) == 20
+    capped, _ = fitted(corpus, settings_of(start="one_path_per_doc", max_nodes=15), 0, 0)
+    assert len(capped.nodes.leaves) == 5
+    fewer, _ = fitted(corpus, settings_of(start="crp"), 0, 0)
+    assert 1 <= len(fewer.nodes.leaves) < 20
+
+
+def test_the_start_decides_the_seed_s_part() -> None:
+    first, _ = fitted(CORPUS, settings_of(start="crp"), 0, 0)
+    second, _ = fitted(CORPUS, settings_of(start="crp"), 1, 0)
+    assert first.lam.shape != second.lam.shape or not np.array_equal(first.lam, second.lam)
+
+
+@pytest.mark.parametrize("depth", [2, 4, 5])
+@pytest.mark.parametrize("start", ["clusters", "crp", "overcomplete", "root"])
+def test_any_depth_goes(depth: int, start: str) -> None:
+    corpus, _, _ = planted(1, 30)
+    settings = settings_of(start=start, depth=depth, moves_every=2, start_leaves=6)
+    state, data = fitted(corpus, settings, 0, 6)
+    assert state.nodes.depth == depth == state.tau.shape[1]
+    assert slot_chances(state, data).sum(axis=1) == pytest.approx(1)
+
+
+def test_overcomplete_best_of_five_is_near_the_truth() -> None:
+    """T10 (ii): with the spec's third start and merges and prunes, five seeds."""
+    reference, data = from_truth()
+    settings = settings_of(moves="none", **FLAT)
+    for iteration in range(1, 31):
+        reference, _ = variational.step(reference, data, settings, at(iteration))
+    fits = [
+        fitted(CORPUS, settings_of(start="overcomplete", **FLAT), seed, 40) for seed in range(5)
+    ]
+    best = max(fits, key=lambda fit: bound(*fit))
+    assert bound(*best) > 1.015 * bound(reference, data)
+    assert adjusted_rand(best_leaves(*best), BRANCH[:, 1]) > 0.8
+
+
+def test_clusters_of_clear_themes_are_those_themes() -> None:
+    rng = np.random.default_rng(0)
+    rows = clustering.weighted_rows(csr_of(variational.prepare(CORPUS, settings_of())))
+    labels = clustering.cluster(rows, 3, rng)
+    assert adjusted_rand(labels, BRANCH[:, 0]) > 0.9
+
+
+def test_clusters_are_numbered_without_gaps_and_empty_rows_have_one() -> None:
+    rows = clustering.weighted_rows(csr_of(variational.prepare(CORPUS, settings_of())))
+    rows = rows.tolil()
+    rows[[3, 7]] = 0
+    labels = clustering.cluster(rows.tocsr(), 40, np.random.default_rng(1))
+    assert set(labels) == set(range(labels.max() + 1))
+    assert len(labels) == 150
+
+
+def test_the_default_fit_finds_the_planted_tree() -> None:
+    """300 documents, a flat level prior, five seeds: leaves as planted, the bound near theirs."""
+    corpus, branch, by_level = planted(7, 300)
+    settings = settings_of(**FLAT)
+    data = variational.prepare(corpus, settings)
+    levels = by_level[np.repeat(np.arange(300), np.diff(data.cells.ptr)), data.cells.word]
+    truth = starts.from_assignment(branch, levels, data, settings)
+    for iteration in range(1, 21):
+        truth, _ = variational.step(truth, data, settings_of(moves="none", **FLAT), at(iteration))
+    fits = [fitted(corpus, settings, seed, 30) for seed in range(5)]
+    best = max(fits, key=lambda fit: bound(*fit))
+    assert adjusted_rand(best_leaves(*best), branch[:, 1]) > 0.9
+    assert bound(*best) > 1.01 * bound(truth, data)

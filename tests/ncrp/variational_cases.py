@@ -1,0 +1,132 @@
+"""Corpora, states and fits for the tests of the variational tree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+from naive_variational import Q
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from hiertopics.backends.ncrp import variational
+from hiertopics.backends.ncrp.state import Data, State, lay_out, local_pass, refit
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
+from hiertopics.model import Context, Settings
+
+MODES = ("meanfield", "structured")
+TREE = (-1, 0, 0, 0, 1, 1, 3)
+"""Depth 3, the second child of the root without children."""
+
+
+def corpus_of(counts: ArrayLike) -> Corpus:
+    """Return the corpus of a dense count matrix [n_docs, n_words]."""
+    matrix = np.asarray(counts, dtype=np.int32)
+    return Corpus(sparse.csr_array(matrix), default_vocab(matrix.shape[1]))
+
+
+def varied(seed: int = 4, n_docs: int = 6, n_words: int = 5) -> Corpus:
+    """Return documents of very unequal lengths, one empty, one word many times in one of them."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(np.outer(np.linspace(0.3, 4, n_docs), rng.gamma(0.7, size=n_words)))
+    counts[2] = 0
+    counts[3, 1] = 40
+    return corpus_of(counts)
+
+
+def settings_of(**keys: Any) -> Settings:
+    """Return settings; each key goes where it belongs."""
+    model, inference = variational.Model(), variational.Inference()
+    own = {name: keys.pop(name) for name in list(keys) if name in model.__struct_fields__}
+    return Settings(structs.replace(model, **own), structs.replace(inference, **keys))
+
+
+def at(iteration: int, seed: int = 0) -> Context:
+    """Return the context of an iteration."""
+    return Context(seed, iteration, Workers())
+
+
+def data_of(counts: ArrayLike, n_shards: int = 1) -> Data:
+    """Return a dense count matrix laid out."""
+    return lay_out(corpus_of(counts), n_shards)
+
+
+def state_of(q: Q) -> State:
+    """Return the package's state of naive factors; the rest of q is where it is best."""
+    chances = np.zeros((len(q.counts), 0)) if q.structured else q.chances.copy()
+    return State(
+        np.array(q.parent, dtype=np.int32),
+        np.ascontiguousarray(q.lam.T),
+        q.a.copy(),
+        q.b.copy(),
+        q.tau.copy(),
+        chances,
+        q.prior.copy(),
+        q.gamma,
+        q.eta,
+        0.0,
+    )
+
+
+def exact_sweep(state: State, data: Data, rounds: int = 1) -> None:
+    """Do one sweep with float64 tables."""
+    refit(state, local_pass(state, data, at(1), rounds, dtype=np.float64))
+
+
+def fitted(corpus: Corpus, settings: Settings, seed: int, iterations: int) -> tuple[State, Data]:
+    """Return the state after ``init`` and some steps."""
+    data = variational.prepare(corpus, settings)
+    state = variational.init(data, settings, at(0, seed))
+    for iteration in range(1, iterations + 1):
+        state, _ = variational.step(state, data, settings, at(iteration, seed))
+    return state, data
+
+
+def bound(state: State, data: Data) -> float:
+    """Return the evidence lower bound."""
+    return variational.objective(state, data, settings_of())
+
+
+def planted(
+    seed: int, n_docs: int, level_prior: ArrayLike = (5.0, 5.0, 5.0)
+) -> tuple[Corpus, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the planted tree of T10: counts, each document's (branch, leaf), tokens by level.
+
+    1 root, 3 children with 2 leaves each; topics live on blocks of 12, 8 and 4 words of 60.
+    """
+    rng = np.random.default_rng(seed)
+    topics, first = [], 0
+    for size in (12, *[8] * 3, *[4] * 6):
+        topic = np.full(60, 0.01)
+        topic[first : first + size] += 1.0
+        topics.append(topic / topic.sum())
+        first += size
+    leaf = rng.integers(6, size=n_docs)
+    branch = np.column_stack([leaf // 2, leaf])
+    by_level = np.zeros((n_docs, 60, 3), dtype=np.int64)
+    for doc in range(n_docs):
+        tokens = rng.multinomial(60, rng.dirichlet(level_prior))
+        nodes = (0, 1 + branch[doc, 0], 4 + leaf[doc])
+        for level, node in enumerate(nodes):
+            by_level[doc, :, level] = rng.multinomial(tokens[level], topics[node])
+    return corpus_of(by_level.sum(axis=2)), branch, by_level
+
+
+def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
+    """Return the adjusted Rand index of two labellings."""
+    table = np.zeros((100, 100))
+    np.add.at(table, (np.asarray(first), np.asarray(second)), 1)
+    pairs = lambda x: float((x * (x - 1) / 2).sum())  # noqa: E731
+    together, total = pairs(table), pairs(table.sum(keepdims=True))
+    rows, columns = pairs(table.sum(axis=1)), pairs(table.sum(axis=0))
+    expected = rows * columns / total
+    return (together - expected) / ((rows + columns) / 2 - expected)
+
+
+def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
+    """Return the most probable slot of each document."""
+    from hiertopics.backends.ncrp.prediction import slot_chances
+
+    return np.asarray(np.argmax(slot_chances(state, data), axis=1))
