@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
@@ -48,7 +50,7 @@ def best_eta(words: NDArray[np.floating], n_outside: float, eta: float) -> float
     return _better(loss, eta)
 
 
-def _better(loss, value: float) -> float:  # type: ignore[no-untyped-def]
+def _better(loss: Callable[[float], float], value: float) -> float:
     """Return the minimum of ``loss`` of the logarithm near ``value``, or ``value`` itself."""
     here = np.log(value)
     low, high = max(here - LARGEST_STEP, np.log(LOWEST)), min(here + LARGEST_STEP, np.log(HIGHEST))
