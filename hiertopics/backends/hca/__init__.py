@@ -1,0 +1,1 @@
+"""Backends for continuous rows: hierarchical component analysis."""
