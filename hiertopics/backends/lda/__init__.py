@@ -1,0 +1,1 @@
+"""Latent Dirichlet allocation: a fixed number of flat topics, a baseline."""

@@ -1,0 +1,158 @@
+"""lda-gibbs: collapsed Gibbs sampling of latent Dirichlet allocation, a baseline.
+
+A fixed number of topics with symmetric priors; document weights and topics are integrated out.
+A sweep redraws every token's topic; alpha and eta can be drawn too.
+
+T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (spec tssb section 6).
+
+    paper              here
+    alpha, beta        alpha, eta
+    n_i^(d), n_i^(w)   n_dk, n_wk
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from hiertopics.backends.lda import gibbs_kernels as kernels
+from hiertopics.backends.lda import hyperparameters
+from hiertopics.backends.lda import summary as common
+from hiertopics.backends.lda.config import Model as Model
+from hiertopics.backends.lda.config import start_alpha
+from hiertopics.backends.lda.gibbs_kernels import Prior, Tables, Tokens
+from hiertopics.backends.lda.infer import infer as infer
+from hiertopics.backends.lda.predictive import predictive as predictive
+from hiertopics.backends.lda.simulate import simulate as simulate
+from hiertopics.config import Iterations, SamplerConfig
+from hiertopics.corpus import Corpus
+from hiertopics.model import Context, Settings, Summary
+from hiertopics.simd_draw import padded
+
+objective_name = "log joint probability"
+monotone = False
+sampler = True
+
+
+class Inference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule."""
+
+    iterations: Iterations = 500
+    sample_alpha: Annotated[
+        bool,
+        Meta(
+            description="Draw alpha too, n_topics * alpha uniform from 0.1 to 1000 beforehand; "
+            "model.alpha is where it starts."
+        ),
+    ] = False
+    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+        False
+    )
+    hyper_start: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Iterations during which alpha and eta keep their start values: drawn "
+            "while topics are diffuse, alpha would run away.",
+        ),
+    ] = 15
+
+
+@dataclass
+class State:
+    """One draw.
+
+    z: int32 [n_tokens]. n_wk int32 [n_words, P], n_k int64 [P]: counts, zero from n_topics to P,
+    the next multiple of 16.
+    """
+
+    z: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+    alpha: float
+    eta: float
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl. n_topics: with a token. moved: tokens whose topic changed."""
+
+    n_topics: int
+    alpha: float
+    eta: float
+    moved: int
+
+
+class Data(NamedTuple):
+    """A corpus laid out in tokens. doc_lengths: int64 [n_docs]."""
+
+    tokens: Tokens
+    doc_lengths: NDArray[np.int64]
+    n_words: int
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens."""
+    counts = corpus.counts
+    word = np.repeat(counts.indices, counts.data).astype(np.int32)
+    doc_ptr = np.concatenate([[0], np.cumsum(corpus.doc_lengths)]).astype(np.int64)
+    return Data(Tokens(doc_ptr, word), corpus.doc_lengths, corpus.n_words)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return uniformly random topics and the priors of the config."""
+    model = settings.model
+    z = context.rng("init").integers(model.n_topics, size=len(data.tokens.word), dtype=np.int32)
+    n_wk = np.zeros((data.n_words, padded(model.n_topics)), dtype=np.int32)
+    kernels.count_words(data.tokens.word, z, n_wk)
+    return State(z, n_wk, n_wk.sum(axis=0, dtype=np.int64), start_alpha(model), model.eta)
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Redraw all topics; after the hold draw alpha and eta too, if asked to."""
+    inference, n_topics = settings.inference, settings.model.n_topics
+    tables = Tables(state.z, state.n_wk, state.n_k)
+    prior = Prior(n_topics, state.alpha, state.eta)
+    moved = kernels.sweep(data.tokens, tables, prior, context.rng("sweep"))
+    held = context.iteration <= inference.hyper_start
+    if inference.sample_alpha and not held:
+        n_dk = _document_counts(state, data, n_topics)
+        state.alpha = hyperparameters.draw_alpha(n_dk, state.alpha, context.rng("alpha"))
+    if inference.sample_eta and not held:
+        n_kw = state.n_wk[:, :n_topics].T
+        state.eta = hyperparameters.draw_eta(n_kw, state.eta, context.rng("eta"))
+    return state, Info(int((state.n_k > 0).sum()), state.alpha, state.eta, moved)
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return this draw's topics with a token as roots, largest first, and theta."""
+    n_topics = settings.model.n_topics
+    n_dk = _document_counts(state, data, n_topics)
+    n_wk = state.n_wk[:, :n_topics]
+    return common.summarise(n_dk, n_wk, state.alpha, state.eta, settings.inference.shards)
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the log joint of words and topics given alpha and eta, from the topics alone."""
+    n_topics = settings.model.n_topics
+    n_dk = _document_counts(state, data, n_topics)
+    n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
+    kernels.count_words(data.tokens.word, state.z, n_wk)
+    by_doc = hyperparameters.log_evidence(hyperparameters.tally(n_dk), state.alpha)
+    return by_doc + hyperparameters.log_evidence(hyperparameters.tally(n_wk.T), state.eta)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens and of both tables of counts."""
+    n_columns = padded(settings.model.n_topics)
+    return 8 * corpus.n_tokens + 4 * n_columns * (corpus.n_docs + corpus.n_words)
+
+
+def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int32]:
+    """Return n_dk [n_docs, n_topics], which no sweep needs as a whole."""
+    n_dk = np.zeros((len(data.doc_lengths), n_topics), dtype=np.int32)
+    kernels.count_topics(data.tokens.doc_ptr, state.z, n_dk)
+    return n_dk

@@ -1,0 +1,103 @@
+"""Draws of alpha and eta given all topics, each by one exact slice sampling step.
+
+Both are symmetric Dirichlet priors with their multinomials integrated out, so that one function
+serves documents over topics (alpha) and topics over words (eta). Priors: n_topics * alpha is
+uniform from 0.1 to 1000, as kappa of the stick-breaking model (spec tssb section 6); eta is
+Exponential(1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+LOWEST_TOTAL, HIGHEST_TOTAL = 0.1, 1000.0
+ETA_RATE = 1.0
+LOWEST_ETA, HIGHEST_ETA = 1e-6, 1e3
+"""Where the prior of eta is cut off."""
+
+WIDTH = 1.0
+"""First width of a slice, in logs."""
+
+
+class Tally(NamedTuple):
+    """A table of counts as its evidence sees it.
+
+    counts, times: the distinct positive cells and how often each occurs; totals, n_with: the
+    same of the rows' sums. n_columns: width of the table.
+    """
+
+    counts: NDArray[np.int64]
+    times: NDArray[np.int64]
+    totals: NDArray[np.int64]
+    n_with: NDArray[np.int64]
+    n_columns: int
+
+
+def tally(table: NDArray[np.int32]) -> Tally:
+    """Return the tally of a table [n_rows, n_columns]."""
+    of_cells = np.bincount(table.ravel(), minlength=1)
+    counts = np.flatnonzero(of_cells[1:]) + 1
+    totals, n_with = np.unique(table.sum(axis=1, dtype=np.int64), return_counts=True)
+    return Tally(counts, of_cells[counts], totals, n_with, table.shape[1])
+
+
+def log_evidence(table: Tally, prior: float) -> float:
+    """Return the log chance of the cells' draws, in their order, under Dir(prior, ..., prior)."""
+    mass = prior * table.n_columns
+    by_cell = table.times @ (gammaln(table.counts + prior) - gammaln(prior))
+    by_row = table.n_with @ (gammaln(mass) - gammaln(mass + table.totals))
+    return float(by_cell + by_row)
+
+
+def draw_alpha(n_dk: NDArray[np.int32], alpha: float, rng: np.random.Generator) -> float:
+    """Draw alpha given n_dk [n_docs, n_topics]."""
+    table = tally(n_dk)
+    bounds = (LOWEST_TOTAL / table.n_columns, HIGHEST_TOTAL / table.n_columns)
+    return draw_by_slice(alpha, lambda value: log_evidence(table, value), bounds, rng)
+
+
+def draw_eta(n_kw: NDArray[np.int32], eta: float, rng: np.random.Generator) -> float:
+    """Draw eta given n_kw [n_topics, n_words]."""
+    table = tally(n_kw)
+
+    def log_density(value: float) -> float:
+        return log_evidence(table, value) - ETA_RATE * value
+
+    return draw_by_slice(eta, log_density, (LOWEST_ETA, HIGHEST_ETA), rng)
+
+
+def draw_by_slice(
+    value: float,
+    log_density: Callable[[float], float],
+    bounds: tuple[float, float],
+    rng: np.random.Generator,
+) -> float:
+    """Return a new value within ``bounds`` by a slice sampling step on the log scale.
+
+    R. Neal, Annals of Statistics 2003: stepping out, then shrinkage. log_density: of the value
+    itself; the Jacobian of the logarithm is added here. A start outside moves to the bound.
+    """
+    lowest, highest = math.log(bounds[0]), math.log(bounds[1])
+
+    def height(place: float) -> float:
+        return log_density(math.exp(place)) + place if lowest <= place <= highest else -math.inf
+
+    start = min(max(math.log(value), lowest), highest)
+    floor = height(start) - rng.exponential()
+    low = start - WIDTH * rng.random()
+    high = low + WIDTH
+    while height(low) > floor:
+        low -= WIDTH
+    while height(high) > floor:
+        high += WIDTH
+    while True:
+        place = rng.uniform(low, high)
+        if height(place) >= floor:
+            return math.exp(place)
+        low, high = (place, high) if place < start else (low, place)

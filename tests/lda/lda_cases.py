@@ -1,0 +1,71 @@
+"""Tiny corpora and slow, obvious versions of latent Dirichlet allocation; nothing is shared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.backends.lda import gibbs
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
+from hiertopics.model import Context, Settings
+
+Docs = list[list[int]]
+
+
+def corpus_of(rows: Any) -> Corpus:
+    """Return the corpus with these counts."""
+    counts = np.atleast_2d(np.asarray(rows, dtype=np.int32))
+    return Corpus(sparse.csr_array(counts), default_vocab(counts.shape[1]))
+
+
+def varied_corpus() -> Corpus:
+    """Return 9 documents over 7 words; document 3 is empty."""
+    counts = np.random.default_rng(4).poisson(1.3, (9, 7))
+    counts[3] = 0
+    return corpus_of(counts)
+
+
+def docs_of(corpus: Corpus) -> Docs:
+    """Return the word of each token, document by document."""
+    return [np.repeat(np.arange(corpus.n_words), row).tolist() for row in corpus.counts.toarray()]
+
+
+def settings_of(model: dict[str, Any] | None = None, **inference: Any) -> Settings:
+    """Return settings of lda-gibbs."""
+    return Settings(gibbs.Model(**(model or {})), gibbs.Inference(**inference))
+
+
+def at(iteration: int, seed: int = 0) -> Context:
+    """Return the context of an iteration."""
+    return Context(seed, iteration, Workers())
+
+
+def log_joint(
+    docs: Docs,
+    topics: Sequence[Sequence[int]],
+    n_topics: int,
+    n_words: int,
+    alpha: float,
+    eta: float,
+) -> float:
+    """Return log p(words, topics), each token given those before it."""
+    total = 0.0
+    n_kw = [[0] * n_words for _ in range(n_topics)]
+    for words, chosen in zip(docs, topics, strict=True):
+        n_dk = [0] * n_topics
+        for place, (word, topic) in enumerate(zip(words, chosen, strict=True)):
+            total += math.log((n_dk[topic] + alpha) / (place + n_topics * alpha))
+            total += math.log((n_kw[topic][word] + eta) / (sum(n_kw[topic]) + n_words * eta))
+            n_dk[topic] += 1
+            n_kw[topic][word] += 1
+    return total
+
+
+def split(z: Any, docs: Docs) -> list[list[int]]:
+    """Return topics document by document."""
+    return [part.tolist() for part in np.split(z, np.cumsum([len(doc) for doc in docs])[:-1])]

@@ -1,0 +1,87 @@
+"""The loops of the sampler against their Python source and against ratios of the joint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lda.lda_cases import at, docs_of, settings_of, split, varied_corpus
+
+from hiertopics.backends.lda import gibbs, infer_kernels
+from hiertopics.backends.lda import gibbs_kernels as kernels
+
+CORPUS = varied_corpus()
+N_TOPICS, ALPHA, ETA = 5, 0.4, 0.3
+PRIOR = kernels.Prior(N_TOPICS, ALPHA, ETA)
+
+
+def start() -> tuple[kernels.Tokens, kernels.Tables]:
+    """Return tokens and tables of a first state."""
+    settings = settings_of({"n_topics": N_TOPICS})
+    data = gibbs.prepare(CORPUS, settings)
+    state = gibbs.init(data, settings, at(0))
+    return data.tokens, kernels.Tables(state.z, state.n_wk, state.n_k)
+
+
+def test_sweep_equals_its_python_source() -> None:
+    """Equal topics, counts and moves, and the generator in the same state afterwards."""
+    results: list[list[Any]] = []
+    for function in (kernels.sweep, kernels.sweep.py_func):
+        tokens, tables = start()
+        rng = np.random.default_rng(5)
+        moved = [function(tokens, tables, PRIOR, rng) for _ in range(3)]
+        results.append([moved, *tables, rng.bit_generator.state])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_counts_are_those_of_the_tokens(compiled: bool) -> None:
+    tokens, tables = start()
+    docs = docs_of(CORPUS)
+    n_dk = np.zeros((CORPUS.n_docs, N_TOPICS), np.int32)
+    n_wk = np.zeros_like(tables.n_wk)
+    by_topic, by_word = kernels.count_topics, kernels.count_words
+    if not compiled:
+        by_topic, by_word = by_topic.py_func, by_word.py_func
+    by_topic(tokens.doc_ptr, tables.z, n_dk)
+    by_word(tokens.word, tables.z, n_wk)
+    expected_dk, expected_wk = np.zeros_like(n_dk), np.zeros_like(n_wk)
+    for doc, (words, topics) in enumerate(zip(docs, split(tables.z, docs), strict=True)):
+        for word, topic in zip(words, topics, strict=True):
+            expected_dk[doc, topic] += 1
+            expected_wk[word, topic] += 1
+    np.testing.assert_array_equal(n_dk, expected_dk)
+    np.testing.assert_array_equal(n_wk, expected_wk)
+    np.testing.assert_array_equal(tables.n_wk, expected_wk)
+    np.testing.assert_array_equal(tables.n_k, expected_wk.sum(axis=0))
+
+
+def test_tables_stay_those_of_the_tokens() -> None:
+    """Nothing is lost over many sweeps, and the columns of the padding stay empty."""
+    tokens, tables = start()
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        kernels.sweep(tokens, tables, PRIOR, rng)
+    n_wk = np.zeros_like(tables.n_wk)
+    kernels.count_words(tokens.word, tables.z, n_wk)
+    np.testing.assert_array_equal(tables.n_wk, n_wk)
+    np.testing.assert_array_equal(tables.n_k, n_wk.sum(axis=0))
+    assert tables.z.max() < N_TOPICS
+
+
+def test_expected_counts_are_a_fixed_point() -> None:
+    """Each pair's share is phi times (all other pairs, its own other tokens and the prior)."""
+    rng = np.random.default_rng(3)
+    phi, prior = rng.dirichlet(np.ones(6), 4).T.copy(), np.array([0.5, 0.2, 0.2, 1.1])
+    words, times = np.array([0, 2, 5], np.int32), np.array([3, 1, 7], np.int32)
+    found = infer_kernels.expected_counts(words, times, phi, prior, 5000, 1e-13)
+    shares = np.full((3, 4), 0.25)
+    for _ in range(5000):
+        for pair in range(3):
+            others = times @ shares - shares[pair]
+            weights = phi[words[pair]] * (others + prior)
+            shares[pair] = weights / weights.sum()
+    np.testing.assert_allclose(found, times @ shares, rtol=1e-9)
+    assert found.sum() == pytest.approx(11)
