@@ -1,0 +1,127 @@
+"""Documents drawn from a fitted tree (T11), the row outside, and the closed form of the urn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from tree_cases import PRIOR, at_root, urn
+
+from hiertopics.backends.tssb import mcmc
+from hiertopics.backends.tssb.layout import Nodes
+from hiertopics.backends.tssb.process_kernels import log_stops
+from hiertopics.backends.tssb.stick_kernels import count
+from hiertopics.config import build
+from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
+from hiertopics.model import Context, Settings, Summary
+
+ROWS = np.random.default_rng(3).poisson(1.5, (25, 6))
+CORPUS = Corpus(sparse.csr_array(ROWS), default_vocab(6))
+
+
+def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
+    """Return the summary of a short fit."""
+    layer = {"model": {"n_topics": n_topics}, "inference": {"start_sweeps": 5, **inference}}
+    built = build(
+        [("test", {"backend": "tssb-mcmc", **layer})],
+        model_type=mcmc.Model,
+        inference_type=mcmc.Inference,
+    )
+    settings = Settings(built.model, built.inference)
+    data = mcmc.prepare(CORPUS, settings)
+    state = mcmc.init(data, settings, Context(0, 0, Workers()))
+    for iteration in range(1, 8):
+        state, _ = mcmc.step(state, data, settings, Context(0, iteration, Workers()))
+    return mcmc.summarise(state, data, settings), settings
+
+
+def drawn(n_topics: int, n_samples: int) -> tuple[Summary, list[Any]]:
+    summary, settings = fitted(n_topics)
+    rng = np.random.default_rng(2)
+    return summary, list(mcmc.predictive(summary.tree, n_samples, settings, rng))
+
+
+def test_one_topic_is_the_smoothed_multinomial() -> None:
+    """T11: with K = 1 every document drawn has the words of the corpus, eta added to each."""
+    summary, blocks = drawn(1, 500)
+    counts = ROWS.sum(axis=0) + 0.1
+    for block in blocks:
+        expected = np.tile(counts / counts.sum(), (len(block.weights), 1))
+        assert block.mixtures @ block.rows == pytest.approx(expected, rel=1e-12)
+    assert summary.tree.phi == pytest.approx(
+        np.tile(counts / counts.sum(), (summary.tree.n_nodes, 1)), rel=1e-12
+    )
+
+
+def test_documents_drawn_are_distributions_of_the_weight_asked_for() -> None:
+    summary, blocks = drawn(3, 5_000)
+    assert sum(block.weights.sum() for block in blocks) == 5_000
+    for block in blocks:
+        assert len(block.weights) <= 1000
+        assert (block.mixtures @ block.rows).sum(axis=1) == pytest.approx(1, abs=1e-12)
+    whole_tree = np.exp(summary.tree.extra["log_mass"]).sum()
+    assert whole_tree == pytest.approx(1, abs=1e-12)
+
+
+def test_documents_drawn_average_to_the_rows_of_the_tree() -> None:
+    """The mean of a new node's shares is its parent's: the row outside is made of those."""
+    summary, blocks = drawn(3, 40_000)
+    expected = np.exp(summary.tree.extra["log_mass"]) @ summary.tree.extra["shares"]
+    total = sum(block.weights @ block.mixtures for block in blocks) / 40_000
+    squares = sum(block.weights @ block.mixtures**2 for block in blocks) / 40_000
+    error = np.sqrt((squares - total**2) / 40_000)
+    assert (np.abs(total - expected) < 4.5 * error).all()
+
+
+def test_a_document_at_an_inner_node_counts_at_its_ancestors() -> None:
+    tree, theta = (lambda summary: (summary.tree, summary.theta))(fitted(3)[0])
+    node = theta.indices
+    passing = np.zeros(tree.n_nodes, np.int64)
+    for here in node.tolist():
+        while here >= 0:
+            passing[here] += 1
+            here = int(tree.parent[here])
+    assert tree.n_docs.tolist() == passing.tolist()
+    lengths = ROWS.sum(axis=1)
+    assert tree.n_tokens.tolist() == np.bincount(node, lengths, tree.n_nodes).tolist()
+
+
+@pytest.mark.parametrize("start", ["insertion", "root", "prior"])
+def test_each_start_makes_a_sound_tree(start: str) -> None:
+    summary, _ = fitted(3, start=start)
+    assert summary.tree.n_tokens.sum() == ROWS.sum()
+
+
+def closed_form(nodes: Nodes) -> float:
+    """Return the log chance of a partition with its tree (spec 1.2)."""
+    total, gamma = log_stops(nodes, PRIOR), PRIOR.gamma
+    for node in range(int(nodes.size[0])):
+        sizes = nodes.n_sub[: nodes.size[0]][nodes.parent[: nodes.size[0]] == node]
+        total += len(sizes) * math.log(gamma) + math.lgamma(gamma)
+        total += sum(map(math.lgamma, sizes)) - math.lgamma(gamma + sizes.sum())
+    return float(total)
+
+
+def tree_of(state: tuple[tuple[int, ...], ...]) -> Nodes:
+    """Return the tree of data at these seats, counted."""
+    names = sorted({seat[:depth] for seat in state for depth in range(len(seat) + 1)})
+    nodes = at_root(len(state), 64).nodes
+    nodes.size[0] = len(names)
+    for place, name in enumerate(names):
+        nodes.parent[place] = names.index(name[:-1]) if name else -1
+        nodes.depth[place] = len(name)
+    home: NDArray[np.int32] = np.array([names.index(seat) for seat in state], np.int32)
+    count(home, nodes)
+    return nodes
+
+
+def test_the_closed_form_is_the_urn_and_does_not_see_the_order_of_data() -> None:
+    """T2 and T8: each of the 894 ways to seat three data; its value knows counts alone."""
+    for chance, state in urn(3, PRIOR):
+        assert math.exp(closed_form(tree_of(state))) == pytest.approx(chance, rel=1e-12)
+        assert closed_form(tree_of(state[::-1])) == pytest.approx(closed_form(tree_of(state)))

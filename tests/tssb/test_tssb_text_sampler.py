@@ -1,0 +1,139 @@
+"""The text sampler: tables against enumeration (T6), the whole of it against the prior (T7)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from text_cases import (
+    FROM_THE_SPEC,
+    NO_MISTAKE,
+    NO_SELF,
+    ROOT_TOTAL,
+    STALE_TABLES,
+    STATISTICS,
+    WRONG_URN,
+    chained,
+    empty_text,
+    exact_shares,
+    forwards,
+    share_draws,
+    stirling,
+)
+from tree_cases import z_scores
+
+from hiertopics.backends.tssb.layout import make_nodes
+from hiertopics.backends.tssb.text_kernels import count_tables, draw_log_dirichlet
+
+PARENTS = np.array([-1, 0, 1, 0], np.int32)
+COUNTS = np.array([(1, 3), (4, 0), (0, 2), (2, 2)])
+N_FORWARD = 200_000
+
+
+@pytest.fixture(scope="module")
+def prior() -> Any:
+    """Return mean and squared error of each statistic under the model, drawn forwards."""
+    found = forwards(empty_text(), N_FORWARD, np.random.default_rng(0))
+    return found.mean(axis=0), found.var(axis=0) / N_FORWARD
+
+
+def geweke(prior: Any, n_sweeps: int, mistake: int = NO_MISTAKE) -> dict[str, float]:
+    """Return by how many errors the chain's statistics differ from the forward draws'."""
+    found = chained(empty_text(), n_sweeps, mistake, np.random.default_rng(1))
+    batches = found.reshape(100, -1, found.shape[1]).mean(axis=1)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / 100 + prior[1])
+    return dict(zip(STATISTICS, (batches.mean(axis=0) - prior[0]) / error, strict=True))
+
+
+def test_the_model_run_forwards_has_the_means_of_the_spec(prior: Any) -> None:
+    for name, value in FROM_THE_SPEC.items():
+        assert prior[0][STATISTICS.index(name)] == pytest.approx(value, abs=0.006), name
+
+
+def test_the_whole_sampler_keeps_the_prior(prior: Any) -> None:
+    """T7: assignments, topics of tokens, tables, kappa, shares, sticks and order."""
+    found = geweke(prior, 100_000)
+    assert max(map(abs, found.values())) < 4, found
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [STALE_TABLES, NO_SELF, ROOT_TOTAL, WRONG_URN],
+    ids=[
+        "kappa ignores the tables",
+        "tokens ignore their node",
+        "root's prior too weak",
+        "the urn has another gamma",
+    ],
+)
+def test_mistakes_in_the_text_sampler_are_rejected(prior: Any, mistake: int) -> None:
+    found = geweke(prior, 20_000, mistake)
+    assert max(map(abs, found.values())) > 6, found
+
+
+def test_shares_agree_with_the_listing_of_all_tables() -> None:
+    """T6: the means of two shares in a chain of nodes, and the evidence, at kappa = 1.7."""
+    expected = exact_shares(1.7)
+    assert expected == pytest.approx((1.829583e-5, 0.4488, 0.68070), rel=1e-4)
+    rng = np.random.default_rng(0)
+    found = share_draws(PARENTS, COUNTS, (1.7, 1.7), 60_000, make_nodes(64, 2), rng)
+    assert np.abs(z_scores(found[:, 1:], np.array(expected[1:]))).max() < 4
+
+
+def test_kappa_agrees_with_the_listing_of_all_tables() -> None:
+    """T6: the mean and the second moment of kappa under its uniform prior on (0.2, 6)."""
+    rng = np.random.default_rng(0)
+    found = share_draws(PARENTS, COUNTS, (0.2, 6.0), 60_000, make_nodes(64, 2), rng)[:, :1]
+    moments = np.array([3.738, 1.456**2 + 3.738**2])
+    assert np.abs(z_scores(np.hstack([found, found**2]), moments)).max() < 4
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "mass"), [(1, 0.3), (2, 0.3), (7, 2.5), (60, 0.8), (60, 40.0)]
+)
+def test_tables_follow_the_law_of_stirling_numbers(n_tokens: int, mass: float) -> None:
+    """P(t) is |s(n, t)| mass^t Gamma(mass)/Gamma(mass + n)."""
+    rng, n_draws = np.random.default_rng(4), 20_000
+    drawn = np.array([count_tables(n_tokens, mass, rng) for _ in range(n_draws)])
+    log_total = math.lgamma(mass) - math.lgamma(mass + n_tokens)
+    chances = np.zeros(n_tokens + 1)
+    for tables, ways in enumerate(stirling(n_tokens)):
+        if ways:
+            chances[tables] = math.exp(math.log(ways) + tables * math.log(mass) + log_total)
+    assert chances.sum() == pytest.approx(1)
+    expected = chances * n_draws
+    pooled: list[list[float]] = [[0.0, 0.0]]
+    for seen, wanted in zip(np.bincount(drawn, minlength=n_tokens + 1), expected, strict=True):
+        pooled[-1][0] += seen
+        pooled[-1][1] += wanted
+        if pooled[-1][1] >= 20:
+            pooled.append([0.0, 0.0])
+    last = pooled.pop()
+    pooled[-1][0] += last[0]
+    pooled[-1][1] += last[1]
+    observed, wanted_sums = np.array(pooled).T
+    if len(pooled) > 1:
+        assert (
+            stats.chisquare(observed, wanted_sums * observed.sum() / wanted_sums.sum()).pvalue
+            > 1e-4
+        )
+    else:
+        assert (drawn == 1).all()
+
+
+@pytest.mark.parametrize("mass", [1e-300, 1e-280, 1e-30])
+def test_a_vanishing_mass_makes_one_table(mass: float) -> None:
+    assert count_tables(5_000, mass, np.random.default_rng(0)) == 1
+
+
+def test_no_share_is_ever_zero() -> None:
+    value: NDArray[np.float64] = np.empty(3)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        draw_log_dirichlet(np.array([0.0, 1e-250, 2.0]), value, rng)
+        assert np.isfinite(value).all()
+        assert np.exp(value).sum() == pytest.approx(1)
