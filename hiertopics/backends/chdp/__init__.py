@@ -1,0 +1,1 @@
+"""The cooperative hierarchical Dirichlet process: documents with several parents."""

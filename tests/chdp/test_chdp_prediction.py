@@ -1,0 +1,133 @@
+"""Summaries and new documents: groups by name, unknown ones, nothing observed (spec 0, 6.1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from chdp_cases import COOPERATIONS, advance, at, begin, settings_of, with_parents
+from naive_chdp import base
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.backends.chdp import gibbs
+from hiertopics.corpus import Corpus, Tags, default_vocab
+from hiertopics.groups import groups_of
+from hiertopics.model import Settings
+from hiertopics.tree import OUTSIDE, Tree
+
+PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
+
+
+def fitted(**keys: Any) -> tuple[Tree, Any, Any, Settings, Corpus]:
+    """Return a fit to six documents; group g3 has no document."""
+    corpus = with_parents(np.random.default_rng(0).poisson(1.5, (6, 8)), PARENTS, 4)
+    settings = settings_of(truncation=9, hyper_start=0, **keys)
+    state, data = begin(corpus, settings)
+    state = advance(state, data, settings, 8)
+    return gibbs.summarise(state, data, settings).tree, state, data, settings, corpus
+
+
+def newcomers(names: list[list[str]], *, words: int = 0) -> Corpus:
+    """Return documents with groups of these names and ``words`` tokens of word 2 each."""
+    known = sorted({name for mine in names for name in mine}, reverse=True)
+    members = np.array([[name in mine for name in known] for mine in names])
+    counts = np.zeros((len(names), 8), dtype=np.int32)
+    counts[:, 2] = words
+    tags = Tags(sparse.csr_array(members), tuple(known))
+    return Corpus(sparse.csr_array(counts), default_vocab(8), groups=tags)
+
+
+def theta_of(tree: Tree, corpus: Corpus, settings: Settings) -> NDArray[np.float64]:
+    return np.asarray(gibbs.infer(tree, corpus, settings, at(0)).theta.toarray())
+
+
+@pytest.mark.parametrize("cooperation", COOPERATIONS)
+def test_before_a_word_theta_is_the_base_of_the_groups_that_are_known(cooperation: str) -> None:
+    """Names are matched, whatever their order; an unknown one counts as the corpus."""
+    tree, _, _, settings, _ = fitted(cooperation=cooperation)
+    names = [["g1", "g0"], ["g2"], [], ["nobody"], ["g0", "nobody"], ["g3"]]
+    theta = theta_of(tree, newcomers(names), settings)
+    groups, corpus = groups_of(tree), tree.extra["corpus_theta"]
+    assert groups is not None
+    weights = dict(zip(groups.names, groups.theta, strict=True)) | {"nobody": corpus}
+    for row, mine in zip(theta, names, strict=True):
+        pi = np.array([weights[name] for name in mine])
+        share = np.full(len(mine), 1 / max(len(mine), 1))
+        expected = base(range(len(mine)), pi, corpus, share, cooperation == "maximization")
+        np.testing.assert_allclose(row, expected, atol=1e-12)
+    assert (theta[2] == theta[3]).all() and (theta[3] == theta[5]).all()
+
+
+def test_words_and_groups_both_tell() -> None:
+    tree, _, _, settings, _ = fitted()
+    names = [["g0"], ["g1"]]
+    before, after = (theta_of(tree, newcomers(names, words=n), settings) for n in (0, 5))
+    assert ((after @ tree.phi)[:, 2] > (before @ tree.phi)[:, 2]).all()
+    assert np.abs(before[0] - before[1]).max() > np.abs(after[0] - after[1]).max() > 1e-6
+
+
+def test_theta_of_a_training_document_is_its_counts_and_its_base() -> None:
+    tree, state, data, settings, _ = fitted()
+    summary = gibbs.summarise(state, data, settings)
+    groups = groups_of(tree)
+    assert groups is not None
+    order = np.argsort(-state.n_k, kind="stable")
+    live = order[state.n_k[order] > 0]
+    bases = (groups.theta[0] + groups.theta[1]) / 2
+    prior = state.alpha_doc * bases
+    counts = np.append(state.n_dk[0, live], np.zeros(len(prior) - len(live)))
+    expected = (counts + prior) / (counts + prior).sum()
+    np.testing.assert_allclose(summary.theta.toarray()[0], expected, atol=1e-12)
+
+
+def test_groups_of_the_tree_are_all_groups_of_the_corpus() -> None:
+    tree, state, _, _, corpus = fitted()
+    groups = groups_of(tree)
+    assert groups is not None and corpus.groups is not None
+    assert groups.names == corpus.groups.names
+    assert groups.n_docs.tolist() == [3, 3, 1, 0]
+    np.testing.assert_allclose(groups.theta.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_array_equal(groups.theta[3], tree.extra["corpus_theta"])
+    mean = state.n_group_tables + state.alpha_group * np.exp(state.log_pi_0)
+    mean /= mean.sum(axis=1, keepdims=True)
+    order = np.argsort(-state.n_k, kind="stable")
+    n_live = int((tree.kind != OUTSIDE).sum())
+    np.testing.assert_allclose(groups.theta[:3, :n_live], mean[:, order[:n_live]], atol=1e-12)
+
+
+def test_labels_may_be_the_parents() -> None:
+    _, _, _, _, corpus = fitted()
+    labelled = replace(corpus, groups=None, labels=corpus.groups)
+    settings = settings_of(parents="labels", truncation=9, hyper_start=0)
+    state, data = begin(labelled, settings)
+    ends = [advance(state, data, settings, 8)]
+    state, data = begin(corpus, settings_of(truncation=9, hyper_start=0))
+    ends.append(advance(state, data, settings_of(truncation=9, hyper_start=0), 8))
+    assert ends[0].z.tobytes() == ends[1].z.tobytes()
+    assert ends[0].log_pi.shape == (3, 9)
+
+
+def test_learned_mixing_weights_are_shares_of_each_document() -> None:
+    _, state, data, _, _ = fitted(weights="learned")
+    owner = np.repeat(np.arange(6), np.diff(data.parents.ptr))
+    np.testing.assert_allclose(np.bincount(owner, state.share), [1, 1, 0, 1, 1, 1], atol=1e-12)
+    assert 0 < state.share[0] < 1 and state.share[0] != 0.5
+
+
+def test_similar_groups_are_those_with_similar_topics() -> None:
+    theta = np.array([[0.9, 0.1, 0.0], [0.1, 0.1, 0.8], [0.8, 0.2, 0.0], [0.9, 0.1, 0.0]])
+    tree = fitted()[0]
+    extra = {
+        "group_names": np.array(["a", "b", "c", "d"]),
+        "group_docs": np.array([2, 5, 2, 0]),
+        "group_theta": theta,
+    }
+    groups = groups_of(replace(tree, extra=extra))
+    assert groups is not None
+    assert groups.by_size.tolist() == [1, 0, 2]
+    near = groups.most_similar(0, 5)
+    assert [other for other, _ in near] == [2, 1]  # d has no document
+    assert near[0][1] == pytest.approx(np.sqrt(0.72) + np.sqrt(0.02))
