@@ -150,6 +150,29 @@ def read_levels(tokens: NDArray[np.int64], z: NDArray[np.int64], level: NDArray[
 
 
 @numba.njit
+def note(
+    row: NDArray[np.float64], tokens: NDArray[np.int64], z: NDArray[np.int64], chain: Chain
+) -> None:
+    """Write the statistics of a state [12]."""
+    path, n_11 = chain.path, chain.n_dl[0, 0]
+    row[0] = path[0, 2] == path[1, 2]
+    row[1] = path[0, 1] == path[1, 1]
+    row[2] = (chain.visits[chain.first[2] :] > 0).sum()
+    row[3] = (chain.visits[chain.first[1] : chain.first[2]] > 0).sum()
+    row[4], row[5], row[6] = n_11, chain.n_dl[0, 2], n_11 * n_11
+    row[7] = z[0, 0] == z[1, 0]
+    row[8] = tokens[0, 0] == tokens[0, 1]
+    row[9] = tokens[0, 0] == tokens[1, 0]
+    for one in range(N_DOCS * LENGTH):
+        for other in range(one - one % LENGTH):
+            d, e = one // LENGTH, other // LENGTH
+            level = z[d, one % LENGTH]
+            same = level == z[e, other % LENGTH] and path[d, level] == path[e, level]
+            if level > 0 and same and tokens[d, one % LENGTH] == tokens[e, other % LENGTH]:
+                row[9 + level] += 1
+
+
+@numba.njit
 def run(
     words: Words, chain: Chain, prior: Prior, n_sweeps: int, mutation: int, rng: Any
 ) -> NDArray[np.float64]:
@@ -164,27 +187,12 @@ def run(
             mutated_sweep(words, chain, prior, mutation, rng)
         read_levels(tokens, z, chain.level)
         draw_words(tokens, z, words, chain, prior.eta, rng)
-        row, path, n_11 = found[turn], chain.path, chain.n_dl[0, 0]
-        row[0] = path[0, 2] == path[1, 2]
-        row[1] = path[0, 1] == path[1, 1]
-        row[2] = (chain.visits[chain.first[2] :] > 0).sum()
-        row[3] = (chain.visits[chain.first[1] : chain.first[2]] > 0).sum()
-        row[4], row[5], row[6] = n_11, chain.n_dl[0, 2], n_11 * n_11
-        row[7] = z[0, 0] == z[1, 0]
-        row[8] = tokens[0, 0] == tokens[0, 1]
-        row[9] = tokens[0, 0] == tokens[1, 0]
-        for one in range(N_DOCS * LENGTH):
-            for other in range(one - one % LENGTH):
-                d, e = one // LENGTH, other // LENGTH
-                level = z[d, one % LENGTH]
-                same = level == z[e, other % LENGTH] and path[d, level] == path[e, level]
-                if level > 0 and same and tokens[d, one % LENGTH] == tokens[e, other % LENGTH]:
-                    row[9 + level] += 1
+        note(found[turn], tokens, z, chain)
     return found
 
 
-def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, float]:
-    """Return the deviation of each mean, in errors that batch means make honest."""
+def on_one_path() -> tuple[Words, Chain, Prior]:
+    """Return room for words, a chain with every token at the root, and its hyperparameters."""
     words = Words(np.zeros(4, np.int64), np.zeros(9, np.int32), np.zeros(10, np.int64))
     first = np.array([0, 16, 32, 48])
     path = np.tile(np.array([0, 16, 32], dtype=np.int32), (N_DOCS, 1))
@@ -196,8 +204,16 @@ def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, floa
     parent[32] = 16
     n_wk = np.zeros((N_WORDS, 48), np.int32)
     chain = Chain(path, np.zeros(9, np.int8), n_dl, n_wk, n_k, parent, visits, first)
-    prior = Prior(ALPHA, GAMMA, ETA)
-    found = run(words, chain, prior, n_sweeps, mutation, np.random.default_rng(seed))
+    return words, chain, Prior(ALPHA, GAMMA, ETA)
+
+
+def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, float]:
+    """Return the deviation of each mean after sweeps, right or mutated ones."""
+    return deviations(run(*on_one_path(), n_sweeps, mutation, np.random.default_rng(seed)))
+
+
+def deviations(found: NDArray[np.float64]) -> dict[str, float]:
+    """Return those of the statistics [n, 12], in errors that batch means make honest."""
     batches = found.reshape(N_BATCHES, -1, len(EXPECTED)).mean(axis=1)
     errors = batches.std(axis=0, ddof=1) / np.sqrt(N_BATCHES)
     return {

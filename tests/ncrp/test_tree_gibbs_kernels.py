@@ -186,12 +186,10 @@ def test_inference_equals_its_python_source(monkeypatch: pytest.MonkeyPatch) -> 
             python_twins(monkeypatch)
         rng = np.random.default_rng(6)
         found = infer_kernels.sample_document(words, counts, topics, 2, 3, rng)
-        results.append([*found, rng.bit_generator.state])
-    for one, other in zip(*results[0][:2], strict=False):
-        assert np.isfinite(one) and np.isfinite(other)
+        results.append([found, rng.bit_generator.state])
+    assert np.isfinite(results[0][0]).all()
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-9)
-    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9)
-    assert results[0][2] == results[1][2]
+    assert results[0][1] == results[1][1]
 
 
 @pytest.mark.parametrize("x", [1e-9, 1e-3, 0.5, 1.0, 2.0, 7.3, 19.0, 1e3, 1e6, 1e9])

@@ -39,9 +39,10 @@ def test_one_batch_of_all_at_full_rate_is_a_sweep(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_batches_lead_near_to_where_sweeps_lead(mode: str) -> None:
-    start, data = fitted(CORPUS, settings_of(mode=mode), 0, 0)
-    sweeps, _ = fitted(CORPUS, settings_of(mode=mode), 0, 30)
-    batches, _ = fitted(CORPUS, settings_of(mode=mode, batch_size=20), 0, 30)
+    keys = {"mode": mode, "start_sweeps": 0}
+    start, data = fitted(CORPUS, settings_of(**keys), 0, 0)
+    sweeps, _ = fitted(CORPUS, settings_of(**keys), 0, 30)
+    batches, _ = fitted(CORPUS, settings_of(batch_size=20, **keys), 0, 30)
     assert bound(batches, data) > 1.015 * bound(sweeps, data)
     assert bound(batches, data) > bound(start, data) + 1000
     assert adjusted_rand(best_leaves(batches, data), BRANCH[:, 1]) > 0.7

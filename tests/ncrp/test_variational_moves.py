@@ -164,9 +164,22 @@ def test_paths_with_the_same_documents_are_merged_and_others_are_not() -> None:
     assert growth.merge_alike(hard_draft(1)) == 0
 
 
+def test_inner_siblings_with_the_same_documents_are_merged_with_their_children() -> None:
+    found = hard_draft(1)
+    found.chances[:, [8, 9, 13]] += 0.1  # paths of 1 are alike enough, but not those of 2
+    found.chances[:, 10:13] = 0.0
+    found.chances[:, 13] = found.chances[:, [8, 9]].sum(axis=1)
+    found.chances[:, 14] = 0.0
+    children = len(found.children(1)) + len(found.children(2))
+    assert growth._merge_level(found, 1) == 1
+    assert (found.parent[[1, 2]] == GONE).sum() == 1
+    left = 1 if found.parent[1] != GONE else 2
+    assert len(found.children(left)) == children
+
+
 def test_a_branch_that_mixes_themes_is_split_and_the_bound_rises() -> None:
     """All documents on one path: births at the level below the root find the branches."""
-    settings = settings_of(moves="none", start_leaves=1, eta=ETA)
+    settings = settings_of(moves="none", start_leaves=1, start_sweeps=0, eta=ETA)
     state, data = fitted(CORPUS, settings, 0, 3)
     assert state.n_nodes == 3
     before = bound(state, data)
@@ -182,7 +195,7 @@ def test_leaves_of_one_theme_are_not_split() -> None:
     """A birth must pay for the topics that it adds."""
     rng = np.random.default_rng(0)
     corpus = corpus_of(rng.multinomial(40, np.full(12, 1 / 12), 30))
-    state, data = fitted(corpus, settings_of(moves="none", start_leaves=1), 0, 3)
+    state, data = fitted(corpus, settings_of(moves="none", start_leaves=1, start_sweeps=0), 0, 3)
     chances = slot_chances(state, data)
     for level in (1, 2):
         assert births.split_level(state, data, chances, level, 100, at(5))[1] == 0

@@ -12,6 +12,8 @@ from scipy.special import betaln, gammaln, psi
 
 from hiertopics.backends.ncrp.slots import Sticks
 
+LEAST_CHANGE = 1e-6
+
 
 def sticks_term(sticks: Sticks, gamma: float) -> float:
     """Return E_v, E log p(v) - E log q(v) over all nodes but the root."""
@@ -24,20 +26,27 @@ def sticks_term(sticks: Sticks, gamma: float) -> float:
 
 def words_term(lam: NDArray[np.floating], eta: float) -> float:
     """Return E_beta, E log p - E log q over the topics; lam [n_words, n_nodes]."""
-    wide = np.asarray(lam, dtype=np.float64)
-    prior = np.full(wide.shape[1], eta)
-    return _dirichlets(wide.T, prior[:, None] * np.ones(len(wide)))
+    return float(topic_terms(lam, eta).sum())
+
+
+def topic_terms(lam: NDArray[np.floating], eta: float) -> NDArray[np.float64]:
+    """Return E log p - E log q of each topic, float64 [n_nodes]; lam [n_words, n_nodes].
+
+    Most entries are the prior's; they add nothing but to their topic's total.
+    """
+    word, node = np.nonzero(np.abs(lam - eta) > LEAST_CHANGE * eta)
+    values = lam[word, node].astype(np.float64)
+    totals = lam.sum(axis=0, dtype=np.float64)
+    cells = gammaln(values) - gammaln(eta) - (values - eta) * psi(values)
+    prior = len(lam) * eta
+    whole = gammaln(prior) - gammaln(totals) + (totals - prior) * psi(totals)
+    return np.asarray(np.bincount(node, cells, lam.shape[1]) + whole)
 
 
 def levels_term(tau: NDArray[np.float64], level_prior: NDArray[np.float64]) -> float:
     """Return E_theta over the documents; tau [n_docs, depth]."""
-    return _dirichlets(tau, np.broadcast_to(level_prior, tau.shape))
-
-
-def _dirichlets(posterior: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
-    """Return the sum over rows of E log p - E log q."""
-    total = posterior.sum(axis=1)
-    e_log = psi(posterior) - psi(total)[:, None]
-    own = gammaln(prior.sum(axis=1)) - gammaln(prior).sum(axis=1)
-    own -= gammaln(total) - gammaln(posterior).sum(axis=1)
-    return float((own + ((prior - posterior) * e_log).sum(axis=1)).sum())
+    total = tau.sum(axis=1)
+    e_log = psi(tau) - psi(total)[:, None]
+    own = gammaln(level_prior.sum()) - gammaln(level_prior).sum()
+    own += gammaln(tau).sum(axis=1) - gammaln(total)
+    return float((own + ((level_prior - tau) * e_log).sum(axis=1)).sum())

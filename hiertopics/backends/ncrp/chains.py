@@ -52,12 +52,28 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
         visits=np.zeros(first[-1], np.int32),
         first=first,
     )
-    return _visit(data, chain, prior, rng.permutation(data.n_docs), rng, fresh=True)
+    return visit(data, chain, prior, rng.permutation(data.n_docs), rng, fresh=True)
+
+
+def on_branches(
+    data: Data, branch: NDArray[np.integer], prior: Prior, rng: np.random.Generator
+) -> Chain:
+    """Return a chain of documents on known paths, their tokens on levels drawn from the prior.
+
+    branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
+    """
+    share = np.cumsum(prior.level)
+    drawn = rng.random(data.n_tokens) * share[-1]
+    level = np.searchsorted(share[:-1], drawn, side="right").astype(np.int8)
+    slot = np.zeros((data.n_docs, len(prior.level)), dtype=np.int32)
+    for column, names in enumerate(branch.T, start=1):
+        slot[:, column] = np.unique(names, return_inverse=True)[1].ravel()
+    return recounted(data, slot, level)
 
 
 def sweep(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
     """Redraw path and levels of each document in turn; in place unless columns run out."""
-    return _visit(data, chain, prior, np.arange(data.n_docs), rng, fresh=False)
+    return visit(data, chain, prior, np.arange(data.n_docs), rng)
 
 
 def leap(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
@@ -82,15 +98,19 @@ def graft(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> C
     return chain
 
 
-def _visit(
+def visit(
     data: Data,
     chain: Chain,
     prior: Prior,
     order: NDArray[np.int64],
     rng: np.random.Generator,
     *,
-    fresh: bool,
+    fresh: bool = False,
 ) -> Chain:
+    """Redraw path and levels of the documents of ``order`` in turn; as ``sweep``.
+
+    fresh: they are not seated yet.
+    """
     done = 0
     while True:
         done = gibbs_kernels.sweep(data.words, chain, prior, order, done, fresh, rng)

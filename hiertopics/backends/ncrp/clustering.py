@@ -7,6 +7,30 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 ROUNDS = 10
+DOCS_PER_LEAF, MOST_LEAVES = 4, 450
+
+
+def nested_clusters(
+    counts: sparse.csr_array, depth: int, n_leaves: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return clusters of documents, clusters of those, and so on up, int [n_docs, depth - 1].
+
+    Columns run from the level below the root down to the leaves; names are unique within a level.
+    """
+    rows = weighted_rows(counts)
+    labels = cluster(rows, n_leaves, rng)
+    paths = [labels]
+    for level in range(depth - 2, 0, -1):
+        n_clusters = max(1, round(n_leaves ** np.sqrt(level / (depth - 1))))
+        rows = unit_rows(sums_of(rows, labels, int(labels.max(initial=0)) + 1))
+        labels = above = cluster(rows, n_clusters, rng)
+        paths.insert(0, above[paths[0]])
+    return np.column_stack(paths)
+
+
+def leaves_for(n_docs: int) -> int:
+    """Return the number of leaves with which a tree for ``n_docs`` documents starts."""
+    return int(np.clip(n_docs // DOCS_PER_LEAF, 1, MOST_LEAVES))
 
 
 def weighted_rows(counts: sparse.csr_array) -> sparse.csr_array:

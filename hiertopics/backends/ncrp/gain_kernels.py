@@ -35,15 +35,18 @@ def topic_scores(counts: NDArray[np.float64], eta: float) -> NDArray[np.float64]
 
 @kernel()
 def join_gains(
-    counts: NDArray[np.float64], others: NDArray[np.float64], eta: float
+    counts: NDArray[np.float64],
+    others: NDArray[np.float64],
+    wanted: NDArray[np.bool_],
+    eta: float,
 ) -> NDArray[np.float64]:
     """Return what is gained by adding row i of ``others`` to row j of ``counts``, [n_others, n].
 
     The entry is the score of the sum minus that of row j alone; row i's own score is not
-    subtracted.
+    subtracted. What is not ``wanted`` [n_others, n] is minus infinity.
     """
     n_nodes, n_words = counts.shape
-    gains = np.empty((len(others), n_nodes))
+    gains = np.full((len(others), n_nodes), -np.inf)
     own = math.lgamma(eta)
     totals = counts.sum(axis=1) + n_words * eta
     words = np.empty(n_words, np.int64)
@@ -57,6 +60,8 @@ def join_gains(
                 added += others[other, word]
                 n_some += 1
         for node in range(n_nodes):
+            if not wanted[other, node]:
+                continue
             gain = math.lgamma(totals[node]) - math.lgamma(totals[node] + added)
             for place in range(n_some):
                 count = counts[node, words[place]]

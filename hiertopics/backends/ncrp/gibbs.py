@@ -8,6 +8,7 @@ of its tokens.
 D. Blei, T. Griffiths, M. Jordan: The nested Chinese restaurant process and Bayesian nonparametric
 inference of topic hierarchies, JACM 2010; C. Wang, D. Blei, NIPS 2009 (spec ncrp section 5).
 Two moves of our own, leaps and grafts, take the chain out of trees that a sweep hardly leaves.
+Another sweep, in which most documents move side by side, is in ``partial``.
 
     paper                  here
     c_d, z_dn              path [n_docs, L], level [n_tokens], root first
@@ -25,10 +26,20 @@ from msgspec import Meta
 from scipy import sparse
 from scipy.special import gammaln
 
-from hiertopics.backends.ncrp import hyperparameters, joint_kernels, restarts
+from hiertopics.backends.ncrp import hyperparameters, joint_kernels, partial, restarts
 from hiertopics.backends.ncrp import summary as common
 from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
-from hiertopics.backends.ncrp.chains import Data, graft, lay_out, leap, recounted, sequential, sweep
+from hiertopics.backends.ncrp.chains import (
+    Data,
+    graft,
+    lay_out,
+    leap,
+    on_branches,
+    recounted,
+    sequential,
+    sweep,
+)
+from hiertopics.backends.ncrp.clustering import leaves_for, nested_clusters
 from hiertopics.backends.ncrp.config import Model as Model
 from hiertopics.backends.ncrp.config import level_prior
 from hiertopics.backends.ncrp.gibbs_infer import infer as infer
@@ -36,7 +47,7 @@ from hiertopics.backends.ncrp.gibbs_state import State, Walk, begin, pack, unpac
 from hiertopics.backends.ncrp.simulate import simulate as simulate
 from hiertopics.config import Iterations, SamplerConfig
 from hiertopics.corpus import Corpus
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Context, PerChain, Settings, Summary
 from hiertopics.tree import ROOT
 
 objective_name = "log joint probability"
@@ -51,6 +62,21 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     chains: Annotated[
         int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
     ] = 1
+    start: Annotated[
+        Literal["clusters", "sequential"],
+        Meta(
+            description="First paths: those of a tree of clusters of documents, or documents "
+            "seated one by one in random order, as all restarts are."
+        ),
+    ] = "clusters"
+    collapse: Annotated[
+        Literal["full", "partial"],
+        Meta(
+            description="full: topics and branches stay integrated out, documents are redrawn one "
+            "after the other; partial: seven tenths of them side by side, in inference.shards "
+            "parts, given drawn topics and branches. Both are exact."
+        ),
+    ] = "full"
     leap_every: Annotated[
         int,
         Meta(
@@ -123,11 +149,15 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
-    """Return chains whose documents were seated one by one, in random order."""
+    """Return chains of clustered documents, or of documents seated one by one in random order."""
     prior = prior_of(settings.model)
 
-    def start(chain: int) -> Walk:
-        return begin(sequential(data, prior, context.rng("init", chain)), prior)
+    def start(number: int) -> Walk:
+        rng = context.rng("init", number)
+        if settings.inference.restarts > 1 or settings.inference.start == "sequential":
+            return begin(sequential(data, prior, rng), prior)
+        branch = nested_clusters(_counts(data), settings.model.depth, leaves_for(data.n_docs), rng)
+        return begin(on_branches(data, branch, prior, rng), prior)
 
     return pack(context.map(start, range(settings.inference.chains)))
 
@@ -143,7 +173,11 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
             chain = sequential(data, fresh, context.rng("init", number))
             walk = walk._replace(chain=chain, prior=fresh)
         before = walk.chain.path.copy()
-        chain = sweep(data, walk.chain, walk.prior, context.rng("sweep", number))
+        if inference.collapse == "full":
+            chain = sweep(data, walk.chain, walk.prior, context.rng("sweep", number))
+        else:
+            shards = partial.Shards(inference.shards, number, context)
+            chain = partial.sweep(data, walk.chain, walk.prior, shards)
         if _due(inference.leap_every, context.iteration):
             chain = leap(data, chain, walk.prior, context.rng("leap", number))
         if _due(inference.graft_every, context.iteration):
@@ -155,7 +189,12 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         score = log_joint + hyperparameters.log_prior(walk.prior)
         return restarts.remember(walk, data, score, inference, context.iteration), moved, log_joint
 
-    results = context.map(advance, list(enumerate(unpack(state))))
+    walks = unpack(state)
+    if inference.collapse == "partial" and inference.shards > 1:
+        # The workers share each chain's documents; a pool must not wait for itself.
+        results = [advance(numbered) for numbered in enumerate(walks)]
+    else:
+        results = context.map(advance, list(enumerate(walks)))
     walks = [walk for walk, _, _ in results]
     chain, prior = walks[0].chain, walks[0].prior
     leaves = chain.visits[chain.first[-2] :]
@@ -180,7 +219,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     best = max((walk.best for walk in walks), key=lambda drawn: drawn.log_joint)
     if settings.inference.summarise == "map" and np.isfinite(best.log_joint):
         chain = recounted(data, best.slot, best.level)
-        return _summarise(chain, best.prior, data, settings.inference.shards)
+        return _summarise(chain, best.prior, data, settings.inference)
     return draw(state, data, settings)
 
 
@@ -189,7 +228,17 @@ def draw(state: State, data: Data, settings: Settings) -> Summary:
     walk = max(
         unpack(state), key=lambda walk: float(joint_kernels.log_joint(walk.chain, walk.prior))
     )
-    return _summarise(walk.chain, walk.prior, data, settings.inference.shards)
+    return _summarise(walk.chain, walk.prior, data, settings.inference)
+
+
+def per_chain(state: State, data: Data, settings: Settings) -> PerChain:
+    """Return log joint, nodes and paths of each chain."""
+    walks = unpack(state)
+    traces: dict[str, list[float]] = {
+        "objective": [float(joint_kernels.log_joint(walk.chain, walk.prior)) for walk in walks],
+        "n_nodes": [int((walk.chain.visits > 0).sum()) for walk in walks],
+    }
+    return PerChain(traces, np.stack([walk.chain.path for walk in walks]))
 
 
 def objective(state: State, data: Data, settings: Settings) -> float:
@@ -210,7 +259,17 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     model, n_chains = settings.model, settings.inference.chains
     n_columns = 32 * model.depth + corpus.n_docs // 8
     per_chain = 8 * n_columns * corpus.n_words + 10 * corpus.n_tokens
+    if settings.inference.collapse == "partial":
+        per_chain += 4 * model.depth * n_columns * corpus.n_words
     return n_chains * (per_chain + 16 * model.depth * corpus.n_docs)
+
+
+def _counts(data: Data) -> sparse.csr_array:
+    words = data.words
+    return sparse.csr_array(
+        (np.diff(words.token_ptr).astype(np.float64), words.word, words.pair_ptr),
+        shape=(data.n_docs, data.n_words),
+    )
 
 
 def _due(every: int, iteration: int) -> bool:
@@ -253,7 +312,7 @@ def _log_joint(walk: Walk, data: Data) -> float:
     return float(tree + levels + words)
 
 
-def _summarise(chain: Chain, prior: Prior, data: Data, shards: int) -> Summary:
+def _summarise(chain: Chain, prior: Prior, data: Data, inference: Inference) -> Summary:
     """Return a draw as a tree: each document in the slot of its leaf."""
     live = np.flatnonzero((chain.visits > 0) | (np.arange(len(chain.visits)) == 0))
     number = np.zeros(len(chain.visits), dtype=np.int64)
@@ -283,7 +342,7 @@ def _summarise(chain: Chain, prior: Prior, data: Data, shards: int) -> Summary:
             extra={},
         )
     )
-    if shards == 1:
+    if inference.collapse == "partial" or inference.shards == 1:
         return summary
     note = "inference.shards has no effect: documents are visited one after the other"
     return replace(summary, notes=(*summary.notes, note))

@@ -6,42 +6,44 @@ import zlib
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.backends.ncrp import infer_kernels as kernels
+from hiertopics.backends.ncrp import summary as common
 from hiertopics.backends.ncrp.infer_kernels import Topics
-from hiertopics.backends.ncrp.summary import ancestors
 from hiertopics.corpus import Corpus
-from hiertopics.model import Context, Paths, Posterior, Settings
+from hiertopics.model import Context, Posterior, Settings
 from hiertopics.tree import Tree
 
-BURN_IN = 20
-N_SAMPLES = 60
+BURN_IN = 50
+N_SAMPLES = 150
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta and the best paths of new documents, the topics of the tree held fixed.
+    """Return theta and the paths of new documents, the topics of the tree held fixed.
 
-    Theta is an average over samples of a document's path and level weights; topics come from
+    They are averages over samples of a document's path and level weights; topics come from
     the training counts alone, and new branches have the flat topic. The randomness of a document
     derives from its counts.
     """
     topics = _topics(tree)
     counts = corpus.counts
+    n_nodes, depth = len(topics.parent), len(topics.level_prior)
 
     def sample(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
-        words, times = counts.indices[cells], counts.data[cells]
+        # One type, so that the same counts have the same bytes however they were read.
+        words, times = counts.indices[cells].astype(np.int32), counts.data[cells].astype(np.int32)
         rng = context.rng("infer", zlib.crc32(words.tobytes()), zlib.crc32(times.tobytes()))
         burn_in, n_samples = (BURN_IN, N_SAMPLES) if len(words) else (0, 1)
-        return kernels.sample_document(words, times, topics, burn_in, n_samples, rng)
+        shares = kernels.sample_document(words, times, topics, burn_in, n_samples, rng)
+        chances = shares.sum(axis=1)
+        found = chances > common.RARE
+        return chances, shares[found] / chances[found, None]
 
     sampled = context.map(sample, range(corpus.n_docs))
-    theta = np.array([theta for theta, _ in sampled]).reshape(corpus.n_docs, tree.n_nodes)
-    slot_probs = np.array([p for _, p in sampled]).reshape(corpus.n_docs, tree.n_nodes - 1)
-    path = ancestors(topics.parent, len(topics.level_prior))
-    log_prob = np.minimum(np.log(slot_probs.max(axis=1)), 0.0)
-    return Posterior(sparse.csr_array(theta), Paths(path[slot_probs.argmax(axis=1)], log_prob))
+    chances = np.array([chances for chances, _ in sampled]).reshape(corpus.n_docs, n_nodes)
+    weights = np.concatenate([np.empty((0, depth)), *(weights for _, weights in sampled)])
+    return common.place(topics.parent, depth, common.sparse_rows(chances), weights)
 
 
 def _topics(tree: Tree) -> Topics:

@@ -95,27 +95,39 @@ def _seeds(state: State, data: Data, slot: int, doc: int) -> NDArray[np.float64]
 
 
 def merge_alike(draft: Draft) -> int:
-    """Merge full paths whose documents are the same by cosine (paper); return how many.
+    """Merge nodes that the same documents pass, by cosine; return how many.
 
-    Pairs come by decreasing cosine and each path takes part at most once.
+    Full paths may merge wherever they are (paper), inner nodes with their siblings alone (spec
+    4). Pairs come by decreasing cosine, and each node takes part at most once.
     """
-    leaves = draft.alive(draft.depth - 1)
-    columns = draft.chances[:, leaves]
+    n_merged = _merge_level(draft, draft.depth - 1)
+    for level in range(draft.depth - 2, 0, -1):
+        n_merged += _merge_level(draft, level)
+    return n_merged
+
+
+def _merge_level(draft: Draft, level: int) -> int:
+    nodes = draft.alive(level)
+    columns = draft.over_subtrees(draft.chances.T, level).T
+    passing = columns.sum(axis=0)
     norms = np.sqrt((columns**2).sum(axis=0))
     columns = columns / np.where(norms > 0, norms, 1.0)
     cosine = np.triu(columns.T @ columns, 1)
+    if level < draft.depth - 1:
+        cosine[draft.parent[nodes][:, None] != draft.parent[nodes]] = 0.0
     first, second = np.nonzero(cosine > SAME_DOCUMENTS)
     used: set[int] = set()
     n_merged = 0
     for pair in np.argsort(-cosine[first, second], kind="stable"):
-        i, j = int(leaves[first[pair]]), int(leaves[second[pair]])
+        i, j = int(first[pair]), int(second[pair])
         if i in used or j in used:
             continue
         used |= {i, j}
-        if draft.mass[i] < draft.mass[j]:
+        if passing[i] < passing[j]:
             i, j = j, i
-        if draft.parent[i] != draft.parent[j]:
-            draft.hang(j, int(draft.parent[i]))
-        draft.join(i, j)
+        kept, gone = int(nodes[i]), int(nodes[j])
+        if draft.parent[kept] != draft.parent[gone]:
+            draft.hang(gone, int(draft.parent[kept]))
+        draft.join(kept, gone)
         n_merged += 1
     return n_merged

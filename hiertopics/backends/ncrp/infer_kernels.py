@@ -39,27 +39,28 @@ def sample_document(
     burn_in: int,
     n_samples: int,
     rng: np.random.Generator,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return theta [n + 1] and the chance of each slot [n], averages over the samples.
+) -> NDArray[np.float64]:
+    """Return the share of each slot and level [n, L], an average over the samples.
 
-    Path given level weights, levels given both, weights given levels: the path is drawn with the
-    levels summed out, so that it is not held by the words that sit on it. Levels below a slot have
-    the flat topic 1 / V; their weight is the last entry of theta.
+    It is the chance of the slot times the weight of the level there. Path given level weights,
+    levels given both, weights given levels: the path is drawn with the levels summed out, so that
+    it is not held by the words that sit on it. Levels below a slot have the flat topic 1 / V.
     """
     n_nodes, n_levels = len(topics.parent), len(topics.level_prior)
-    theta, slot_probs = np.zeros(n_nodes + 1), np.zeros(n_nodes)
+    shares = np.zeros((n_nodes, n_levels))
     weights = topics.level_prior / topics.level_prior.sum()
     for turn in range(burn_in + n_samples):
         probs = slot_chances(words, counts, weights, topics)
         if turn >= burn_in:
-            slot_probs += probs
-            add_weights(probs, weights, topics, theta)
+            for node in range(n_nodes):
+                for level in range(n_levels):
+                    shares[node, level] += probs[node] * weights[level]
         slot = draw(probs, rng)
         n_dl = draw_levels(words, counts, weights, slot, topics, rng)
         for level in range(n_levels):
             weights[level] = rng.standard_gamma(topics.level_prior[level] + n_dl[level])
         weights /= max(weights.sum(), 1e-300)
-    return theta / theta.sum(), slot_probs / slot_probs.sum()
+    return shares / shares.sum()
 
 
 @kernel()
@@ -101,23 +102,6 @@ def slot_chances(
         difference = score[node] - largest
         score[node] = math.exp(difference) if difference > NEGLIGIBLE else 0.0
     return score / score.sum()
-
-
-@kernel()
-def add_weights(
-    probs: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    topics: Topics,
-    theta: NDArray[np.float64],
-) -> None:
-    """Add to theta [n + 1] the level weights, spread over nodes as paths with ``probs`` pass."""
-    passing, n_nodes = probs.copy(), len(probs)
-    for node in range(n_nodes - 1, 0, -1):
-        passing[topics.parent[node]] += passing[node]
-    for node in range(n_nodes):
-        theta[node] += passing[node] * weights[topics.depth[node]]
-        for level in range(topics.depth[node] + 1, len(weights)):
-            theta[n_nodes] += probs[node] * weights[level]
 
 
 @kernel()

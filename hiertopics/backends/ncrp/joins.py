@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.backends.ncrp import gain_kernels
+from hiertopics.backends.ncrp.reshaping import union_gains
 from hiertopics.backends.ncrp.state import Data, State
 from hiertopics.backends.ncrp.trials import NO_GROUP, Plan, run, unchanged
 from hiertopics.model import Context
@@ -48,10 +48,10 @@ def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
     """Return disjoint pairs of siblings of a level, by decreasing gain of a plain merge."""
     nodes = state.nodes
     here = np.arange(nodes.bounds[level], nodes.bounds[level + 1])
-    counts = np.ascontiguousarray(state.lam[:, here].T.astype(np.float64) - state.eta)
-    gains = gain_kernels.join_gains(np.maximum(counts, 0.0), np.maximum(counts, 0.0), state.eta)
-    gains -= gain_kernels.topic_scores(np.maximum(counts, 0.0), state.eta)[:, None]
-    gains[nodes.parent[here][:, None] != nodes.parent[here]] = -np.inf
+    counts = np.maximum(state.lam[:, here].T.astype(np.float64) - state.eta, 0.0)
+    above = nodes.parent[here]
+    siblings = above[:, None] == above
+    gains = np.where(siblings, union_gains(counts, siblings, state.eta), -np.inf)
     first, second = np.triu_indices(len(here), 1)
     values = gains[first, second]
     used: set[int] = set()

@@ -87,7 +87,7 @@ def leap(
         take_off(doc, words, chain)
         path[:] = old_path
         tokens[:] = old_level
-        put_on(doc, words, chain, prior, False, rng)
+        put_back(doc, words, chain)
     occupy(path, 1, chain, prior, scratch)
     note_totals(doc, chain, prior, scratch)
     return accepted
@@ -113,6 +113,19 @@ def take_off(doc: int, words: Words, chain: Chain) -> None:
     for level in range(len(path)):
         chain.n_k[path[level]] -= n_dl[level]
         n_dl[level] = 0
+
+
+@kernel()
+def put_back(doc: int, words: Words, chain: Chain) -> None:
+    """Put a document's words on its path at the levels that are noted."""
+    path, n_dl = chain.path[doc], chain.n_dl[doc]
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        row = chain.n_wk[words.word[pair]]
+        for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
+            row[path[chain.level[token]]] += 1
+            n_dl[chain.level[token]] += 1
+    for level in range(len(path)):
+        chain.n_k[path[level]] += n_dl[level]
 
 
 @kernel()

@@ -14,7 +14,6 @@ from hiertopics.backends.ncrp.slot_kernels import (
     Slots,
     Statistics,
     level_terms,
-    levels_gap,
     normalise,
 )
 from hiertopics.jit import kernel
@@ -64,44 +63,6 @@ def meanfield_step(
         for slot in range(n_nodes):
             sums.slot[slot] += chances[doc, slot]
     return bound
-
-
-@kernel()
-def infer_meanfield(
-    cells: Cells,
-    doc: int,
-    tau: NDArray[np.float64],
-    given: Globals,
-    n_rounds: int,
-    tolerance: float,
-    chances: NDArray[np.float64],
-) -> None:
-    """Do as ``infer_structured`` does in the mean-field family; levels start at E theta."""
-    slots = given.slots
-    n_nodes, depth = slots.path.shape
-    passing, scores = np.empty(n_nodes), np.empty(n_nodes)
-    e_log_theta, tokens, covered = np.empty(depth), np.empty(depth), np.empty(depth)
-    resp = np.empty((cells.ptr[doc + 1] - cells.ptr[doc], depth))
-    resp[:] = tau / tau.sum()
-    tokens[:] = tau - given.level_prior
-    _meanfield_scores(cells, doc, resp, tokens, given, scores)
-    normalise(scores, chances)
-    before = -np.inf
-    for _ in range(n_rounds):
-        pass_through(slots, chances, passing, covered)
-        level_terms(tau, e_log_theta)
-        now = _levels_of_words(
-            cells, doc, e_log_theta, passing, covered, given, NEGLIGIBLE, resp, tokens
-        )
-        now += _log_mass_gap(slots.log_mass, chances)
-        now += levels_gap(tau, given.level_prior, e_log_theta)
-        if abs(now - before) <= tolerance * abs(now):
-            break
-        before = now
-        for level in range(depth):
-            tau[level] = given.level_prior[level] + tokens[level]
-        _meanfield_scores(cells, doc, resp, tokens, given, scores)
-        normalise(scores, chances)
 
 
 @kernel()

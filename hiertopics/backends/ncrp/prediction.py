@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.backends.ncrp import summary as common
 from hiertopics.backends.ncrp import tables
-from hiertopics.backends.ncrp.meanfield_kernels import infer_meanfield
 from hiertopics.backends.ncrp.slots import mean_masses, nodes_of
 from hiertopics.backends.ncrp.state import Data, State, lay_out
 from hiertopics.backends.ncrp.structured_kernels import infer_structured, weigh_documents
@@ -16,7 +14,6 @@ from hiertopics.corpus import Corpus
 from hiertopics.model import Context, Posterior, Settings, Summary
 from hiertopics.tree import NODE, Tree
 
-RARE = 1e-7
 ROUNDS = 100
 TOLERANCE = 1e-5
 
@@ -27,22 +24,15 @@ def summarise(state: State, data: Data) -> Summary:
     fitted = common.Fitted(
         parent=state.parent,
         n_wn=n_wn,
-        slot_probs=sparse_rows(slot_chances(state, data)),
+        slot_probs=common.sparse_rows(slot_chances(state, data)),
         level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
-        log_mass=_log_mass_for_new(state),
+        log_mass=np.log(mean_masses(state.nodes, state.sticks)),
         eta=state.eta,
         level_prior=state.level_prior,
         n_tokens=float(data.doc_lengths.sum()),
         extra={"gamma": np.array([state.gamma])},
     )
     return common.summarise(fitted)
-
-
-def _log_mass_for_new(state: State) -> NDArray[np.float64]:
-    """Return the log mass of each slot as ``infer`` takes it: of mean sticks, or mean-field LM."""
-    if not state.structured:
-        return state.log_mass
-    return np.asarray(np.log(mean_masses(state.nodes, state.sticks)))
 
 
 def slot_chances(state: State, data: Data) -> NDArray[np.float64]:
@@ -62,9 +52,9 @@ def slot_chances(state: State, data: Data) -> NDArray[np.float64]:
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
     """Return theta and the best paths of new documents, the tree held fixed (spec 6).
 
-    In the structured family topics enter by their means, not by exp E log as in training: new
-    words are predicted by the means, and paths found by the same measure score better on unseen
-    words. Mean-field scores are linear in E log and would take rare words too hard that way.
+    Topics enter by their means, not by exp E log as in training: new words are predicted by the
+    means, and paths found by the same measure score better on unseen words. Levels depend on the
+    path, whatever family the tree was fitted in, for the same reason.
     """
     shown = tree.kind == NODE
     level_prior = tree.extra["level_prior"]
@@ -74,38 +64,20 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
     rank[order] = np.arange(len(order))
     above = tree.parent[shown][order]
     nodes = nodes_of(np.where(above < 0, -1, rank[above]).astype(np.int32), depth)
-    structured = settings.inference.mode == "structured"
     log_mass = tree.extra["log_mass"][shown][order]
     phi = tree.phi[shown][order]
-    if structured:
-        given = tables.plug_in_tables(phi, nodes, log_mass, level_prior)
-    else:
-        eta, lam = float(tree.extra["eta"][0]), phi.T * tree.extra["total"][shown][order]
-        given = tables.given_tables(lam, nodes, log_mass, eta, level_prior, np.float64, logs=True)
+    given = tables.plug_in_tables(phi, nodes, log_mass, level_prior)
     data = lay_out(corpus, 1)
 
     def fit(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         tau = level_prior * (1.0 + data.doc_lengths[doc] / level_prior.sum())
         chances, weights = np.empty(nodes.n_nodes), np.empty((nodes.n_nodes, depth))
-        if structured:
-            scratch = tables.scratch_for(nodes.n_nodes, np.float64)
-            infer_structured(
-                data.cells, doc, given, scratch, tau, ROUNDS, TOLERANCE, chances, weights
-            )
-        else:
-            infer_meanfield(data.cells, doc, tau, given, ROUNDS, TOLERANCE, chances)
-            weights[:] = tau / tau.sum()
+        scratch = tables.scratch_for(nodes.n_nodes, np.float64)
+        infer_structured(data.cells, doc, given, scratch, tau, ROUNDS, TOLERANCE, chances, weights)
         chances, weights = chances[rank], weights[rank]
-        return chances, weights[chances > RARE]
+        return chances, weights[chances > common.RARE]
 
     rows = context.map(fit, range(corpus.n_docs))
     chances = np.array([row[0] for row in rows]).reshape(-1, nodes.n_nodes)
     weights = np.concatenate([np.empty((0, depth)), *(row[1] for row in rows)])
-    return common.place(tree.parent[shown], depth, sparse_rows(chances), weights)
-
-
-def sparse_rows(chances: NDArray[np.float64]) -> sparse.csr_array:
-    """Return chances as CSR without those below ``RARE``, rows summing to 1."""
-    rows = sparse.csr_array(np.where(chances > RARE, chances, 0.0))
-    rows.data /= np.repeat(np.asarray(rows.sum(axis=1)).ravel(), np.diff(rows.indptr))
-    return rows
+    return common.place(tree.parent[shown], depth, common.sparse_rows(chances), weights)

@@ -19,6 +19,8 @@ from hiertopics.backends.ncrp.draft import Draft
 LEAST_MASS = 0.1
 ROUNDS = 5
 FRESH = -1
+NEIGHBOURS = 8
+"""Nodes that are tried as partners of each: those with the most similar words."""
 
 
 class Move(NamedTuple):
@@ -55,14 +57,45 @@ def proposals(draft: Draft, gamma: float, eta: float) -> list[Move]:
 
 
 def _join_gains(draft: Draft, level: int, gamma: float, eta: float) -> NDArray[np.float64]:
-    """Return what is gained by making one node of two of a level, [n_alive, n_alive]."""
+    """Return what is gained by making one node of two of a level, [n_alive, n_alive].
+
+    Minus infinity for pairs neither of which is among the other's ``NEIGHBOURS``.
+    """
     mass, counts = draft.passing(level), draft.counts(level)
     inner = level < draft.depth - 1
+    above = draft.parent[draft.alive(level)]
+    gains = union_gains(counts, above[:, None] == above, eta)
     alone = _mass_terms(mass, gamma, inner=inner)
-    gains = kernels.join_gains(counts, counts, eta)
+    return gains + _mass_terms(mass[:, None] + mass, gamma, inner=inner) - alone[:, None] - alone
+
+
+def union_gains(
+    counts: NDArray[np.float64], siblings: NDArray[np.bool_], eta: float
+) -> NDArray[np.float64]:
+    """Return what is gained by making one topic of two, [n, n], symmetric.
+
+    It is minus infinity but for the most similar pairs, of siblings [n, n] and of all.
+    """
+    similar = similarities(counts, counts)
+    np.fill_diagonal(similar, -np.inf)
+    wanted = highest(similar) | highest(np.where(siblings, similar, -np.inf))
+    gains = kernels.join_gains(counts, counts, np.triu(wanted | wanted.T), eta)
     gains -= kernels.topic_scores(counts, eta)[:, None]
-    gains += _mass_terms(mass[:, None] + mass, gamma, inner=inner) - alone[:, None] - alone
-    return gains
+    return np.maximum(gains, gains.T)
+
+
+def similarities(counts: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.floating]:
+    """Return how similar the words of rows of ``others`` and ``counts`` are, [n_others, n]."""
+    roots = [np.sqrt(np.maximum(rows, 0.0)).astype(np.float32) for rows in (others, counts)]
+    norms = [np.sqrt((rows**2).sum(axis=1)) for rows in roots]
+    scale = np.outer(*norms)
+    return np.asarray(roots[0] @ roots[1].T / np.where(scale > 0, scale, 1.0))
+
+
+def highest(similar: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Mark the ``NEIGHBOURS`` highest entries of each row, none that is minus infinity."""
+    least = np.sort(similar, axis=1)[:, -NEIGHBOURS:][:, :1]
+    return (similar >= least) & (similar > -np.inf)
 
 
 def merges(draft: Draft, level: int, joins: NDArray[np.float64]) -> list[Move]:
@@ -145,10 +178,11 @@ def _moved_words(
     nodes, mass = draft.alive(level), draft.passing(level)
     carried = draft.over_subtrees(draft.words[:, between], level)
     counts = draft.counts(between)
-    arrive = kernels.join_gains(counts, carried, eta)
+    own = np.searchsorted(tops, draft.ancestor(between)[nodes])
+    wanted = highest(similarities(counts, carried))
+    arrive = kernels.join_gains(counts, carried, wanted, eta)
     arrive += _mass_terms(top_mass + mass[:, None], gamma, inner=True)
     arrive -= _mass_terms(top_mass, gamma, inner=True)
-    own = np.searchsorted(tops, draft.ancestor(between)[nodes])
     rest = np.maximum(top_mass[own] - mass, 0.0)
     leave = kernels.topic_scores(np.maximum(counts[own] - carried, 0.0), eta)
     leave -= kernels.topic_scores(counts, eta)[own] + _mass_terms(top_mass, gamma, inner=True)[own]

@@ -14,10 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.backends.ncrp.slot_simd import multiply_four
 from hiertopics.jit import LOG_2, REASSOCIATE, digamma, kernel, log
 
-MANY = 8
-"""Repeats of a word from which on its logarithm is cheaper than multiplying."""
+GROUP = 4
+
+NOTHING = -45.0
+"""Log of a chance that is lost when it is added to one a hundred times over."""
 
 
 class Cells(NamedTuple):
@@ -46,11 +49,14 @@ class Globals(NamedTuple):
 
     log_table [n_words, n_nodes]: E log phi; e_table: its exp. by_slot [n_words, depth - 1,
     n_nodes]: e_table at each level below the root of each slot's path, or exp(e0) where it is
-    outside. Tables that a step does not need have no rows.
+    outside, and at_root [n_words], both over exp(log_scale [n_words]), the word's largest entry.
+    Tables that a step does not need have no rows.
     """
 
     e_table: NDArray[np.floating]
     by_slot: NDArray[np.floating]
+    at_root: NDArray[np.floating]
+    log_scale: NDArray[np.float64]
     log_table: NDArray[np.floating]
     slots: Slots
     level_prior: NDArray[np.float64]
@@ -102,29 +108,94 @@ def slot_scores(
 ) -> None:
     """Write to ``scores`` [n_nodes] the sum over tokens of log sum over levels (spec 3.1 B).
 
-    e_theta [depth]: exp E log theta.
+    e_theta [depth]: exp E log theta. A word's factor is at most 1 and, as all paths share the
+    root, at least what the root alone gives: exponents are moved only when they could run out.
+    Words that occur once or a few times are taken ``GROUP`` at a time, for which the products
+    are read and written once.
     """
-    table, by_slot = given.e_table, given.by_slot
-    acc, prod = scratch.acc, scratch.prod
-    bits, exponent, rest = scratch.bits, scratch.exponent, scratch.rest
-    mantissa_bits, bias, mask, one = scratch.float_format
+    prod, acc, rest = scratch.prod, scratch.acc, scratch.rest
+    by_slot, at_root = given.by_slot, given.at_root
+    most = scratch.float_format[1] - 8
     prod[:] = 1
-    exponent[:] = 0
+    scratch.exponent[:] = 0
     rest[:] = 0.0
-    n_factors = 0
+    used, n_splits, common = 0, 0, 0.0
+    group, n_group, in_group = np.empty(GROUP, np.int32), 0, 0
+    of_theta = _halvings(e_theta[0], most)
     for pair in range(cells.ptr[doc], cells.ptr[doc + 1]):
         word, count = cells.word[pair], cells.tokens[pair]
-        _mix(by_slot[word], e_theta, e_theta[0] * table[word, 0], acc)
-        if count > MANY:
-            _add_logs(rest, acc, count)
-        else:
-            for _ in range(count):
-                _multiply(prod, acc)
-                _split(bits, exponent, mantissa_bits, mask, one)
-            n_factors += count
+        common += count * given.log_scale[word]
+        once = of_theta + _halvings(at_root[word], most)
+        if count * once > most or count >= GROUP:
+            _mix(by_slot[word], e_theta, e_theta[0] * at_root[word], acc)
+            if count * once > most:
+                _add_logs(rest, acc, count)
+                continue
+            if used + count * once > most:
+                _split(scratch)
+                n_splits, used = n_splits + 1, 0
+            _multiply_power(prod, acc, count)
+            used += count * once
+            continue
+        for _ in range(count):
+            if n_group == GROUP or in_group + once > most:
+                if used + in_group > most:
+                    _split(scratch)
+                    n_splits, used = n_splits + 1, 0
+                _multiply_group(prod, acc, group[:n_group], e_theta, by_slot, at_root)
+                used, n_group, in_group = used + in_group, 0, 0
+            group[n_group] = word
+            n_group, in_group = n_group + 1, in_group + once
+    if used + in_group > most:
+        _split(scratch)
+        n_splits += 1
+    _multiply_group(prod, acc, group[:n_group], e_theta, by_slot, at_root)
     for node in range(len(scores)):
-        power = exponent[node] - bias * n_factors
-        scores[node] = log(float(prod[node])) + LOG_2 * power + rest[node]
+        power = scratch.exponent[node] - scratch.float_format[1] * n_splits
+        scores[node] = log(float(prod[node])) + LOG_2 * power + rest[node] + common
+
+
+@kernel()
+def _halvings(x: float, most: int) -> int:
+    """Return how many halvings take 1 to ``x`` or below, at most ``most``; x from 0 to 1."""
+    return min(1 - math.frexp(x)[1], most) if x > 0.0 else most
+
+
+@kernel(fastmath=REASSOCIATE)
+def _multiply_group(
+    prod: NDArray[np.floating],
+    acc: NDArray[np.floating],
+    group: NDArray[np.int32],
+    e_theta: NDArray[np.floating],
+    by_slot: NDArray[np.floating],
+    at_root: NDArray[np.floating],
+) -> None:
+    """Multiply ``prod`` by the chances of up to ``GROUP`` words in each slot."""
+    if len(group) < GROUP or len(e_theta) != 3:
+        for word in group:
+            _mix(by_slot[word], e_theta, e_theta[0] * at_root[word], acc)
+            for node in range(len(prod)):
+                prod[node] *= acc[node]
+        return
+    a, b, c, d = group[0], group[1], group[2], group[3]
+    rows_a, rows_b, rows_c, rows_d = by_slot[a], by_slot[b], by_slot[c], by_slot[d]
+    multiply_four(
+        prod,
+        rows_a[0],
+        rows_a[1],
+        rows_b[0],
+        rows_b[1],
+        rows_c[0],
+        rows_c[1],
+        rows_d[0],
+        rows_d[1],
+        e_theta[0] * at_root[a],
+        e_theta[0] * at_root[b],
+        e_theta[0] * at_root[c],
+        e_theta[0] * at_root[d],
+        e_theta[1],
+        e_theta[2],
+    )
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -145,20 +216,24 @@ def _mix(
 
 
 @kernel(fastmath=REASSOCIATE)
-def _multiply(prod: NDArray[np.floating], acc: NDArray[np.floating]) -> None:
-    for node in range(len(prod)):
-        prod[node] *= acc[node]
+def _multiply_power(prod: NDArray[np.floating], acc: NDArray[np.floating], count: int) -> None:
+    """Multiply ``prod`` by ``acc`` to the power of ``count`` >= 1; acc is overwritten."""
+    while True:
+        if count & 1:
+            for node in range(len(prod)):
+                prod[node] *= acc[node]
+        count >>= 1
+        if count == 0:
+            return
+        for node in range(len(acc)):
+            acc[node] *= acc[node]
 
 
 @kernel()
-def _split(
-    bits: NDArray[np.signedinteger],
-    exponent: NDArray[np.signedinteger],
-    mantissa_bits: int,
-    mask: int,
-    one: int,
-) -> None:
-    """Move the exponents of positive floats, bias included, from their ``bits`` to ``exponent``."""
+def _split(scratch: Scratch) -> None:
+    """Move the exponents of the positive floats ``prod``, bias included, to ``exponent``."""
+    mantissa_bits, _, mask, one = scratch.float_format
+    bits, exponent = scratch.bits, scratch.exponent
     for node in range(len(bits)):
         exponent[node] += bits[node] >> mantissa_bits
         bits[node] = (bits[node] & mask) | one
@@ -191,47 +266,17 @@ def levels_gap(
 
 @kernel()
 def normalise(log_weights: NDArray[np.float64], chances: NDArray[np.float64]) -> float:
-    """Write exp(log_weights) scaled to sum 1; return the log of the sum."""
+    """Write exp(log_weights) scaled to sum 1; return the log of the sum.
+
+    What is too small to change the sum is 0.
+    """
     largest = log_weights.max()
     total = 0.0
     for slot in range(len(log_weights)):
-        chances[slot] = math.exp(log_weights[slot] - largest)
+        gap = log_weights[slot] - largest
+        chances[slot] = math.exp(gap) if gap > NOTHING else 0.0
         total += chances[slot]
+    inverse = 1.0 / total
     for slot in range(len(chances)):
-        chances[slot] /= total
+        chances[slot] *= inverse
     return largest + math.log(total)
-
-
-@kernel(fastmath=REASSOCIATE)
-def expect_words(
-    lam: NDArray[np.floating],
-    log_total: NDArray[np.float64],
-    e_table: NDArray[np.floating],
-    log_table: NDArray[np.floating],
-) -> None:
-    """Write exp E log phi, and E log phi unless its table has no rows (spec 2.4).
-
-    log_total [n_nodes]: psi of each topic's total.
-    """
-    n_nodes = len(log_total)
-    logs = np.empty(n_nodes)
-    for word in range(len(lam)):
-        for node in range(n_nodes):
-            logs[node] = _digamma(float(lam[word, node])) - log_total[node]
-        if len(log_table):
-            log_table[word] = logs
-        for node in range(n_nodes):
-            e_table[word, node] = math.exp(logs[node])
-
-
-@kernel(inline=True)
-def _digamma(x: float) -> float:
-    """Return psi(x), x > 0, without branch or call (error < 1e-11)."""
-    first = 1.0 / x + 1.0 / (x + 1.0) + 1.0 / (x + 2.0)
-    first += 1.0 / (x + 3.0) + 1.0 / (x + 4.0) + 1.0 / (x + 5.0)
-    y = x + 6.0
-    inverse = 1.0 / y
-    square = inverse * inverse
-    series = 1.0 / 240 - square * (1.0 / 132 - square * 691.0 / 32760)
-    series = square * (1.0 / 12 - square * (1.0 / 120 - square * (1.0 / 252 - square * series)))
-    return log(y) - 0.5 * inverse - series - first

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.backends.ncrp.clustering import cluster, sums_of, unit_rows, weighted_rows
+from hiertopics.backends.ncrp.clustering import leaves_for, nested_clusters, sums_of
 from hiertopics.backends.ncrp.config import level_prior
 from hiertopics.backends.ncrp.sequential import grow_by_documents
 from hiertopics.backends.ncrp.slots import fit_sticks, in_order, nodes_of, renumbered, subtree_sums
@@ -15,7 +15,6 @@ from hiertopics.backends.ncrp.tables import dtype_for
 from hiertopics.model import Context, Settings
 
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
-DOCS_PER_LEAF, MOST_LEAVES = 5, 300
 UNSURE = 1e-3
 
 
@@ -85,31 +84,17 @@ def overcomplete(data: Data, settings: Settings, context: Context) -> State:
     return state_of(parents, counts, mass, data, settings)
 
 
-def from_clusters(data: Data, settings: Settings, context: Context) -> State:
-    """Return a tree of clusters of documents: leaves, clusters of leaves, and so on up.
-
-    Each document's words go in equal parts to the topics on its path.
-    """
-    depth = settings.model.depth
-    rng = context.rng("start")
-    counts = csr_of(data)
+def cluster_branches(data: Data, settings: Settings, context: Context) -> NDArray[np.int64]:
+    """Return the branches of a tree of clusters of documents, int [n_docs, depth - 1]."""
     n_leaves = starting_leaves(data, settings)
-    rows = weighted_rows(counts)
-    labels = cluster(rows, n_leaves, rng)
-    paths = [labels]
-    for level in range(depth - 2, 0, -1):
-        n_clusters = max(1, round(n_leaves ** np.sqrt(level / (depth - 1))))
-        rows = unit_rows(sums_of(rows, labels, int(labels.max(initial=0)) + 1))
-        labels = above = cluster(rows, n_clusters, rng)
-        paths.insert(0, above[paths[0]])
-    return from_paths(np.column_stack(paths), data, settings)
+    return nested_clusters(csr_of(data), settings.model.depth, n_leaves, context.rng("start"))
 
 
 def starting_leaves(data: Data, settings: Settings) -> int:
     """Return the number of leaves to start with: the config's, or by the number of documents."""
     chosen = settings.inference.start_leaves
     most = max(1, settings.inference.max_nodes // 2)
-    return min(int(chosen or np.clip(data.n_docs // DOCS_PER_LEAF, 1, MOST_LEAVES)), most)
+    return min(int(chosen or leaves_for(data.n_docs)), most)
 
 
 def from_paths(branch: NDArray[np.integer], data: Data, settings: Settings) -> State:

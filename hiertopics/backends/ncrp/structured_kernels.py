@@ -7,6 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.backends.ncrp.level_kernels import (
+    add_words,
+    gather_chances,
+    gather_scaled,
+    levels_of_slot,
+    log_chance,
+)
 from hiertopics.backends.ncrp.slot_kernels import (
     Cells,
     Globals,
@@ -21,6 +28,8 @@ from hiertopics.backends.ncrp.slot_kernels import (
 from hiertopics.jit import kernel
 
 NEGLIGIBLE = 1e-8
+SETTLED = 1e-3
+"""Tokens: local rounds end when no level of a document moves by more."""
 
 
 @kernel()
@@ -58,11 +67,9 @@ def structured_step(
                 active[n_active] = slot
                 n_active += 1
                 mass += chances[slot]
-        for turn in range(schedule.rounds):
-            final = turn == schedule.rounds - 1
-            _local_round(
-                cells, doc, tau[doc], given, active[:n_active], mass, turn > 0, final, chances, sums
-            )
+        if schedule.rounds > 0:
+            some = active[:n_active]
+            _local_rounds(cells, doc, tau[doc], given, schedule, some, mass, True, chances, sums)
         for slot in range(n_nodes):
             sums.slot[slot] += chances[slot]
     return bound
@@ -91,9 +98,7 @@ def restricted_step(
         while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
             n_active += 1
         active = candidates[doc, :n_active]
-        for turn in range(schedule.rounds):
-            final = turn == schedule.rounds - 1
-            _local_round(cells, doc, tau[doc], given, active, 1.0, True, final, chances, sums)
+        _local_rounds(cells, doc, tau[doc], given, schedule, active, 1.0, False, chances, sums)
         for place in range(n_active):
             shares[doc, place] = chances[active[place]]
             sums.slot[active[place]] += chances[active[place]]
@@ -111,16 +116,29 @@ def restricted_bounds(
 
     E_theta is without what does not depend on tau.
     """
-    e_log_theta = np.empty(tau.shape[1])
+    depth = tau.shape[1]
+    kind = given.e_table.dtype
+    e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth, kind), np.empty(depth)
     for doc in range(len(tau)):
         level_terms(tau[doc], e_log_theta)
-        e_theta = np.exp(e_log_theta)
+        e_theta[:] = np.exp(e_log_theta)
+        n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+        n_active = 0
+        while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
+            n_active += 1
+        chance = np.empty((n_active, depth, n_pairs), kind)
+        count, each, scale = (
+            np.empty(n_pairs, kind),
+            np.empty(n_pairs, kind),
+            np.empty(n_pairs, kind),
+        )
+        gather_chances(cells, doc, given, candidates[doc, :n_active], chance, count)
         total = -np.inf
-        for slot in candidates[doc]:
-            if slot >= 0:
-                score = _slot_score(cells, doc, e_theta, given, slot)
-                largest = max(total, score)
-                total = largest + math.log(math.exp(total - largest) + math.exp(score - largest))
+        for place in range(n_active):
+            levels_of_slot(chance[place], count, e_theta, each, scale, tokens)
+            score = given.slots.log_mass[candidates[doc, place]] + log_chance(count, each)
+            largest = max(total, score)
+            total = largest + math.log(math.exp(total - largest) + math.exp(score - largest))
         bounds[doc] = total + levels_gap(tau[doc], given.level_prior, e_log_theta)
 
 
@@ -166,7 +184,6 @@ def infer_structured(
     log_weights, own = np.empty(n_nodes), np.empty(depth)
     e_log_theta, tokens = np.empty(depth), np.empty(depth)
     e_theta = np.empty(depth, given.e_table.dtype)
-    nowhere = _no_sums(given)
     before = -np.inf
     for _ in range(n_rounds):
         level_terms(tau, e_log_theta)
@@ -180,8 +197,7 @@ def infer_structured(
         tokens[:] = 0.0
         for slot in range(n_nodes):
             if chances[slot] > NEGLIGIBLE:
-                share = chances[slot]
-                _add_levels(cells, doc, e_theta, given, slot, share, False, tokens, nowhere)
+                _add_tokens(cells, doc, e_theta, given, slot, chances[slot], tokens)
         tau[:] = given.level_prior + tokens
     for slot in range(n_nodes):
         log_weights[slot], weights[slot] = -np.inf, tau / tau.sum()
@@ -203,128 +219,115 @@ def _fit_slot(
     tolerance: float,
 ) -> float:
     """Fit tau of one document in one slot; return its log weight, E_theta included."""
-    e_log_theta, tokens = np.empty(len(tau)), np.empty(len(tau))
-    nowhere = _no_sums(given)
+    depth, kind = len(tau), given.e_table.dtype
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    e_log_theta, tokens = np.empty(depth), np.empty(depth)
+    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    total, scale = np.empty(n_pairs, kind), np.empty(n_pairs, kind)
+    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
     before = now = -np.inf
     for _ in range(n_rounds):
         level_terms(tau, e_log_theta)
-        e_theta = np.exp(e_log_theta)
-        now = _slot_score(cells, doc, e_theta, given, slot)
+        levels_of_slot(chance[0], count, np.exp(e_log_theta), total, scale, tokens)
+        now = given.slots.log_mass[slot] + log_chance(count, total)
         now += levels_gap(tau, given.level_prior, e_log_theta)
         if abs(now - before) <= tolerance * abs(now):
             break
         before = now
-        tokens[:] = 0.0
-        _add_levels(cells, doc, e_theta, given, slot, 1.0, False, tokens, nowhere)
         tau[:] = given.level_prior + tokens
     return now
 
 
 @kernel()
-def _no_sums(given: Globals) -> Statistics:
-    """Return statistics to which nothing is added."""
-    table, path = given.e_table, given.slots.path
-    no_words, no_column = np.empty((0, 0), table.dtype), np.full(path.shape, -1, np.int32)
-    return Statistics(no_words, np.empty(0), np.zeros(1), no_column)
+def _add_tokens(
+    cells: Cells,
+    doc: int,
+    e_theta: NDArray[np.floating],
+    given: Globals,
+    slot: int,
+    share: float,
+    tokens: NDArray[np.float64],
+) -> None:
+    """Add ``share`` of a document's expected tokens of each level in one slot to ``tokens``."""
+    depth, kind = len(e_theta), given.e_table.dtype
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    total, scale, own = np.empty(n_pairs, kind), np.empty(n_pairs, kind), np.empty(depth)
+    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
+    levels_of_slot(chance[0], count, e_theta, total, scale, own)
+    for level in range(depth):
+        tokens[level] += share * own[level]
 
 
 @kernel()
-def _local_round(
+def _local_rounds(
     cells: Cells,
     doc: int,
     tau: NDArray[np.float64],
     given: Globals,
+    schedule: Schedule,
     active: NDArray[np.int32],
     mass: float,
-    weigh: bool,
-    final: bool,
+    scored: bool,
     chances: NDArray[np.float64],
     sums: Statistics,
 ) -> None:
-    """Share ``mass`` among the active slots anew, if to ``weigh``; then refit levels and tau."""
-    depth = len(tau)
-    e_log_theta, tokens = np.empty(depth), np.zeros(depth)
-    level_terms(tau, e_log_theta)
-    e_theta = np.exp(e_log_theta)
-    if weigh:
-        _weigh_again(cells, doc, e_theta, given, active, mass, chances)
-    for slot in active:
-        share = chances[slot] / mass
-        _add_levels(cells, doc, e_theta, given, slot, share, final, tokens, sums)
-    for level in range(depth):
-        tau[level] = given.level_prior[level] + tokens[level]
+    """Refit levels, tau and the chances of the active slots in turn, which share ``mass``.
+
+    scored: whether all slots have just been weighed, so that the first round need not. The last
+    round's words are added to ``sums``.
+    """
+    depth, n_active = len(tau), len(active)
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    kind = given.e_table.dtype
+    chance, count = np.empty((n_active, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    if scored:
+        gather_scaled(cells, doc, given, active, chance, count)
+    else:
+        gather_chances(cells, doc, given, active, chance, count)
+    e_log_theta, e_theta = np.empty(depth), np.empty(depth, kind)
+    total, scale = np.empty(n_pairs, kind), np.empty((n_active, n_pairs), kind)
+    scores, tokens = np.empty(n_active), np.empty((n_active, depth))
+    for turn in range(schedule.rounds):
+        level_terms(tau, e_log_theta)
+        e_theta[:] = np.exp(e_log_theta)
+        weigh = n_active > 1 and (turn > 0 or not scored)
+        for place in range(n_active):
+            levels_of_slot(chance[place], count, e_theta, total, scale[place], tokens[place])
+            if weigh:
+                scores[place] = given.slots.log_mass[active[place]] + log_chance(count, total)
+        if weigh:
+            _share(scores, active, mass, chances)
+        elif n_active == 1:
+            chances[active[0]] = mass
+        moved = 0.0
+        for level in range(depth):
+            refitted = given.level_prior[level]
+            for place in range(n_active):
+                refitted += chances[active[place]] / mass * tokens[place, level]
+            moved = max(moved, abs(refitted - tau[level]))
+            tau[level] = refitted
+        if moved < SETTLED:
+            break
+    if schedule.rounds > 0:
+        for place in range(n_active):
+            share = chances[active[place]] / mass
+            add_words(
+                cells, doc, given, active[place], share, chance[place], scale[place], e_theta, sums
+            )
 
 
 @kernel()
-def _weigh_again(
-    cells: Cells,
-    doc: int,
-    e_theta: NDArray[np.float64],
-    given: Globals,
+def _share(
+    scores: NDArray[np.float64],
     active: NDArray[np.int32],
     mass: float,
     chances: NDArray[np.float64],
 ) -> None:
-    """Share ``mass`` among the active slots by their scores under new level weights."""
-    largest = -np.inf
-    for slot in active:
-        chances[slot] = _slot_score(cells, doc, e_theta, given, slot)
-        largest = max(largest, chances[slot])
-    total = 0.0
-    for slot in active:
-        chances[slot] = math.exp(chances[slot] - largest)
-        total += chances[slot]
-    for slot in active:
-        chances[slot] *= mass / total
-
-
-@kernel()
-def _slot_score(
-    cells: Cells, doc: int, e_theta: NDArray[np.float64], given: Globals, slot: int
-) -> float:
-    """Return LM plus the log chance of a document's tokens in one slot."""
-    table, path = given.e_table, given.slots.path[slot]
-    score = given.slots.log_mass[slot]
-    for pair in range(cells.ptr[doc], cells.ptr[doc + 1]):
-        word, chance = cells.word[pair], 0.0
-        for level in range(len(e_theta)):
-            node = path[level]
-            chance += e_theta[level] * (table[word, node] if node >= 0 else given.slots.outside)
-        score += cells.tokens[pair] * math.log(chance)
-    return score
-
-
-@kernel()
-def _add_levels(
-    cells: Cells,
-    doc: int,
-    e_theta: NDArray[np.float64],
-    given: Globals,
-    slot: int,
-    share: float,
-    final: bool,
-    tokens: NDArray[np.float64],
-    sums: Statistics,
-) -> None:
-    """Add ``share`` of the document's expected tokens per level; if ``final``, to ``sums`` too."""
-    table, slots = given.e_table, given.slots
-    depth = len(e_theta)
-    weights = np.empty(depth)
-    for pair in range(cells.ptr[doc], cells.ptr[doc + 1]):
-        word = cells.word[pair]
-        row = table[word]
-        total = 0.0
-        for level in range(depth):
-            node = slots.path[slot, level]
-            weights[level] = e_theta[level] * (row[node] if node >= 0 else slots.outside)
-            total += weights[level]
-        scale = share * cells.tokens[pair] / total
-        for level in range(depth):
-            amount = scale * weights[level]
-            tokens[level] += amount
-            if final:
-                column = sums.columns[slot, level]
-                if column >= 0:
-                    sums.words[word, column] += amount
-                if slots.path[slot, level] < 0:
-                    sums.outside[0] += amount
+    """Share ``mass`` among the active slots by their scores [n_active]."""
+    largest, total = scores.max(), 0.0
+    for place in range(len(active)):
+        scores[place] = math.exp(scores[place] - largest)
+        total += scores[place]
+    for place in range(len(active)):
+        chances[active[place]] = scores[place] * mass / total

@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.model import Paths, Posterior, Summary
+from hiertopics.model import PathMixture, Paths, Posterior, Summary
 from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
 
 LIVE_TOKENS = 1.0
-NEARLY_ALL = 0.95
-SAME = 0.99
+RARE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def summarise(fitted: Fitted) -> Summary:
             **fitted.extra,
         },
     )
-    return Summary(tree, posterior.theta, posterior.paths, _notes(tree, len(fitted.level_weights)))
+    return Summary(tree, posterior.theta, posterior.paths)
 
 
 def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
@@ -109,13 +108,20 @@ def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
     return path
 
 
+def sparse_rows(chances: NDArray[np.float64]) -> sparse.csr_array:
+    """Return chances as CSR without those below ``RARE``, rows summing to 1."""
+    rows = sparse.csr_array(np.where(chances > RARE, chances, 0.0))
+    rows.data /= np.repeat(np.asarray(rows.sum(axis=1)).ravel(), np.diff(rows.indptr))
+    return rows
+
+
 def place(
     parent: NDArray[np.integer],
     depth: int,
     slot_probs: sparse.csr_array,
     level_weights: NDArray[np.float64],
 ) -> Posterior:
-    """Return theta over nodes, one last column for what lies outside, and the best paths.
+    """Return theta over nodes, one last column for what lies outside, and the paths.
 
     theta of a node is the sum over slots at or below it of the slot's chance times the weight of
     the node's level; levels below a slot are outside. slot_probs: CSR [n_docs, n_nodes].
@@ -141,7 +147,13 @@ def place(
         winner = int(np.argmax(slot_probs.data[row]))
         best[doc] = slot_probs.indices[row][winner]
         log_prob[doc] = min(np.log(slot_probs.data[row][winner]), 0.0)
-    return Posterior(theta, Paths(path[best], log_prob))
+    mixture = PathMixture(
+        slot_probs.indptr.astype(np.int64),
+        path[slot_probs.indices],
+        np.minimum(np.log(slot_probs.data), 0.0),
+        level_weights,
+    )
+    return Posterior(theta, Paths(path[best], log_prob), mixture)
 
 
 def _live_order(fitted: Fitted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -182,28 +194,3 @@ def _moved(probs: sparse.csr_array, slots: NDArray[np.integer], n_slots: int) ->
 def _passing(paths: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
     """Count the documents whose best path passes each node."""
     return np.bincount(paths[paths >= 0], minlength=n_nodes).astype(np.int64)
-
-
-def _notes(tree: Tree, n_docs: int) -> tuple[str, ...]:
-    """Say where the tree is degenerate: one path for all, or siblings that are the same."""
-    notes = []
-    leaves = np.setdiff1d(tree.shown, tree.parent)
-    if n_docs > 1 and tree.n_docs[leaves].max() >= NEARLY_ALL * n_docs:
-        notes.append("one path holds nearly every document; the corpus may be small or uniform")
-    same = _alike_siblings(tree)
-    if same:
-        pairs = ", ".join(f"{first} and {second}" for first, second in same[:3])
-        notes.append(f"sibling nodes have nearly the same words: {pairs}")
-    return tuple(notes)
-
-
-def _alike_siblings(tree: Tree) -> list[tuple[int, int]]:
-    """Return pairs of siblings whose word distributions have a cosine above ``SAME``."""
-    found = []
-    for node in tree.shown:
-        children = np.sort(tree.children(int(node)))
-        rows = tree.phi[children]
-        rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        first, second = np.nonzero(np.triu(rows @ rows.T, 1) > SAME)
-        found += [(int(children[i]), int(children[j])) for i, j in zip(first, second, strict=True)]
-    return found

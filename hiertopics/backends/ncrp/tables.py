@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.special import gammaln, psi
 
 from hiertopics.backends.ncrp import slot_kernels as kernels
+from hiertopics.backends.ncrp import table_kernels
 from hiertopics.backends.ncrp.slots import Nodes
 
 LEAST_ETA_IN_FLOAT32 = 0.02
@@ -45,11 +48,14 @@ def given_tables(
     log_total = psi(lam.sum(axis=0, dtype=np.float64))
     e_table = np.empty(lam.shape, kind)
     log_table = np.empty(lam.shape if logs else (0, lam.shape[1]), kind)
-    kernels.expect_words(lam, log_total, e_table, log_table)
+    if kind == np.float32 == lam.dtype and not logs:
+        table_kernels.expect_words_fast(lam, np.exp(-log_total).astype(kind), e_table)
+    else:
+        table_kernels.expect_words(lam, log_total, e_table, log_table)
     e0 = outside_log_chance(eta, len(lam))
     slots = _slots(nodes, log_mass, float(np.exp(e0)))
     spread = _by_slot(e_table if by_slot else e_table[:0], slots)
-    return kernels.Globals(e_table, spread, log_table, slots, level_prior, e0)
+    return kernels.Globals(e_table, *spread, log_table, slots, level_prior, e0)
 
 
 def plug_in_tables(
@@ -63,14 +69,26 @@ def plug_in_tables(
     table = np.ascontiguousarray(phi.T)
     slots = _slots(nodes, log_mass, 1.0 / n_words)
     spread, no_logs = _by_slot(table, slots), table[:0]
-    return kernels.Globals(table, spread, no_logs, slots, level_prior, -float(np.log(n_words)))
+    return kernels.Globals(table, *spread, no_logs, slots, level_prior, -float(np.log(n_words)))
 
 
-def _by_slot(table: NDArray[np.floating], slots: kernels.Slots) -> NDArray[np.floating]:
-    """Return ``Globals.by_slot`` of a table of topics."""
-    outside = np.full((len(table), 1), slots.outside, table.dtype)
-    levels = np.ascontiguousarray(slots.path[:, 1:].T)  # -1, outside, is the last column
-    return np.ascontiguousarray(np.hstack([table, outside])[:, levels])
+class Spread(NamedTuple):
+    """The fields of ``Globals`` of these names."""
+
+    by_slot: NDArray[np.floating]
+    at_root: NDArray[np.floating]
+    log_scale: NDArray[np.float64]
+
+
+def _by_slot(table: NDArray[np.floating], slots: kernels.Slots) -> Spread:
+    """Return a table of topics spread over slots."""
+    n_words, n_nodes = table.shape
+    below = slots.path[:, 1:].T
+    parents = np.ascontiguousarray(np.where(below < 0, n_nodes, below).astype(np.int32))
+    by_slot = np.empty((n_words, *parents.shape), table.dtype)
+    found = Spread(by_slot, np.empty(n_words, table.dtype), np.empty(n_words))
+    table_kernels.spread_by_slot(table, parents, slots.outside, *found)
+    return found
 
 
 def _slots(nodes: Nodes, log_mass: NDArray[np.float64], outside: float) -> kernels.Slots:

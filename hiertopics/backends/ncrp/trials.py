@@ -28,6 +28,7 @@ from hiertopics.backends.ncrp.structured_kernels import restricted_bounds, restr
 from hiertopics.model import Context
 
 TURNS = 6
+LEAST_MASS = 0.1
 NO_GROUP = -1
 
 
@@ -153,13 +154,12 @@ def _worth(
     for column in range(2):
         some = candidates[:, column] >= 0
         mass += np.bincount(candidates[some, column], shares[some, column], state.n_nodes)
-    passing = np.maximum(subtree_sums(state.nodes, mass), 0.1)
-    for node in np.flatnonzero(group != NO_GROUP):
-        value = bound.words_term(state.lam[:, [node]], state.eta)
-        value += np.log(state.gamma) + gammaln(passing[node])
-        if state.nodes.level[node] < state.nodes.depth - 1:
-            value += gammaln(state.gamma) - gammaln(state.gamma + passing[node])
-        worth[group[node]] += value
+    nodes = state.nodes
+    passing = np.maximum(subtree_sums(nodes, mass), LEAST_MASS)
+    value = bound.topic_terms(state.lam, state.eta) + np.log(state.gamma) + gammaln(passing)
+    inner = nodes.level < nodes.depth - 1
+    value[inner] += gammaln(state.gamma) - gammaln(state.gamma + passing[inner])
+    np.add.at(worth, group[group != NO_GROUP], value[group != NO_GROUP])
     return worth
 
 

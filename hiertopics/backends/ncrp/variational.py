@@ -22,7 +22,7 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from hiertopics.backends.ncrp import learning, minibatch, moves, prediction, starts
+from hiertopics.backends.ncrp import gibbs_start, learning, minibatch, moves, prediction, starts
 from hiertopics.backends.ncrp.config import Model as Model
 from hiertopics.backends.ncrp.prediction import infer as infer
 from hiertopics.backends.ncrp.simulate import simulate as simulate
@@ -58,22 +58,30 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
         ),
     ] = "structured"
     start: Annotated[
-        Literal["clusters", "crp", "one_path_per_doc", "overcomplete", "root"],
+        Literal["clusters", "crp", "one_path_per_doc", "overcomplete", "gibbs", "root"],
         Meta(
-            description="First tree: clusters of documents; paths opened by documents one by "
-            "one, where needed or for each; fifteen random paths; the root alone."
+            description="First tree: the best draw of a short Gibbs run from clusters of documents "
+            "(clusters) or from documents seated one by one (gibbs); paths opened by documents "
+            "one by one, where needed or for each; fifteen random paths; the root alone."
         ),
     ] = "clusters"
+    start_sweeps: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Sweeps of the Gibbs run that the starts clusters and gibbs make; 0: none.",
+        ),
+    ] = 100
     start_leaves: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Paths that the start clusters has; null: one per 5 documents, to 300."),
+        Meta(description="Paths that the start clusters has; null: one per 4 documents, to 450."),
     ] = None
     max_nodes: Annotated[
         int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
     ] = 1000
     local_rounds: Annotated[
         int, Meta(ge=1, description="Rounds of levels and paths per document and iteration.")
-    ] = 3
+    ] = 8
     batch_size: Annotated[
         int,
         Meta(
@@ -110,9 +118,13 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
     learn_gamma: Annotated[
         bool, Meta(description="Fit gamma too; model.gamma is where it starts.")
     ] = False
-    learn_eta: Annotated[bool, Meta(description="Fit eta too; model.eta is where it starts.")] = (
-        False
-    )
+    learn_eta: Annotated[
+        bool,
+        Meta(
+            description="Fit eta too; model.eta is where it starts. The bound asks for a smaller "
+            "eta than predicts new documents best."
+        ),
+    ] = False
     learn_level_prior: Annotated[
         bool, Meta(description="Fit the level prior too; model.level_prior is where it starts.")
     ] = False
@@ -145,10 +157,11 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 def init(data: Data, settings: Settings, context: Context) -> State:
     """Return the first state by the start of the config (spec 4)."""
     start = {
-        "clusters": starts.from_clusters,
+        "clusters": gibbs_start.from_clusters,
         "crp": starts.one_by_one,
         "one_path_per_doc": starts.one_by_one,
         "overcomplete": starts.overcomplete,
+        "gibbs": gibbs_start.from_gibbs,
         "root": starts.from_root,
     }[settings.inference.start]
     state = start(data, settings, context)
@@ -214,7 +227,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of topics, their expectations and sums, and of tau, for the first tree."""
     data = lay_out(corpus, 1)
     depth, shards = settings.model.depth, settings.inference.shards
-    if settings.inference.start in ("crp", "one_path_per_doc"):
+    if settings.inference.start in ("crp", "one_path_per_doc", "gibbs"):
         n_nodes = min(settings.inference.max_nodes, depth * corpus.n_docs)
     else:
         n_nodes = depth * starts.starting_leaves(data, settings)

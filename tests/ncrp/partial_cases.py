@@ -1,0 +1,27 @@
+"""What the tests of the partially collapsed sweep share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class OneGenerator(NamedTuple):
+    """A single shard, all of whose random numbers come from one generator."""
+
+    generator: np.random.Generator
+
+    def rng(self, purpose: str, *key: int) -> np.random.Generator:
+        """Return the generator."""
+        return self.generator
+
+    def map(self, function: Callable[..., Any], length: int, purpose: str) -> list[Any]:
+        """Apply ``function`` to everything at once."""
+        return [function(slice(0, length), self.generator)]
+
+
+def one_generator(seed: int) -> Any:
+    """Return what a sweep takes for its shards."""
+    return OneGenerator(np.random.default_rng(seed))

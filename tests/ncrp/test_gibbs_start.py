@@ -1,0 +1,162 @@
+"""The variational start from a short Gibbs run (spec 4, initialisation 2; T12)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from variational_cases import (
+    MODES,
+    adjusted_rand,
+    at,
+    best_leaves,
+    bound,
+    fitted,
+    planted,
+    settings_of,
+    varied,
+)
+
+from hiertopics.backends.ncrp import chains, gibbs_start, joint_kernels, starts, variational
+from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
+from hiertopics.backends.ncrp.state import Data
+from hiertopics.model import Settings
+
+CORPUS, _, _ = planted(0, 60)
+FLAT = {"start": "gibbs", "eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}
+
+
+def prepared(**keys: object) -> tuple[Data, Settings]:
+    settings = settings_of(**{**FLAT, **keys})
+    return variational.prepare(CORPUS, settings), settings
+
+
+def best_draw(data: Data, settings: Settings) -> Chain:
+    """Return the draw that the start "gibbs" takes."""
+    words, prior = chains.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
+    chain = chains.sequential(words, prior, at(0).rng("start"))
+    return gibbs_start.most_probable(chain, data, settings, at(0))
+
+
+def counts_of(chain: Chain) -> dict[tuple[int, int], np.ndarray]:
+    """Return n_iw of each occupied node, by level and column, counted token by token."""
+    counts: dict[tuple[int, int], np.ndarray] = {}
+    rows = CORPUS.counts.toarray()
+    tokens = [(doc, word) for doc, row in enumerate(rows) for word in np.repeat(range(60), row)]
+    for nodes in chain.path:
+        for level, node in enumerate(nodes):
+            counts.setdefault((level, int(node)), np.zeros(60))
+    for (doc, word), level in zip(tokens, chain.level, strict=True):
+        counts[int(level), int(chain.path[doc, level])][word] += 1
+    return counts
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_topics_are_the_gibbs_counts_up_to_the_smoothing(mode: str) -> None:
+    """T12: each token adds count / (count + 1) of itself where it is, the rest by the prior."""
+    data, settings = prepared(mode=mode, start_sweeps=5)
+    chain = best_draw(data, settings)
+    state = variational.init(data, settings, at(0))
+    counts = counts_of(chain)
+    assert state.n_nodes == len(counts)
+    branch = chain.path[:, 1:]
+    path = starts._tree_of(branch)[1]
+    n_dw = CORPUS.counts.toarray()
+    for level in range(3):
+        for node in np.unique(path[:, level]):
+            docs = np.flatnonzero(path[:, level] == node)
+            column = int(chain.path[docs[0], level])
+            assert (chain.path[docs, level] == column).all()
+            # What smoothing may move: of a word that a document has n times, n / (n + 1) tokens.
+            slack = (n_dw[docs] / (n_dw[docs] + 1)).sum(axis=0)
+            gap = state.lam[:, node] - state.eta - counts[level, column]
+            assert (np.abs(gap) <= slack + 0.01 * n_dw.sum(axis=0) + 1e-4).all()
+    assert (state.lam - state.eta).sum() == pytest.approx(CORPUS.n_tokens, rel=3e-3)
+    assert state.tau.sum(axis=1) == pytest.approx(15.0 + data.doc_lengths)
+    if mode == "meanfield":
+        own = state.chances[np.arange(60), path[:, -1]]
+        assert own == pytest.approx(1 - starts.UNSURE)
+        assert state.chances.sum(axis=1) == pytest.approx(1)
+
+
+def test_the_best_of_the_draws_is_taken() -> None:
+    """More sweeps never make it worse, and its log joint is what its paths and levels give."""
+    data, settings = prepared()
+    prior, found = Prior(np.full(3, 5.0), 1.0, 0.1), []
+    words = chains.lay_out(CORPUS)
+    for sweeps in (0, 1, 2, 5, 12):
+        _, settings = prepared(start_sweeps=sweeps)
+        chain = best_draw(data, settings)
+        slot = chain.path - chain.first[:-1].astype(np.int32)
+        again = chains.recounted(words, slot, chain.level)
+        found.append(joint_kernels.log_joint(again, prior))
+    assert found == sorted(found) and found[-1] > found[0] + 100
+
+
+def test_documents_start_on_their_gibbs_paths_and_a_fit_improves_on_that() -> None:
+    data, settings = prepared(start_sweeps=40, moves="none")
+    start = variational.init(data, settings, at(0))
+    chain = best_draw(data, settings)
+    assert adjusted_rand(best_leaves(start, data), chain.path[:, -1] - chain.first[2]) > 0.9
+    state, _ = fitted(CORPUS, settings, 0, 8)
+    _, short = prepared(start_sweeps=0)
+    assert (
+        bound(state, data) > bound(start, data) > bound(variational.init(data, short, at(0)), data)
+    )
+
+
+def test_the_start_derives_from_the_seed() -> None:
+    data, settings = prepared(start_sweeps=2)
+    first, again, other = (variational.init(data, settings, at(0, seed)) for seed in (0, 0, 1))
+    assert first.lam.tobytes() == again.lam.tobytes()
+    assert first.lam.shape != other.lam.shape or not np.array_equal(first.lam, other.lam)
+
+
+def test_sweeps_improve_on_clusters_of_documents() -> None:
+    data, plain = prepared(start="clusters", start_sweeps=0, moves="none")
+    _, refined = prepared(start="clusters", start_sweeps=20, moves="none")
+    branch = starts.cluster_branches(data, plain, at(0))
+    found = variational.init(data, plain, at(0))
+    assert np.array_equal(found.lam, starts.from_paths(branch, data, plain).lam)
+    ends = [bound(*fitted(CORPUS, settings, 0, 8)) for settings in (plain, refined)]
+    assert ends[1] > ends[0] + 50
+
+
+def test_a_chain_of_clusters_has_their_paths_and_levels_of_the_prior() -> None:
+    data, settings = prepared(start="clusters", level_prior=[6.0, 3.0, 1.0])
+    branch = starts.cluster_branches(data, settings, at(0))
+    prior = Prior(np.array([6.0, 3.0, 1.0]), 1.0, 0.1)
+    chain = chains.on_branches(chains.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
+    for column in (0, 1):
+        names = np.unique(branch[:, column], return_inverse=True)[1]
+        assert np.array_equal(names, chain.path[:, column + 1] - chain.first[column + 1])
+    shares = np.bincount(chain.level, minlength=3) / len(chain.level)
+    assert shares == pytest.approx([0.6, 0.3, 0.1], abs=0.03)  # 3,600 tokens: sd below 0.009
+
+
+@pytest.mark.parametrize("depth", [2, 5])
+def test_any_depth_and_empty_documents_go(depth: int) -> None:
+    corpus = varied()
+    state, data = fitted(corpus, settings_of(start="gibbs", start_sweeps=3, depth=depth), 0, 3)
+    assert state.nodes.depth == depth and np.isfinite(state.lam).all()
+    tokens = (state.lam - state.lam.dtype.type(state.eta)).sum() + state.n_outside
+    assert tokens == pytest.approx(corpus.n_tokens, rel=1e-3)
+
+
+def test_the_smallest_leaves_fold_into_the_nearest_large_one() -> None:
+    path = np.array([[0, 1, 4]] * 5 + [[0, 1, 5]] + [[0, 2, 6]] * 3 + [[0, 3, 7]] * 2)
+    assert (gibbs_start.folded(path, 8) == path).all()
+    small = gibbs_start.folded(path, 7)  # leaf 5 goes to its sibling
+    assert (
+        small[5].tolist() == [0, 1, 4] and (np.delete(small, 5, 0) == np.delete(path, 5, 0)).all()
+    )
+    smaller = gibbs_start.folded(path, 5)
+    assert np.unique(smaller[:, -1]).tolist() == [4, 6]
+    assert smaller[-1].tolist() == [0, 1, 4]  # nothing but the root in common: the largest
+    assert (gibbs_start.folded(path, 1) == [0, 1, 4]).all()
+
+
+def test_max_nodes_bounds_the_start() -> None:
+    data, settings = prepared(start_sweeps=1)
+    free = variational.init(data, settings, at(0)).n_nodes
+    _, settings = prepared(start_sweeps=1, max_nodes=free - 3)
+    assert variational.init(data, settings, at(0)).n_nodes <= free - 3

@@ -1,0 +1,134 @@
+"""Partially collapsed sampling as a backend runs it: shards, workers, chains, what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gibbs_cases import advance, at, settings_of, varied_corpus
+
+from hiertopics.backends.ncrp import gibbs, joint_kernels, partial
+from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
+from hiertopics.backends.ncrp.gibbs_state import State, unpack
+from hiertopics.corpus import Corpus
+from hiertopics.engine import Workers
+from hiertopics.experiment import read_experiment
+from hiertopics.model import Context
+
+CORPUS = varied_corpus(n_docs=25, n_words=11)
+PARTIAL = {"collapse": "partial", "gamma": 2.0}
+
+
+def fitted(n: int, n_workers: int = 1, corpus: Corpus = CORPUS, **keys: Any) -> State:
+    """Return the state after ``n`` iterations."""
+    settings = settings_of(**PARTIAL | keys)
+    data = gibbs.prepare(corpus, settings)
+    with Workers(n_workers) as workers:
+        state = gibbs.init(data, settings, Context(0, 0, workers))
+        for iteration in range(1, n + 1):
+            state, _ = gibbs.step(state, data, settings, Context(0, iteration, workers))
+    return state
+
+
+def same(one: State, other: State) -> bool:
+    """Return whether two states are equal to the last bit."""
+    return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
+
+
+def test_workers_change_no_bit_of_a_sharded_sweep() -> None:
+    """Two chains, of three shards or of one each; more workers than either."""
+    for shards in (3, 1):
+        one = fitted(8, 1, shards=shards, chains=2)
+        assert all(same(one, fitted(8, n, shards=shards, chains=2)) for n in (2, 4))
+
+
+def test_shards_draw_other_numbers() -> None:
+    """So that the test above compares what shards have drawn."""
+    assert not same(fitted(8, shards=3), fitted(8))
+    assert same(fitted(8, shards=3, collapse="full"), fitted(8, collapse="full"))
+
+
+def test_every_shard_of_every_chain_has_random_numbers_of_its_own() -> None:
+    found = []
+    for chain in range(2):
+        shards = partial.Shards(3, chain, at(1))
+        for purpose in ("words", "documents"):
+            found += shards.map(lambda _, rng: rng.random(), 10, purpose)
+        found.append(shards.rng("words").random())
+    assert len(set(found)) == len(found)
+
+
+def test_shards_cover_everything_once() -> None:
+    """As evenly as may be."""
+    parts = partial.Shards(3, 0, at(1)).map(lambda part, _: part, 11, "words")
+    assert [place for part in parts for place in range(11)[part]] == list(range(11))
+    assert {part.stop - part.start for part in parts} == {3, 4}
+
+
+def test_more_shards_than_documents_or_words_do_no_harm() -> None:
+    state = fitted(5, shards=40)
+    assert (np.unique(state.path[:, 0]) == 0).all() and state.n_k.sum() == CORPUS.n_tokens
+
+
+def test_a_chain_beside_others_is_the_chain_alone_where_topics_are_drawn() -> None:
+    alone, beside = fitted(6), fitted(6, chains=3)
+    for name in ("path", "level"):
+        width = len(getattr(alone, name))
+        np.testing.assert_array_equal(getattr(beside, name)[:width], getattr(alone, name))
+    assert not np.array_equal(*np.split(beside.level, 3)[1:])
+
+
+def test_a_step_needs_nothing_but_the_state() -> None:
+    """Topics and weights are forgotten: a state taken apart goes on as if it had not been."""
+    settings = settings_of(**PARTIAL)
+    data = gibbs.prepare(CORPUS, settings)
+    state = fitted(6)
+    copied = State(**{name: np.copy(value) for name, value in vars(state).items()})
+    after = advance(copied, gibbs.prepare(CORPUS, settings), settings, 4, start=6)
+    assert same(advance(state, data, settings, 4, start=6), after)
+
+
+@pytest.mark.parametrize(("collapse", "n_notes"), [("full", 1), ("partial", 0)])
+def test_shards_that_have_no_effect_are_reported(collapse: str, n_notes: int) -> None:
+    settings = settings_of(collapse=collapse, shards=2)
+    data = gibbs.prepare(CORPUS, settings)
+    notes = gibbs.summarise(gibbs.init(data, settings, at(0)), data, settings).notes
+    assert sum("shards" in note for note in notes) == n_notes
+
+
+def test_the_commented_config_has_the_defaults() -> None:
+    path = Path(__file__).parents[2] / "configs" / "hlda-gibbs.yaml"
+    assert read_experiment({}, path) == read_experiment({"backend": "hlda-gibbs"})
+
+
+def trace(collapse: str, n_sweeps: int) -> Any:
+    """Return log joint and number of nodes after each sweep [n_sweeps, 2], the first ones left."""
+    settings = settings_of(collapse=collapse, level_prior=[2.0, 1.0, 1.5], gamma=1.2, eta=0.4)
+    data = gibbs.prepare(CORPUS, settings)
+    (walk,) = unpack(gibbs.init(data, settings, at(0)))
+    chain, prior, rng = walk.chain, walk.prior, np.random.default_rng(4)
+    found = np.empty((n_sweeps, 2))
+    for turn in range(n_sweeps):
+        chain = step(collapse, data, chain, prior, turn, rng)
+        found[turn] = joint_kernels.log_joint(chain, prior), (chain.visits > 0).sum()
+    return found[n_sweeps // 10 :]
+
+
+def step(collapse: str, data: Any, chain: Chain, prior: Prior, turn: int, rng: Any) -> Chain:
+    """Return the chain after a sweep."""
+    if collapse == "full":
+        return gibbs.sweep(data, chain, prior, rng)
+    return partial.sweep(data, chain, prior, partial.Shards(2, 0, at(turn)))
+
+
+def test_both_sweeps_have_the_same_posterior() -> None:
+    """Means of log joint and number of nodes, on a corpus too large to enumerate."""
+    means, variances = [], []
+    for collapse, n_sweeps in (("full", 12_000), ("partial", 6_000)):
+        batches = trace(collapse, n_sweeps).reshape(30, -1, 2).mean(axis=1)
+        means.append(batches.mean(axis=0))
+        variances.append(batches.var(axis=0, ddof=1) / len(batches))
+    scores = (means[0] - means[1]) / np.sqrt(variances[0] + variances[1])
+    assert abs(scores).max() < 3.0, scores
