@@ -22,6 +22,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 CORPUS = click.Choice(tuple(FILES))
 OUR_SPEED = ("hdp-cvb0", "hdp-pcvb0")
 PEER_SPEED = ("tomotopy-hdp", "tomotopy-lda-100", "gensim-hdp", "sklearn-lda-100")
+TREES = ("tomotopy-hlda", "hlda-variational", "hlda-gibbs")
 DOCS, TOKENS = "docs:0.1@0", "tokens:0.2@0"
 
 data = click.argument("data", type=FOLDER)
@@ -29,6 +30,8 @@ output = click.option("-o", "--output", type=FILE, help="Append the results to t
 corpus = click.option("--corpus", type=CORPUS, default="kos", show_default=True)
 split = click.option("--split", default=DOCS, show_default=True)
 rounds = click.option("--rounds", default=7, show_default=True, help="Measurements per system.")
+gamma = click.option("--gamma", default=1.0, show_default=True, help="Of all trees.")
+eta = click.option("--eta", default=0.1, show_default=True, help="Of all trees.")
 seed = click.option("--seed", default=0, show_default=True)
 iterations = click.option("--iterations", type=int, help="Instead of each model's own number.")
 
@@ -120,6 +123,22 @@ def floor(
         for size in truncation
     )
     finish("floor", results, output)
+
+
+@cli.command()
+@data
+@output
+@corpus
+@split
+@rounds
+@click.option("--nodes", type=int, multiple=True, default=(384, 192, 768), show_default=True)
+def estep(
+    data: Path, output: Path | None, corpus: str, split: str, rounds: int, nodes: tuple[int, ...]
+) -> None:
+    """The variational tree's E-step in units of one sparse-dense product; parts and sizes."""
+    from benchmarks import estep as bench
+
+    finish("estep", bench.measure(data, corpus, split, nodes, rounds), output)
 
 
 @cli.command()
@@ -232,6 +251,99 @@ def startup(output: Path | None, backend: tuple[str, ...]) -> None:
         yield from bench.measure_fits(backend)
 
     finish("startup", results(), output)
+
+
+@cli.command()
+@data
+@output
+@click.option("--corpus", type=CORPUS, multiple=True, default=("kos", "ap"), show_default=True)
+@split
+@click.option("--model", type=click.Choice(TREES), multiple=True, default=TREES)
+@click.option("--seed", type=int, multiple=True, default=(0, 1, 2), show_default=True)
+@gamma
+@eta
+def trees(
+    data: Path,
+    output: Path | None,
+    corpus: tuple[str, ...],
+    split: str,
+    model: tuple[str, ...],
+    seed: tuple[int, ...],
+    gamma: float,
+    eta: float,
+) -> None:
+    """Held-out perplexity of topic trees of depth 3 beside tomotopy's."""
+    from benchmarks import trees as bench
+    from benchmarks.tree_models import Prior
+
+    prior = Prior(gamma=gamma, eta=eta)
+    finish("trees", bench.quality(data, corpus, split, model, seed, prior), output)
+
+
+@cli.command("tree-speed")
+@data
+@output
+@corpus
+@split
+@rounds
+@backends("hlda-gibbs", "hlda-variational")
+@gamma
+@eta
+def tree_speed(
+    data: Path,
+    output: Path | None,
+    corpus: str,
+    split: str,
+    rounds: int,
+    backend: tuple[str, ...],
+    gamma: float,
+    eta: float,
+) -> None:
+    """Time of one iteration on a tree of depth 3 beside tomotopy's, in turn."""
+    from benchmarks import trees as bench
+    from benchmarks.tree_models import Prior
+
+    prior = Prior(gamma=gamma, eta=eta)
+    finish("tree-speed", bench.speed(data, corpus, split, backend, rounds, prior), output)
+
+
+@cli.command("tssb-assign")
+@output
+@rounds
+@click.option("--rows", default=50_000, show_default=True)
+@click.option("--columns", default=256, show_default=True, help="Bits per row.")
+@click.option("--nodes", default=200, show_default=True)
+def tssb_assign(output: Path | None, rounds: int, rows: int, columns: int, nodes: int) -> None:
+    """Time of one pass of rows of bits through a tree beside a matrix product, in turn."""
+    from benchmarks import tssb as bench
+
+    finish("tssb-assign", bench.measure(rows, columns, nodes, rounds), output)
+
+
+@cli.command("tree-distance")
+@output
+@click.argument("runs", type=FOLDER, nargs=-1, required=True)
+def tree_distance(runs: tuple[Path, ...], output: Path | None) -> None:
+    """Whether rows that differ more stand further apart in the trees of RUNS (Spearman)."""
+    from benchmarks import distances
+
+    finish("tree-distance", (distances.measure(run) for run in runs), output)
+
+
+@cli.command("images")
+@click.argument("images", type=FILE)
+@click.argument("bits", type=FILE)
+@click.option("--labels", type=FILE, help="IDX file of classes; they go to a file beside BITS.")
+@click.option("--side", default=16, show_default=True, help="Pixels per side after pooling.")
+@click.option("--threshold", default=0.25, show_default=True, help="Share of the brightest.")
+def images(images: Path, bits: Path, labels: Path | None, side: int, threshold: float) -> None:
+    """Turn grey IMAGES (IDX, .gz too) into rows of 0 and 1 in BITS (.npy)."""
+    from benchmarks import images as pictures
+
+    n_images, share = pictures.convert(images, bits, side, threshold)
+    if labels is not None:
+        pictures.convert_labels(labels, bits.with_suffix(".labels"))
+    click.echo(f"{n_images} images of {side * side} bits, {share:.1%} of them 1")
 
 
 @cli.command("table")

@@ -12,6 +12,8 @@ FILES = {
     "kos": "kos/docword.kos.txt.gz",
     "ap": "ap/ap.dat.gz",
     "nips": "nips0-12/nips.corpus.gz",
+    "psychreview": "psychreview/psychreview-1272x1971.ldac.gz",
+    "cora": "cora/cora.ldac",
     "20newsgroups": "20newsgroups/20news-train.ldac.gz",
 }
 

@@ -30,9 +30,9 @@ class OurBackend:
     ) -> None:
         """Lay the corpus out and make the first state."""
         self._backend = registry.load(name)
-        self._settings = Settings(
-            self._backend.Model(truncation=truncation), self._backend.Inference(shards=shards)
-        )
+        size = {"truncation", "n_topics"} & set(self._backend.Model.__struct_fields__)
+        model = self._backend.Model(**dict.fromkeys(size, truncation))
+        self._settings = Settings(model, self._backend.Inference(shards=shards))
         self._data = self._backend.prepare(corpus, self._settings)
         pool = Workers(workers)
         self._state = self._backend.init(self._data, self._settings, Context(0, 0, pool))

@@ -8,7 +8,7 @@ prior gives to a word without a count. A sweep is one pass over the training tok
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -39,8 +39,8 @@ class Entry(NamedTuple):
     n_sweeps: int
 
 
-class _Tomotopy:
-    """What tomotopy's two models have in common."""
+class TomotopyModel:
+    """What tomotopy's models have in common."""
 
     def __init__(self, untrained: Any, counts: sparse.csr_array) -> None:
         self._model = untrained
@@ -66,16 +66,22 @@ class _Tomotopy:
         tokens = self._model.get_count_by_topics()
         return [topic for topic in range(self._model.k) if tokens[topic] > 0]
 
+    def phi(self, topics: Sequence[int]) -> NDArray[np.float64]:
+        """Return the word distributions of ``topics`` over the whole vocabulary."""
+        column = np.array(list(self._model.used_vocabs), dtype=np.int64)
+        phi = np.full((len(topics), self._n_words), self._model.eta)
+        for row, topic in enumerate(topics):  # unnormalised: a word's count plus eta
+            phi[row, column] = self._model.get_topic_word_dist(topic, normalize=False)
+        phi /= phi.sum(axis=1, keepdims=True)
+        return phi
+
     def model(self) -> TopicModel:
         """See Peer."""
         live = self._live()
-        column = np.array(list(self._model.used_vocabs), dtype=np.int64)
-        phi = np.full((len(live), self._n_words), self._model.eta)
-        for row, topic in enumerate(live):  # unnormalised: a word's count plus eta
-            phi[row, column] = self._model.get_topic_word_dist(topic, normalize=False)
-        phi /= phi.sum(axis=1, keepdims=True)
         shares = np.array(self._model.get_count_by_topics(), dtype=np.float64)[live]
-        return TopicModel(phi, shares / shares.sum(), self._theta(live), self._doc_prior())
+        return TopicModel(
+            self.phi(live), shares / shares.sum(), self._theta(live), self._doc_prior()
+        )
 
     def _theta(self, live: list[int]) -> NDArray[np.float64]:
         theta = np.full((self._n_docs, len(live)), 1 / len(live))
@@ -92,7 +98,7 @@ def start_tomotopy_lda(counts: sparse.csr_array, seed: int, n_topics: int) -> Pe
     """LDAModel with its own defaults (alpha is learned, eta is 0.01)."""
     import tomotopy
 
-    return _Tomotopy(tomotopy.LDAModel(k=n_topics, seed=seed), counts)
+    return TomotopyModel(tomotopy.LDAModel(k=n_topics, seed=seed), counts)
 
 
 def start_tomotopy_hdp(counts: sparse.csr_array, seed: int) -> Peer:
@@ -100,7 +106,7 @@ def start_tomotopy_hdp(counts: sparse.csr_array, seed: int) -> Peer:
     import tomotopy
 
     model = tomotopy.HDPModel(initial_k=100, eta=0.05, alpha=1, gamma=1, seed=seed)
-    return _Tomotopy(model, counts)
+    return TomotopyModel(model, counts)
 
 
 class _GensimHdp:
@@ -202,6 +208,7 @@ class _Unigram:
 
 PEERS = {
     "unigram": Entry(_Unigram, 0),
+    "tomotopy-lda-20": Entry(partial(start_tomotopy_lda, n_topics=20), 500),
     "tomotopy-lda-100": Entry(partial(start_tomotopy_lda, n_topics=100), 500),
     "tomotopy-lda-300": Entry(partial(start_tomotopy_lda, n_topics=300), 500),
     "tomotopy-hdp": Entry(start_tomotopy_hdp, 300),

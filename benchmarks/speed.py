@@ -26,6 +26,7 @@ class Plan(NamedTuple):
 
 PLANS = {
     "tomotopy-hdp": Plan(20, 5),
+    "tomotopy-lda-20": Plan(20, 10),
     "tomotopy-lda-100": Plan(20, 10),
     "gensim-hdp": Plan(1, 1),
     "sklearn-lda-100": Plan(2, 1),

@@ -75,6 +75,26 @@ def _floor(records: Sequence[Record]) -> str:
     )
 
 
+def _estep(records: Sequence[Record]) -> str:
+    rows = [
+        (
+            record["corpus"],
+            f"{record['share']:g}",
+            record["nodes"],
+            f"{1000 * median(record['seconds']):.1f}",
+            f"{1000 * median(record['product_seconds']):.1f}",
+            _times(record["ratio"]),
+            f"{record['relative_cost']:.2f}",
+        )
+        for record in latest(records, "corpus", "split", "share", "size")
+    ]
+    return markdown(
+        "corpus|documents|nodes|E-step, ms|product, ms|E-step / product"
+        "|cost per pair and node, first size = 1",
+        rows,
+    )
+
+
 def _scaling(records: Sequence[Record]) -> str:
     sizes = latest(
         [record for record in records if record["kind"] == "size"],
@@ -150,6 +170,78 @@ def _quality(records: Sequence[Record]) -> str:
     )
 
 
+def _trees(records: Sequence[Record]) -> str:
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for record in latest(records, "corpus", "split", "model", "seed", "hyperparameters"):
+        key = (record["corpus"], record["hyperparameters"], record["model"])
+        groups.setdefault(key, []).append(record)
+    rows = [
+        (
+            corpus,
+            model,
+            hyperparameters,
+            _range(record["sweeps"] for record in group),
+            _range(record["nodes"] for record in group),
+            _spread([record["perplexity"] for record in group]),
+            _spread([record["path_perplexity"] for record in group]),
+            f"{mean(record['standard_error'] for record in group):.4f}",
+            len(group),
+            f"{mean(record['train_seconds'] for record in group):.0f}",
+        )
+        for (corpus, hyperparameters, model), group in sorted(groups.items())
+    ]
+    return markdown(
+        "corpus|model|hyperparameters|sweeps|nodes|perplexity|path perplexity"
+        "|standard error (nats)|seeds|training, s",
+        rows,
+    )
+
+
+def _tree_speed(records: Sequence[Record]) -> str:
+    rows = [
+        (
+            record["corpus"],
+            record["system"],
+            record["nodes"],
+            f"{1000 * median(record['seconds_per_sweep']):.1f}",
+            f"{record['tokens_per_second']:,.0f}",
+            _times(record["time_ratio"]),
+        )
+        for record in latest(records, "corpus", "split", "system")
+    ]
+    return markdown("corpus|system|nodes|ms per sweep|tokens/s|time against tomotopy-hlda", rows)
+
+
+def _tssb_assign(records: Sequence[Record]) -> str:
+    rows = [
+        (
+            f"{record['rows']:,} x {record['columns']}",
+            record["nodes"],
+            record["system"],
+            f"{1000 * median(record['seconds_per_sweep']):.1f}",
+            f"{record['rows_per_second']:,.0f}",
+            _times(record["time_ratio"]),
+        )
+        for record in latest(records, "rows", "columns", "system")
+    ]
+    return markdown("rows x bits|nodes|system|ms|rows/s|time against the product", rows)
+
+
+def _tree_distance(records: Sequence[Record]) -> str:
+    rows = [
+        (
+            record["run"],
+            record["rows"],
+            record["nodes"],
+            f"{record['spearman']:.3f}",
+            record["draws"],
+            f"{record['spearman_of_draws']:.3f}",
+        )
+        for record in latest(records, "run")
+    ]
+    return markdown("run|rows|nodes|Spearman|draws|Spearman of the mean over draws", rows)
+
+
 def _time_to_quality(records: Sequence[Record]) -> str:
     rows = [
         (
@@ -203,6 +295,10 @@ def _machines(records: Sequence[Record]) -> str:
     return "\n\n".join(dict.fromkeys(lines))
 
 
+def _spread(values: Sequence[float]) -> str:
+    return f"{mean(values):.0f}" + (f" ± {stdev(values):.0f}" if len(values) > 1 else "")
+
+
 def _times(ratio: float | None) -> str:
     return "" if ratio is None else f"{ratio:.2f}x"
 
@@ -216,7 +312,12 @@ TABLES: dict[str, Callable[[Sequence[Record]], str]] = {
     "speed": _speed,
     "floor": _floor,
     "scaling": _scaling,
+    "estep": _estep,
     "quality": _quality,
+    "trees": _trees,
+    "tree-speed": _tree_speed,
+    "tssb-assign": _tssb_assign,
+    "tree-distance": _tree_distance,
     "time-to-quality": _time_to_quality,
     "memory": _memory,
     "startup": _startup,
