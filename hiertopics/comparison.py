@@ -34,4 +34,8 @@ def compare(
                 "peak_memory_bytes": manifest["peak_memory_bytes"],
             }
         )
-    return sorted(rows, key=lambda row: row["perplexity"])
+    return sorted(rows, key=lambda row: -_log_likelihood(row))
+
+
+def _log_likelihood(row: dict[str, Any]) -> float:
+    return float(row["log_likelihood_per_" + ("word" if row["perplexity"] else "row")])

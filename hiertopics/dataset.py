@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from msgspec import structs
 
 from hiertopics.config import DataConfig
@@ -25,7 +26,7 @@ WORDS = ("min_df", "max_df", "stop_words", "discretise")
 class Loaded(NamedTuple):
     """What a backend observes; bins: how the columns of a dense table were cut, if they were."""
 
-    corpus: Corpus
+    corpus: Any
     bins: Bins | None
 
 
@@ -64,9 +65,41 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
     return Loaded(prune(corpus, data.min_df, data.max_df, _stop_words(data.stop_words)), bins)
 
 
+def load_vectors(data: DataConfig, bins: Bins | None = None) -> Loaded:
+    """Read a dense table as the rows of numbers that it is.
+
+    Raises DataError naming file and line, UsageError where words were to be chosen.
+    """
+    if bins is not None or chooses_words(data):
+        raise UsageError(
+            f"{', '.join(f'data.{name}' for name in WORDS)} choose words, but the backend observes "
+            "rows of numbers; leave them out or choose a backend for counts"
+        )
+    read = read_corpus(source_of(data))
+    if isinstance(read, Vectors):
+        return Loaded(read, None)
+    if not FORMATS[format_of(Path(str(data.corpus)), data.from_)].dense:
+        what = "holds counts of words, but the backend observes rows of numbers"
+        raise DataError(str(data.corpus), f"{what}; choose another backend or --from vectors")
+    return Loaded(to_vectors(read), None)
+
+
+def load_bits(data: DataConfig, bins: Bins | None = None) -> Loaded:
+    """Read a dense table of 0 and 1 as ``load_vectors`` does; raises DataError for any other."""
+    found = load_vectors(data, bins)
+    wrong = np.argwhere((found.corpus.rows != 0) & (found.corpus.rows != 1))
+    if len(wrong):
+        row, column = wrong[0]
+        held, name = found.corpus.rows[row, column], found.corpus.columns[column]
+        what = f"row {row + 1} holds {held:g} in column {name!r}, but the backend observes 0 and 1"
+        raise DataError(str(data.corpus), f"{what}; set a threshold, or choose another backend")
+    return found
+
+
 def load_corpus(data: DataConfig, bins: Bins | None = None) -> Corpus:
     """Return the corpus of ``load`` alone."""
-    return load(data, bins).corpus
+    corpus: Corpus = load(data, bins).corpus
+    return corpus
 
 
 def read_data(data: DataConfig) -> Corpus | Vectors:

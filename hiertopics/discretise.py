@@ -95,7 +95,7 @@ def to_words(vectors: Vectors, bins: Bins) -> Corpus:
     Columns are matched by name, or by place where the rows or the bins have no names of their
     own. Raises HiertopicsError where the columns are others.
     """
-    rows = vectors.rows[:, _order(vectors.columns, bins.columns)]
+    rows = vectors.rows[:, column_order(vectors.columns, bins.columns, "cut into bins")]
     starts = np.concatenate(([0], np.cumsum(bins.n_bins)))
     n_rows, n_columns = rows.shape
     ids = (starts[:-1] + bin_numbers(rows, bins.edges)).ravel()
@@ -106,8 +106,12 @@ def to_words(vectors: Vectors, bins: Bins) -> Corpus:
     return Corpus(counts, bins.words, *marks)
 
 
-def _order(given: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return where each wanted column is among the given ones."""
+def column_order(given: Sequence[str], wanted: Sequence[str], done: str) -> list[int]:
+    """Return where each wanted column is among the given ones: by name, or by place.
+
+    done: what was done to the wanted ones, for the message. Raises HiertopicsError where the
+    columns are others.
+    """
     if len(given) == len(wanted):
         unnamed = default_columns(len(given))
         if tuple(given) == unnamed or tuple(wanted) == unnamed:
@@ -118,7 +122,7 @@ def _order(given: Sequence[str], wanted: Sequence[str]) -> list[int]:
     if missing or strange:
         parts = [f"no {_some(missing)}"] if missing else []
         parts += [f"{_some(strange)} besides"] if strange else []
-        what = f"{len(given)} columns where {len(wanted)} were cut into bins"
+        what = f"{len(given)} columns where {len(wanted)} were {done}"
         raise HiertopicsError(f"{what}: {'; '.join(parts)}")
     return [place[name] for name in wanted]
 

@@ -7,18 +7,24 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from hiertopics import files
 from hiertopics.artifacts import node_rows, topics_csv, tree_json
 from hiertopics.errors import RunError, UsageError
-from hiertopics.render import View
+from hiertopics.groups import group_rows, groups_of
+from hiertopics.render import Remark, View
 from hiertopics.render.dot import to_dot
 from hiertopics.render.graphml import to_graphml
+from hiertopics.render.groups import to_group_lines
 from hiertopics.render.newick import to_newick
 from hiertopics.render.text import to_text
 from hiertopics.rundir import RunDir
-from hiertopics.tree import Tree
+from hiertopics.tree import ROOT, Tree
 
 N_WORDS = 10
+SHOWN_GROUPS = 30
+LARGE = 200
 
 Write = Callable[[Tree, Sequence[str], View, str], str]
 
@@ -33,12 +39,17 @@ class Form(NamedTuple):
 def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
     """Return the object of tree.json; the nodes that clustering made have strings as ids."""
     note = None if tree.arrangement is None else tree.arrangement.note
-    rows = node_rows(tree, vocab, view.n_words, sorted(view.nodes(tree)))
+    nodes = sorted(view.nodes(tree))
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents)
+    for node, row in zip(nodes, rows, strict=True):
+        remarks = () if view.remarks is None else view.remarks.get(node, ())
+        row |= {"remarks": {one.name: one.value for one in remarks}} if remarks else {}
     return files.to_json(tree_json(rows, backend, note), indent=1) + "\n"
 
 
 def _csv(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
-    return topics_csv(node_rows(tree, vocab, view.n_words, sorted(view.nodes(tree))))
+    rows = node_rows(tree, vocab, view.n_words, sorted(view.nodes(tree)), view.documents)
+    return topics_csv(rows)
 
 
 def _drawn(write: Callable[[Tree, Sequence[str], View], str]) -> Write:
@@ -54,19 +65,40 @@ FORMS: dict[str, Form] = {
     "graphml": Form(_drawn(to_graphml), (".graphml",)),
 }
 
+WITH_DOCUMENTS = ("text", "json", "csv")
+WITH_REMARKS = ("text", "json")
 
-def show(run: RunDir, view: View, form: str = "text", *, arrange: bool = False) -> str:
+
+def show(
+    run: RunDir,
+    view: View,
+    form: str = "text",
+    *,
+    arrange: bool = False,
+    n_docs: int | None = None,
+    sides: Sequence[str] = (),
+) -> str:
     """Return a run's tree in one of ``FORMS``.
 
-    arrange: flat topics are clustered first (``hiertopics.arrange``). Raises UsageError for an
-    unknown form and for arranging what is a tree already, RunError where the run is damaged.
+    arrange: flat topics are clustered first (``hiertopics.arrange``). n_docs: top documents per
+    node, for the forms ``WITH_DOCUMENTS``. sides: ``NAME=FILE``, side information to count per
+    node, for the forms ``WITH_REMARKS``. Raises UsageError for an unknown form and for
+    arranging what is a tree already, RunError where the run is damaged.
     """
     if form not in FORMS:
         near = get_close_matches(form, FORMS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FORMS)}"
         raise UsageError(f"unknown format {form!r}; {hint}")
-    tree = _arranged(run) if arrange else run.tree
-    return FORMS[form].write(tree, run.vocab, view, str(run.manifest["backend"]))
+    if n_docs is not None and form not in WITH_DOCUMENTS:
+        raise UsageError(f"--docs has no meaning for format {form}")
+    tree = _arranged(run) if arrange else run.supported_tree
+    if n_docs is not None:
+        from hiertopics.topdocs import documents_of  # reads the corpus, which most views do not
+
+        view = view._replace(documents=documents_of(run, tree, n_docs))
+    view = view._replace(remarks=_remarks(run, tree, form, sides, arrange))
+    text = FORMS[form].write(tree, run.vocab, view, str(run.manifest["backend"]))
+    return text + _groups(run, view) if form == "text" else text
 
 
 def export(
@@ -99,6 +131,45 @@ def form_of(path: Path) -> str:
         f"{path}: no format goes by that suffix (known: {known}); "
         f"name one with --to: {', '.join(FORMS)}"
     )
+
+
+def few_documents(tree: Tree) -> int:
+    """Return below how many documents a node is left out where a tree is too large to be read.
+
+    1% of the documents, for trees of more than ``LARGE`` nodes; flat topics are all shown.
+    """
+    is_flat = bool((tree.parent[tree.shown] == ROOT).all())
+    if is_flat or len(tree.shown) <= LARGE:
+        return 0
+    return int(np.ceil(0.01 * tree.n_docs[tree.shown].max()))
+
+
+def _remarks(
+    run: RunDir, tree: Tree, form: str, entries: Sequence[str], arrange: bool
+) -> dict[int, list[Remark]]:
+    """Return the main topics of nodes that mix topics, then the side information asked for."""
+    from hiertopics.remarks import parse_sides, side_remarks, topic_remarks
+
+    sides = parse_sides(entries)
+    if sides and form not in WITH_REMARKS:
+        raise UsageError(f"--side has no meaning for format {form}")
+    if sides and arrange:
+        raise UsageError("--side has no meaning for topics that --arrange clusters")
+    if form not in WITH_REMARKS:
+        return {}
+    said = topic_remarks(tree, run.vocab)
+    for node, more in (side_remarks(run, sides) if sides else {}).items():
+        said[node] = [*said.get(node, []), *more]
+    return {node: [Remark(*one) for one in remarks] for node, remarks in said.items()}
+
+
+def _groups(run: RunDir, view: View) -> str:
+    """Return the largest groups with their main topics, where the run has weights of groups."""
+    groups = groups_of(run.tree)
+    if groups is None:
+        return ""
+    rows = group_rows(groups, run.tree, run.vocab, n_topics=3, min_docs=max(view.min_docs, 1))
+    return "\n" + to_group_lines(rows, SHOWN_GROUPS)
 
 
 def _arranged(run: RunDir) -> Tree:

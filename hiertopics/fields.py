@@ -69,7 +69,7 @@ def read_value(value: object, annotation: object) -> object:
         bounds = _bounds(info) if out_of_bounds else ""
         wanted = bounds or expectation(annotation)
         raise ValueError(f"must be {wanted}, got {show(value)}") from None
-    numbers = converted if isinstance(converted, list) else [converted]
+    numbers = converted if isinstance(converted, list | tuple) else [converted]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise ValueError(f"must be a finite number, got {show(value)}")
     return converted
@@ -112,7 +112,7 @@ def _phrase(info: inspect.Type) -> str:
     if isinstance(info, inspect.StructType):
         keys = (f"{field.encode_name}: {_phrase(field.type)}" for field in info.fields)
         return f"{{{', '.join(keys)}}}"
-    if isinstance(info, inspect.ListType):
+    if isinstance(info, inspect.ListType | inspect.VarTupleType):
         return f"a list, each {_phrase(info.item_type)}"
     if type(info) not in _NOUNS:
         raise TypeError(f"a setting cannot be of type {type(info).__name__}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -81,9 +82,18 @@ def as_npz(arrays: Mapping[str, NDArray[Any]]) -> Write:
     return lambda stream: np.savez(stream, **plain)
 
 
-def as_csr(matrix: sparse.csr_array) -> Write:
-    """Return what writes ``matrix`` so that scipy.sparse.load_npz reads it."""
-    return lambda stream: sparse.save_npz(stream, matrix, compressed=False)
+def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None) -> Write:
+    """Return what writes ``matrix`` so that scipy.sparse.load_npz reads it.
+
+    beside: more arrays for the same file, under other names than those of the matrix.
+    """
+    if not beside:
+        return lambda stream: sparse.save_npz(stream, matrix, compressed=False)
+    buffer = io.BytesIO()
+    sparse.save_npz(buffer, matrix, compressed=False)
+    buffer.seek(0)
+    with np.load(buffer) as own:
+        return as_npz({**own, **beside})
 
 
 def write_text(path: Path, text: str) -> None:
@@ -101,16 +111,22 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]], *, sync: bool = Tr
     write_whole(path, as_npz(arrays), sync=sync)
 
 
-def write_csr(path: Path, matrix: sparse.csr_array) -> None:
-    """Replace ``path`` by a matrix that scipy.sparse.load_npz reads."""
-    write_whole(path, as_csr(matrix))
+def write_csr(
+    path: Path, matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Replace ``path`` by a matrix that scipy.sparse.load_npz reads, see ``as_csr``."""
+    write_whole(path, as_csr(matrix, beside))
 
 
-def read_npz(path: Path) -> dict[str, NDArray[Any]]:
-    """Return all arrays of an npz file; raises RunError if it is missing or damaged."""
+def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file; raises RunError if it is missing or damaged.
+
+    names: those that are wanted, if they are there; None takes all.
+    """
     try:
         with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            wanted = [name for name in archive.files if names is None or name in names]
+            return {name: archive[name] for name in wanted}
     except FileNotFoundError:
         raise RunError(f"{path} is missing") from None
     except Exception as error:

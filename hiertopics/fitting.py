@@ -15,20 +15,25 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from msgspec import structs
 
-from hiertopics import artifacts, dataset, files, loop, registry, watch
+from hiertopics import artifacts, dataset, degenerate, diagnostics, files, loop, registry, watch
 from hiertopics.config import Experiment, config_hash, differing_keys, dump
 from hiertopics.corpus import Corpus
 from hiertopics.discretise import Bins
 from hiertopics.engine import Workers
-from hiertopics.errors import ConfigError, DataError, NumericalError
+from hiertopics.errors import ConfigError, DataError, NumericalError, UsageError
 from hiertopics.experiment import experiment_of, read_experiment
 from hiertopics.loop import Callback, Event, Stop
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Context, PerChain, Settings, Summary
+from hiertopics.observations import observed_by
 from hiertopics.rundir import RUNS, SCHEMA, RunDir
-from hiertopics.split import Split, make_split, parse_holdout
+from hiertopics.shape import in_words, shape_of
+from hiertopics.split import Split, parse_holdout
+from hiertopics.splits import split_probability
 from hiertopics.units import format_bytes
+from hiertopics.vectors import Vectors
 
 VERSIONED = ("hiertopics", "numpy", "scipy", "numba")
 
@@ -69,10 +74,11 @@ def fit(
     holdout = parse_holdout(experiment.data.holdout)
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     target = RunDir(run if run is not None else default_run(experiment))
-    whole, bins = dataset.load(experiment.data)
+    observed = observed_by(experiment)
+    whole, bins = observed.load(experiment.data, None)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
-    train, split = make_split(whole, holdout)
+    train, split = observed.split(whole, holdout)
     target.create()
     with target.locked(), Workers(workers) as pool:
         job = _Job(target, experiment, whole, train, split, bins, pool, quiet, tuple(argv))
@@ -92,8 +98,8 @@ class _Job:
         self,
         run: RunDir,
         experiment: Experiment,
-        whole: Corpus,
-        train: Corpus,
+        whole: Corpus | Vectors,
+        train: Corpus | Vectors,
         split: Split,
         bins: Bins | None,
         pool: Workers,
@@ -168,10 +174,9 @@ class _Job:
         files.write_npz(self.run.path / "split.npz", self.split.to_arrays())
         self._write_manifest("running", 0, None)
         self._say(
-            f"{self.experiment.backend} on {self.experiment.data.corpus}: {self.train.n_docs} "
-            f"documents ({self.train.n_empty} empty), {self.train.n_words} words, "
-            f"{self.train.n_tokens} tokens; {len(self.split.heldout_docs)} documents with "
-            f"{int(self.split.heldout.data.sum())} tokens held out "
+            f"{self.experiment.backend} on {self.experiment.data.corpus}: "
+            f"{in_words(shape_of(self.train))}; "
+            f"{observed_by(self.experiment).aside(self.split)} held out "
             f"({self.experiment.data.holdout}); about "
             f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
         )
@@ -219,13 +224,9 @@ class _Job:
             return first, stopped
         with ExitStack() as stack:
             watchers = [
-                watch.metrics(self.run),
+                watch.metrics(self.run, partial(self._per_chain, data)),
                 stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
-                *(
-                    [watch.draws(self.run, partial(self._draw, data), self.settings.inference)]
-                    if self.backend.sampler
-                    else []
-                ),
+                *([self._keep_draws(data)] if self.backend.sampler else []),
                 *callbacks,
                 loop.up_to(self._target()),
                 loop.converged(tolerance, recorded[-1] if recorded else None),
@@ -263,13 +264,15 @@ class _Job:
         if objective is None:
             objective = self.backend.objective(event.state, data, self.settings)
             if event.info is not None:
-                self.run.append_metrics(watch.metrics_row(event, objective))
-        summary = self._summarise(data, event.state)
+                per_chain = self._per_chain(data, event.state)
+                self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
+        summary = self._with_splits(self._summarise(data, event.state), event, data)
         artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
-        for note in summary.notes:
+        for note in (*summary.notes, *degenerate.notes(summary)):
             self._say(f"note: {note}")
+        diagnoses = self._diagnoses() if self.backend.sampler else None
         status = "done" if stop.done else "stopped"
-        self._write_manifest(status, event.iteration, objective)
+        self._write_manifest(status, event.iteration, objective, diagnoses)
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
 
@@ -282,13 +285,57 @@ class _Job:
         draw = getattr(self.backend, "draw", self.backend.summarise)
         return self._with_bins(draw(state, data, self.settings))
 
+    def _keep_draws(self, data: Any) -> Callback:
+        draw, per_chain = partial(self._draw, data), partial(self._per_chain, data)
+        return watch.draws(self.run, draw, per_chain, self.settings.inference)
+
+    def _per_chain(self, data: Any, state: Any) -> PerChain | None:
+        """Return what several chains are compared by; None where one runs alone."""
+        if not hasattr(self.backend, "per_chain"):
+            return None
+        found: PerChain = self.backend.per_chain(state, data, self.settings)
+        return found if len(found.traces["objective"]) > 1 else None
+
+    def _with_splits(self, summary: Summary, event: Event, data: Any) -> Summary:
+        """Return the summary with the support that the draws of several chains give its nodes.
+
+        Documents without a word are left out: they sit anywhere.
+        """
+        if summary.paths is None or self._per_chain(data, event.state) is None:
+            return summary
+        docs = np.flatnonzero(self.train.doc_lengths)
+        draws = (paths[docs] for paths in self.run.drawn_paths(event.iteration))
+        splits = split_probability(summary.paths.node[docs], summary.tree.n_nodes, draws)
+        return replace(summary, tree=replace(summary.tree, split_probability=splits))
+
+    def _diagnoses(self) -> list[dict[str, Any]]:
+        """Return R-hat and ESS of the run's traces; of several chains they are told as well."""
+        try:
+            found = diagnostics.diagnose(self.run)
+        except UsageError as error:
+            if getattr(self.settings.inference, "chains", 1) > 1:
+                self._say(f"note: {error}")
+            return []
+        for diagnosis in found if any(each.n_chains > 1 for each in found) else ():
+            name = self.backend.objective_name if diagnosis.trace == "objective" else None
+            self._say(diagnosis.told(name))
+            if diagnosis.problem is not None:
+                self._say(f"note: {name or diagnosis.trace}: {diagnosis.problem}")
+        return [diagnosis._asdict() for diagnosis in found]
+
     def _with_bins(self, summary: Summary) -> Summary:
         if self.bins is None:
             return summary
         extra = {**summary.tree.extra, **self.bins.to_arrays()}
         return replace(summary, tree=replace(summary.tree, extra=extra))
 
-    def _write_manifest(self, status: str, iterations: int, objective: float | None) -> None:
+    def _write_manifest(
+        self,
+        status: str,
+        iterations: int,
+        objective: float | None,
+        diagnoses: list[dict[str, Any]] | None = None,
+    ) -> None:
         spent = time.perf_counter() - self.began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         scale = 1 if sys.platform == "darwin" else 1024
@@ -315,6 +362,7 @@ class _Job:
                 "objective_name": self.backend.objective_name,
                 "wall_seconds": self.earlier_seconds + spent,
                 "peak_memory_bytes": peak * scale,
+                **({} if diagnoses is None else {"diagnostics": diagnoses}),
             }
         )
 

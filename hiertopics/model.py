@@ -13,7 +13,7 @@ written once around these functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -65,6 +65,25 @@ class Paths(NamedTuple):
     log_prob: NDArray[np.float64]
 
 
+class PathMixture(NamedTuple):
+    """The paths that each document may have taken, and its level weights on each of them.
+
+    Entries ``indptr[d] .. indptr[d + 1]`` are those of document d. indptr: int64 [D + 1]. node:
+    int32 [n, L], padded with -1 for levels outside the tree, where every word has chance 1 / V.
+    log_prob: float64 [n], log q(path), a document's sum to 1. level_weights: float64 [n, L], rows
+    sum to 1.
+    """
+
+    indptr: NDArray[np.int64]
+    node: NDArray[np.int32]
+    log_prob: NDArray[np.float64]
+    level_weights: NDArray[np.float64]
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of a file: path_indptr, path_node, path_log_prob, ..."""
+        return {f"path_{name}": array for name, array in self._asdict().items()}
+
+
 @dataclass(frozen=True)
 class Summary:
     """A state as users see it: the tree and where the training documents sit in it.
@@ -81,10 +100,39 @@ class Summary:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What inference says of new documents; the fields of ``Summary`` without the tree."""
+    """What inference says of new documents; the fields of ``Summary`` without the tree.
+
+    mixture: only for backends whose documents take one path each; theta is its mean over paths.
+    """
 
     theta: sparse.csr_array
     paths: Paths | None = None
+    mixture: PathMixture | None = None
+
+
+class PerChain(NamedTuple):
+    """What the chains of a sampler are compared by.
+
+    traces: a number per chain under each name, "objective" and the size of the model among them.
+    paths: int32 [n_chains, n_docs, L], the nodes on each document's path, padded with -1, numbered
+    as each chain likes; None where there are no paths.
+    """
+
+    traces: Mapping[str, Sequence[float]]
+    paths: NDArray[np.int32] | None = None
+
+
+class Components(NamedTuple):
+    """Some documents drawn from a fitted model, as mixtures over the rows of its tree.
+
+    weights: float64 [m], how many drawn documents each stands for. mixtures: float64 [m, n_rows],
+    rows sum to 1, so that mixtures @ rows are their word distributions. rows: float64
+    [n_rows, n_words]; None: the phi of the tree.
+    """
+
+    weights: NDArray[np.float64]
+    mixtures: NDArray[np.float64]
+    rows: NDArray[np.float64] | None = None
 
 
 class Sizes(NamedTuple):
@@ -104,7 +152,15 @@ class Backend(Protocol):
     objective_name: what ``objective`` returns, in words. monotone: the objective is promised
     never to fall between structural moves. sampler: successive states are draws of a posterior,
     thinned ones are kept; one whose ``summarise`` may return another draw than the current one
-    defines ``draw(state, data, settings)`` beside it.
+    defines ``draw(state, data, settings)`` beside it; one which can run several chains side by
+    side defines ``per_chain(state, data, settings)``, which returns a ``PerChain``. A backend from
+    which the protocol ``empirical`` may draw documents defines
+    ``predictive(tree, n_samples, settings, rng)``, which yields ``Components`` in blocks of at
+    most about a thousand, their weights ``n_samples`` in all.
+    observes: "counts" (so without the attribute), "vectors" or "bits", or a function of the Model
+    that returns one of them. Vectors and bits: a corpus is ``Vectors`` everywhere below, and
+    ``log_density(tree, corpus, settings)`` returns the log density of each new row before it is
+    seen, float64 [n_docs].
     """
 
     Model: type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,28 @@ from scipy import sparse
 from hiertopics import dataset, files, registry
 from hiertopics.config import DataConfig
 from hiertopics.corpus import Corpus, default_vocab
-from hiertopics.discretise import Bins
+from hiertopics.discretise import Bins, column_order
 from hiertopics.engine import Workers
-from hiertopics.errors import RunError, UsageError
+from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.experiment import experiment_of
 from hiertopics.formats import FORMATS
 from hiertopics.formats.source import format_of
 from hiertopics.model import Context, Posterior, Settings
+from hiertopics.observations import observed_by
 from hiertopics.rundir import RunDir
 from hiertopics.tree import Tree
+from hiertopics.vectors import Vectors
 
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 
 
 @dataclass(frozen=True)
 class Matched:
-    """A corpus over a run's vocabulary, and how many tokens were not in it."""
+    """A corpus over a run's vocabulary (or vectors over its columns), and how many tokens were
+    not in it.
+    """
 
-    corpus: Corpus
+    corpus: Any
     unknown_tokens: int
 
 
@@ -41,7 +45,8 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
 
     data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
     format and fields default to the run's own, where the file's name does not tell another. Rows
-    of a dense table are cut into the bins of the run. Raises DataError.
+    of a dense table are cut into the bins of the run, or stay what they are where its backend
+    observes vectors. Raises DataError.
     """
     own = experiment_of(run).data
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
@@ -54,12 +59,22 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
     bins = None if own.discretise is None else _bins(run)
-    new = dataset.load_corpus(dataset.located(config), bins)
+    new = observed_by(experiment_of(run)).load(dataset.located(config), bins).corpus
+    if isinstance(new, Vectors):
+        return _match_columns(new, run.vocab, config)
     unnamed = form.dense and new.vocab == default_vocab(new.n_words)
     if unnamed and new.n_words != len(run.vocab) and not dataset.chooses_words(own):
         what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
         raise dataset.other_columns(config, what)
     return match(new, run.vocab)
+
+
+def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Matched:
+    try:
+        order = column_order(new.columns, columns, "fitted")
+    except HiertopicsError as error:
+        raise dataset.other_columns(config, str(error)) from error
+    return Matched(replace(new, rows=new.rows[:, order], columns=columns), 0)
 
 
 def _bins(run: RunDir) -> Bins:
@@ -114,7 +129,7 @@ def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
 
 def infer_theta(
     run: RunDir,
-    corpus: Corpus,
+    corpus: Corpus | Vectors,
     *,
     tree: Tree | None = None,
     seed: int | None = None,
@@ -144,12 +159,17 @@ def infer(
 ) -> Matched:
     """Write theta of the documents of a corpus file (CSR; scipy.sparse.load_npz reads it).
 
-    Raises DataError or RunError.
+    Backends with paths put more arrays into the file: the best path of each document, as in
+    paths.npz, and its other paths with their chances (``PathMixture.to_arrays``). Raises
+    DataError or RunError.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
     target = run if isinstance(run, RunDir) else RunDir.open(run)
     matched = read_matched(target, corpus, data or {})
     posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)
-    files.write_csr(Path(output), posterior.theta)
+    beside = {} if posterior.paths is None else posterior.paths._asdict()
+    if posterior.mixture is not None:
+        beside |= posterior.mixture.to_arrays()
+    files.write_csr(Path(output), posterior.theta, beside)
     return matched

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from hiertopics import dataset
-from hiertopics.corpus import Corpus
 from hiertopics.errors import UsageError
 from hiertopics.experiment import experiment_of
+from hiertopics.holdout import parse_holdout
+from hiertopics.observations import observed_by
 from hiertopics.rundir import RunDir
-from hiertopics.split import make_split, parse_holdout
 
 
 class Original(NamedTuple):
-    """The corpus of a fit before its split, and what of it was trained on."""
+    """The corpus (or vectors) of a fit before its split, and what of it was trained on."""
 
-    whole: Corpus
-    train: Corpus
+    whole: Any
+    train: Any
 
 
 def read_original(run: RunDir) -> Original:
@@ -24,9 +23,10 @@ def read_original(run: RunDir) -> Original:
 
     Raises DataError where its file is gone, UsageError where it has changed since the fit.
     """
-    config = experiment_of(run).data
-    whole = dataset.load_corpus(config)
+    experiment = experiment_of(run)
+    config, observed = experiment.data, observed_by(experiment)
+    whole = observed.load(config, None).corpus
     if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
         raise UsageError(f"{config.corpus}: the corpus has changed since the fit")
-    train, _ = make_split(whole, parse_holdout(config.holdout))
+    train, _ = observed.split(whole, parse_holdout(config.holdout))
     return Original(whole, train)

@@ -52,12 +52,13 @@ def npmi(tops: NDArray[np.int64], corpus: Corpus) -> NDArray[np.float64]:
     for topic, row in enumerate(place):
         joint = together[row[first], row[second]]
         product = alone[row[first]] * alone[row[second]]
-        scores[topic] = _npmi(joint, product).mean() if len(joint) else 0.0
+        scores[topic] = npmi_of_pairs(joint, product).mean() if len(joint) else 0.0
     return scores
 
 
-def _npmi(joint: NDArray[np.float64], product: NDArray[np.float64]) -> NDArray[np.float64]:
-    value = np.full(len(joint), -1.0)
+def npmi_of_pairs(joint: NDArray[np.float64], product: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return NPMI of pairs of words, in the shape of joint = p(a, b) and product = p(a) p(b)."""
+    value = np.full(joint.shape, -1.0)
     met = joint > 0
     always = joint >= 1.0
     value[always] = 1.0

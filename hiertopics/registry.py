@@ -16,7 +16,7 @@ class Entry(NamedTuple):
     summary: str
 
 
-DEFAULT = "hdp-pcvb0"
+DEFAULT = "hlda-variational"
 
 BACKENDS: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
@@ -46,6 +46,26 @@ BACKENDS: dict[str, Entry] = {
     "hlda-gibbs": Entry(
         "hiertopics.backends.ncrp.gibbs",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
+    ),
+    "chdp-gibbs": Entry(
+        "hiertopics.backends.chdp.gibbs",
+        "flat topics of documents with several authors or labels: the cooperative HDP, sampled",
+    ),
+    "tssb-mcmc": Entry(
+        "hiertopics.backends.tssb.mcmc",
+        "documents at the nodes of a tree without bounds: tree-structured stick breaking by MCMC",
+    ),
+    "lda-gibbs": Entry(
+        "hiertopics.backends.lda.gibbs",
+        "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
+    ),
+    "multinomial": Entry(
+        "hiertopics.backends.multinomial",
+        "one smoothed distribution over words for all documents, a baseline",
+    ),
+    "hca-variational": Entry(
+        "hiertopics.backends.hca.variational",
+        "a tree of principal axes in rows of numbers: variational inference under the nested CRP",
     ),
 }
 

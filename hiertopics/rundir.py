@@ -12,7 +12,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ from hiertopics.tree import Tree
 RUNS = Path("runs")
 SCHEMA = "hiertopics.run/1"
 KEPT_CHECKPOINTS = 2
+CHAIN_PATHS = "chain_paths"
+"""The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
+
 MANIFEST_KEYS = (
     "backend",
     "status",
@@ -124,6 +127,23 @@ class RunDir:
         return self._tree(self.path / "model.npz")
 
     @cached_property
+    def supported_tree(self) -> Tree:
+        """The summarised tree, where several chains were run with what tree.json says of splits."""
+        path = self.path / "tree.json"
+        try:
+            nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
+            told = {node["id"]: node.get("split_probability") for node in nodes}
+            if None in told.values() or not told:
+                return self.tree
+            splits = np.zeros(self.tree.n_nodes)
+            splits[list(told)] = list(told.values())
+        except FileNotFoundError:
+            raise RunError(f"{path} is missing") from None
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
+        return replace(self.tree, split_probability=splits)
+
+    @cached_property
     def theta(self) -> sparse.csr_array:
         """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
         return files.read_csr(self.path / "theta.npz")
@@ -140,10 +160,10 @@ class RunDir:
     def vocab(self) -> tuple[str, ...]:
         """The words, by id."""
         words = _lines(self.path / "vocab.txt")
-        if len(words) != self.tree.phi.shape[1]:
+        if len(words) != self.tree.n_columns:
             raise RunError(
                 f"{self.path / 'vocab.txt'} is damaged: {len(words)} words, "
-                f"but {self.tree.phi.shape[1]} in model.npz"
+                f"but {self.tree.n_columns} in model.npz"
             )
         return words
 
@@ -156,13 +176,28 @@ class RunDir:
         except (KeyError, ValueError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
 
+    @property
+    def n_draws(self) -> int:
+        """Number of kept draws."""
+        return len(list((self.path / "draws").glob("*.npz")))
+
     def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
         """Yield the kept draws in order: each one's tree and theta of the training documents."""
         for path in sorted((self.path / "draws").glob("*.npz")):
             arrays = files.read_npz(path)
             theta = files.unpack_csr("theta", arrays)
+            arrays.pop(CHAIN_PATHS, None)
             own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
             yield Tree.from_arrays(own), theta
+
+    def drawn_paths(self, iteration: int) -> Iterator[NDArray[np.int32]]:
+        """Yield the paths [n_docs, L] of each chain in each draw kept up to ``iteration``.
+
+        There are none where one chain ran alone.
+        """
+        for path in sorted((self.path / "draws").glob("*.npz")):
+            if int(path.stem) <= iteration:
+                yield from files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, ())
 
     def metrics(self) -> list[dict[str, Any]]:
         """Return the lines of metrics.jsonl; one that was half-written is passed over."""

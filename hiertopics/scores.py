@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +41,20 @@ def word_chances(
 
 def score(chances: NDArray[np.float64], scored: sparse.csr_array) -> Score:
     """Pool p(w | d) of the scored tokens; the error treats documents as the sampled units."""
-    terms = scored.data * np.log(chances)
-    rows = np.repeat(np.arange(scored.shape[0]), np.diff(scored.indptr))
-    per_doc = np.bincount(rows, terms, minlength=scored.shape[0])
-    lengths = np.bincount(rows, scored.data, minlength=scored.shape[0])
+    return pool(_per_row(scored, scored.data * np.log(chances)), scored)
+
+
+def pool(per_doc: NDArray[np.float64], scored: sparse.csr_array) -> Score:
+    """Pool documents' log likelihoods [n_docs] of all their scored tokens, as ``score`` does."""
+    lengths = _per_row(scored, scored.data)
     n_tokens = int(lengths.sum())
     if n_tokens == 0:
         return Score(float("nan"), float("nan"), float("nan"), 0, 0)
     mean = float(per_doc.sum() / n_tokens)
     error = float(np.sqrt(((per_doc - mean * lengths) ** 2).sum()) / n_tokens)
     return Score(mean, float(np.exp(-mean)), error, int((lengths > 0).sum()), n_tokens)
+
+
+def _per_row(scored: sparse.csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
+    rows = np.repeat(np.arange(scored.shape[0]), np.diff(scored.indptr))
+    return np.asarray(np.bincount(rows, values, minlength=scored.shape[0]), dtype=np.float64)

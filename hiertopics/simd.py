@@ -343,7 +343,7 @@ def _emit_settle_and_weigh(pair: _Pair) -> Any:
     return pair.sum_over(emit)
 
 
-def _vectorise(
+def vectorise(
     function: Callable[..., Any], emit: Callable[[_Pair], Any], *, returns_sum: bool
 ) -> None:
     """Let compiled code run what ``emit`` emits where it calls ``function``."""
@@ -412,8 +412,8 @@ def _emit_prefetch_row(context: Any, builder: Any, call: Any, values: Any) -> An
     return context.get_dummy_value()
 
 
-_vectorise(weigh, _emit_weigh, returns_sum=True)
-_vectorise(settle, _emit_settle, returns_sum=False)
-_vectorise(settle_and_weigh, _emit_settle_and_weigh, returns_sum=True)
+vectorise(weigh, _emit_weigh, returns_sum=True)
+vectorise(settle, _emit_settle, returns_sum=False)
+vectorise(settle_and_weigh, _emit_settle_and_weigh, returns_sum=True)
 type_callable(prefetch_row)(_type_prefetch_row)
 lower_builtin(prefetch_row, types.Array, types.Integer)(_emit_prefetch_row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
-from hiertopics.corpus import Corpus
+from hiertopics.corpus import Corpus, Tags
 from hiertopics.errors import DataError
 from hiertopics.files import pack_csr, unpack_csr
 from hiertopics.holdout import Holdout, parse_holdout
@@ -25,6 +25,7 @@ __all__ = [
     "OBSERVED",
     "Holdout",
     "Split",
+    "docs_apart",
     "make_split",
     "parse_holdout",
     "partition",
@@ -40,12 +41,13 @@ class Split:
 
     train_docs, heldout_docs: int64, rows of the corpus as it was read.
     heldout, observed, scored: int32 CSR, one row per held-out document; observed + scored is
-    the 80/20 partition of each. For ``tokens`` and ``links`` splits the rows are all documents,
-    observed is what they keep for training, and heldout equals scored.
+    the 80/20 partition of each (of vectors: float64, whole rows, nothing observed). For
+    ``tokens`` and ``links`` splits the rows are all documents, observed is what they keep for
+    training, and heldout equals scored.
     word_counts: int64 [n_words], training tokens of each word. hash covers documents, partition
     and vocabulary. links: query nodes and what is ranked for them; hashed too.
     train_lengths: int64, training tokens of each training document; None in runs that were made
-    before they were kept.
+    before they were kept. groups, labels: those of the held-out documents, where there are any.
     """
 
     kind: str
@@ -59,6 +61,8 @@ class Split:
     hash: str
     links: Links | None = None
     train_lengths: NDArray[np.int64] | None = None
+    groups: Tags | None = None
+    labels: Tags | None = None
 
     @property
     def within_documents(self) -> bool:
@@ -79,6 +83,11 @@ class Split:
             plain |= pack_csr(name, getattr(self, name))
         if self.train_lengths is not None:
             plain["train_lengths"] = self.train_lengths
+        for name in ("groups", "labels"):
+            tags = getattr(self, name)
+            if tags is not None:
+                plain |= pack_csr(name, tags.members)
+                plain[f"{name}_names"] = np.array(tags.names, dtype=np.str_)
         return plain if self.links is None else plain | self.links.to_arrays()
 
     @staticmethod
@@ -96,6 +105,8 @@ class Split:
             hash=str(arrays["hash"]),
             links=Links.from_arrays(arrays) if "query" in arrays else None,
             train_lengths=arrays.get("train_lengths"),
+            groups=_tags("groups", arrays),
+            labels=_tags("labels", arrays),
         )
 
 
@@ -106,18 +117,29 @@ def make_split(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
     """
     if holdout.kind in ("tokens", "links"):
         return _withhold(corpus, holdout)
-    heldout_docs = _choose_docs(corpus.n_docs, holdout)
-    train_docs = np.setdiff1d(np.arange(corpus.n_docs), heldout_docs)
-    if not len(train_docs) or (holdout.kind != "none" and not len(heldout_docs)):
-        raise DataError(
-            "corpus",
-            f"{corpus.n_docs} documents cannot be split by holdout {holdout.kind}; "
-            "choose another --holdout or 'none'",
-        )
+    train_docs, heldout_docs = docs_apart(corpus.n_docs, holdout)
     heldout = sparse.csr_array(corpus.counts[heldout_docs])
     observed, scored = partition(heldout, heldout_docs, holdout.seed)
     train = corpus.select(train_docs)
-    return train, _finish(holdout, train, train_docs, heldout_docs, heldout, observed, scored)
+    split = _finish(holdout, train, train_docs, heldout_docs, heldout, observed, scored)
+    aside = corpus.select(heldout_docs)
+    return train, replace(split, groups=aside.groups, labels=aside.labels)
+
+
+def docs_apart(n_docs: int, holdout: Holdout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the documents to train on and those put aside, each in ascending order.
+
+    Raises DataError where nothing would be left to train on or to put aside.
+    """
+    heldout_docs = _choose_docs(n_docs, holdout)
+    train_docs = np.setdiff1d(np.arange(n_docs), heldout_docs)
+    if not len(train_docs) or (holdout.kind != "none" and not len(heldout_docs)):
+        raise DataError(
+            "corpus",
+            f"{n_docs} documents cannot be split by holdout {holdout.kind}; "
+            "choose another --holdout or 'none'",
+        )
+    return train_docs, heldout_docs
 
 
 def partition(
@@ -158,6 +180,12 @@ def split_hash(
         digest.update(np.asarray(part, dtype=np.int64).tobytes())
     digest.update("\0".join(vocab).encode())
     return digest.hexdigest()[:16]
+
+
+def _tags(name: str, arrays: Mapping[str, NDArray[Any]]) -> Tags | None:
+    if f"{name}_names" not in arrays:
+        return None
+    return Tags(unpack_csr(name, arrays), tuple(arrays[f"{name}_names"].tolist()))
 
 
 def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:

@@ -34,13 +34,17 @@ class Arrangement(NamedTuple):
 class Tree:
     """The node table.
 
-    phi: float64 [n_nodes, n_words], word probabilities, rows sum to 1.
+    phi: float64 [n_nodes, n_words], word probabilities, rows sum to 1. A tree of vectors has no
+    words, phi [n_nodes, 0], but ``extra["mean"]``, float64 [n_nodes, n_columns]. Where it has
+    ``extra["telling"]`` too, of that shape, columns stand in for words: means are their chances,
+    and the most telling ones come first.
     parent: int32 [n_nodes], -1 for a root. kind: int8 [n_nodes], 0 a node, 1 what lies outside
     the nodes (at most one, the last row; never shown as a topic).
     weight: float64 [n_nodes], share of the training tokens at the node itself; n_tokens: their
     number. n_docs: int64 [n_nodes].
     extra: the backend's own globals that inference on new documents needs.
     arrangement: only for a tree that was made after the fit; such a tree is only looked at.
+    split_probability: float64 [n_nodes], only where several chains tell (``hiertopics.splits``).
     """
 
     phi: NDArray[np.float64]
@@ -51,6 +55,7 @@ class Tree:
     n_tokens: NDArray[np.float64]
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     arrangement: Arrangement | None = None
+    split_probability: NDArray[np.float64] | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -70,6 +75,21 @@ class Tree:
             if self.parent[node] != ROOT:
                 depth[node] = depth[self.parent[node]] + 1
         return depth
+
+    @property
+    def vectors(self) -> NDArray[np.float64] | None:
+        """The vector of each node, float64 [n_nodes, n_columns]; None in a tree of words."""
+        return None if self.phi.shape[1] else self.extra.get("mean")
+
+    @property
+    def has_words(self) -> bool:
+        """Whether nodes have top words: words, or columns that are more or less telling."""
+        return self.vectors is None or "telling" in self.extra
+
+    @property
+    def n_columns(self) -> int:
+        """Number of words, or of columns in a tree of vectors."""
+        return int((self.phi if self.vectors is None else self.vectors).shape[1])
 
     def id_of(self, node: int) -> int | str:
         """Return what row ``node`` is called wherever it is shown; -1 stays -1."""
@@ -93,8 +113,11 @@ class Tree:
         return total
 
     def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
-        """Word ids of the ``n_words`` most probable words of ``node``; ties by word id."""
-        row = self.phi[node]
+        """Word ids of the ``n_words`` most probable words of ``node``; ties by word id.
+
+        In a tree of vectors the most telling columns, if it says which those are.
+        """
+        row = self.phi[node] if self.vectors is None else self._telling(node)
         n_words = min(n_words, len(row))
         # Only the words at or above the n-th largest value are sorted: whole rows are long.
         lowest = np.partition(row, len(row) - n_words)[len(row) - n_words] if n_words else np.inf
@@ -102,13 +125,25 @@ class Tree:
         order = np.argsort(-row[leading], kind="stable")[:n_words]
         return np.asarray(leading[order])
 
+    def chance(self, node: int, word: int) -> float:
+        """Return the chance of a word, or of a column that stands in for one, at ``node``."""
+        return float((self.phi if self.vectors is None else self.vectors)[node, word])
+
+    def _telling(self, node: int) -> NDArray[np.float64]:
+        return self.extra["telling"][node] if self.has_words else np.empty(0)
+
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of model.npz."""
-        return {name: getattr(self, name) for name in OWN} | dict(self.extra)
+        own = {name: getattr(self, name) for name in OWN} | dict(self.extra)
+        if self.vectors is not None:
+            own.pop("phi")
+        return own
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Tree:
         """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
+        if "mean" in arrays and "phi" not in arrays:
+            arrays = {"phi": np.zeros((len(arrays["mean"]), 0)), **arrays}
         extra = {name: array for name, array in arrays.items() if name not in OWN}
         own: dict[str, Any] = {name: arrays[name] for name in OWN}
         return Tree(**own, extra=extra)

@@ -59,6 +59,36 @@ class Vectors:
         """Number of columns."""
         return int(self.rows.shape[1])
 
+    @property
+    def vocab(self) -> tuple[str, ...]:
+        """The columns: what stands for words wherever a corpus is asked for its own."""
+        return self.columns
+
+    @property
+    def n_words(self) -> int:
+        """Number of columns."""
+        return self.n_columns
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of rows: each of them counts as one token."""
+        return self.n_docs
+
+    @property
+    def doc_lengths(self) -> NDArray[np.int64]:
+        """One for each row, int64 [n_docs]."""
+        return np.ones(self.n_docs, dtype=np.int64)
+
+    @property
+    def n_empty(self) -> int:
+        """No row is empty."""
+        return 0
+
+    @cached_property
+    def text_fingerprint(self) -> str:
+        """SHA-256 over rows and column names alone."""
+        return Vectors(self.rows, self.columns).fingerprint
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over rows, column names, groups and labels: equal data, equal strings."""

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from hiertopics import artifacts
 from hiertopics.loop import Callback, Event
-from hiertopics.model import Summary
+from hiertopics.model import PerChain, Summary
 from hiertopics.rundir import RunDir
 
 
@@ -41,20 +41,21 @@ def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
         yield watch
 
 
-def metrics(run: RunDir) -> Callback:
+def metrics(run: RunDir, per_chain: Callable[[Any], PerChain | None]) -> Callback:
     """Add a line to metrics.jsonl for each iteration whose objective was computed."""
 
     def watch(event: Event) -> None:
         if event.objective is not None:
-            run.append_metrics(metrics_row(event, event.objective))
+            run.append_metrics(metrics_row(event, event.objective, per_chain(event.state)))
 
     return watch
 
 
-def metrics_row(event: Event, objective: float) -> dict[str, Any]:
-    """Return the line of metrics.jsonl for ``event``."""
+def metrics_row(event: Event, objective: float, per_chain: PerChain | None) -> dict[str, Any]:
+    """Return the line of metrics.jsonl for ``event``; of several chains also their traces."""
     row = {"iteration": event.iteration, "seconds": event.seconds, "objective": objective}
-    return row | dict(event.info._asdict())
+    row |= event.info._asdict()
+    return row if per_chain is None else row | {"chains": dict(per_chain.traces)}
 
 
 def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
@@ -70,13 +71,20 @@ def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
     return watch
 
 
-def draws(run: RunDir, summarise: Callable[[Any], Summary], schedule: Any) -> Callback:
+def draws(
+    run: RunDir,
+    summarise: Callable[[Any], Summary],
+    per_chain: Callable[[Any], PerChain | None],
+    schedule: Any,
+) -> Callback:
     """Keep every ``keep_every``-th draw after ``burn_in`` iterations of a sampler."""
 
     def watch(event: Event) -> None:
         past = event.iteration - schedule.burn_in
         if past > 0 and past % schedule.keep_every == 0:
-            artifacts.write_draw(run, event.iteration, summarise(event.state))
+            chains = per_chain(event.state)
+            paths = None if chains is None else chains.paths
+            artifacts.write_draw(run, event.iteration, summarise(event.state), paths)
 
     return watch
 

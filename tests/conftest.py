@@ -20,6 +20,7 @@ from hiertopics.cli import main
 from hiertopics.corpus import Corpus
 from hiertopics.fitting import FitResult, fit
 from hiertopics.formats import write_corpus
+from hiertopics.observations import kind_of
 
 # The same examples each time, and no verdict by the clock: a busy machine is no defect.
 settings.register_profile(
@@ -31,7 +32,14 @@ WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", 
 """The last word occurs in no document."""
 
 SMALL_MODEL = {"truncation": 5, "n_topics": 5, "max_nodes": 20}
-SMALL_SCHEDULE = {"hyper_start": 2, "burn_in": 2, "keep_every": 2, "moves_every": 2}
+SMALL_SCHEDULE = {
+    "hyper_start": 2,
+    "burn_in": 2,
+    "keep_every": 2,
+    "moves_every": 2,
+    "trials": 4,
+    "trial_sweeps": 10,
+}
 
 
 class Outcome(NamedTuple):
@@ -82,27 +90,36 @@ def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def file_for(tiny_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function: what a backend can be fitted to, tiny.ldac or its table tiny.npy."""
+    table = tmp_path_factory.mktemp("table") / "tiny.npy"
+    np.save(table, _hand_made().counts.toarray())
+    files = {"counts": tiny_file, "vectors": table}
+    return lambda backend: files[kind_of(backend, registry.load(backend).Model())]
+
+
+@pytest.fixture(scope="session")
 def small() -> Callable[[str], tuple[str, ...]]:
     """Return a function: the ``key=value`` settings that make a fit of a backend small."""
     return _small
 
 
 @pytest.fixture(scope="session")
-def fit_tiny(tiny_file: Path) -> Callable[..., FitResult]:
+def fit_tiny(file_for: Callable[[str], Path]) -> Callable[..., FitResult]:
     """Return a function that fits the tiny corpus: ``fit_tiny(run, backend, iterations, ...)``."""
 
     def run_fit(
         run: Path,
-        backend: str = registry.DEFAULT,
+        backend: str = "hdp-pcvb0",
         iterations: int = 8,
         overrides: Sequence[str] = (),
-        corpus: Path = tiny_file,
+        corpus: Path | None = None,
         **others: Any,
     ) -> FitResult:
         settings = (*_small(backend), "output.record_every=2", *overrides)
         flags = {"backend": backend, "inference": {"iterations": iterations}}
         flags["data"] = {"holdout": others.pop("holdout", "docs:0.2@0")}
-        return fit(corpus, run=run, overrides=settings, flags=flags, **others)
+        return fit(corpus or file_for(backend), run=run, overrides=settings, flags=flags, **others)
 
     return run_fit
 
@@ -116,7 +133,7 @@ def finished(
     made: dict[Path, bytes] = {}
 
     @cache
-    def make(backend: str = registry.DEFAULT, holdout: str = "docs:0.2@0") -> Path:
+    def make(backend: str = "hdp-pcvb0", holdout: str = "docs:0.2@0") -> Path:
         run = folder / f"{backend}-{holdout.partition(':')[0]}"
         fit_tiny(run, backend, holdout=holdout)
         made.update((path, path.read_bytes()) for path in run.rglob("*") if path.is_file())
@@ -131,7 +148,7 @@ def finished(
 def copied(finished: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
     """Return a function that gives a copy of a finished run, to be changed at will."""
 
-    def copy(backend: str = registry.DEFAULT, holdout: str = "docs:0.2@0") -> Path:
+    def copy(backend: str = "hdp-pcvb0", holdout: str = "docs:0.2@0") -> Path:
         source = finished(backend, holdout)
         return Path(shutil.copytree(source, tmp_path / source.name))
 

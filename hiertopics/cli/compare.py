@@ -23,7 +23,11 @@ COLUMNS = (
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option("--protocol", help="completion, tokens or full. [default: by the split]")
+@click.option(
+    "--protocol",
+    metavar="NAME",
+    help="completion, tokens, path, full, empirical or density. [default: by the split]",
+)
 @json_option
 def command(runs: tuple[str, ...], protocol: str | None, as_json: bool) -> int:
     """Score RUNS on their common split, best first; unequal splits are refused."""

@@ -30,15 +30,31 @@ COLUMNS = (
     "coherence_npmi",
     "diversity",
 )
+OF_VECTORS = ("log_likelihood_per_row",)
+OF_TREES = (
+    "parent_child_npmi",
+    "sibling_diversity",
+    "non_child_diversity",
+    "affinity_child",
+    "affinity_non_child",
+    "specialization",
+)
+"""Columns that are shown where a run has them."""
 
 
 @click.command("eval")
 @click.argument("runs", nargs=-1, type=click.Path())
 @click.option("--heldout", is_flag=True, help="Score what was put aside, or --corpus.")
 @click.option(
-    "--task", metavar="NAME", help="Score a task beside its baselines: neighbours or links."
+    "--task",
+    metavar="NAME",
+    help="Score a task beside its baselines: neighbours, links or reconstruction.",
 )
-@click.option("--protocol", help="completion, tokens or full. [default: by the split]")
+@click.option(
+    "--protocol",
+    metavar="NAME",
+    help="completion, tokens, path, full, empirical or density. [default: by the split]",
+)
 @click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
 @click.option(
     "--observed",
@@ -48,10 +64,16 @@ COLUMNS = (
 @click.option(
     "--seed",
     type=int,
-    help="Seed of the token partition of --corpus. [default: 0]",
+    help="Seed of the token partition of --corpus, or of empirical's draws. [default: 0]",
+)
+@click.option(
+    "--samples", type=int, metavar="N", help="Documents drawn for empirical. [default: 100000]"
 )
 @click.option("--k", type=int, metavar="N", help="Neighbours that vote. [default: 7]")
-@click.option("--average", is_flag=True, help="Average p(w | d) over a sampler's kept draws.")
+@click.option(
+    "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
+)
+@click.option("--average", is_flag=True, help="Average chances over a sampler's kept draws.")
 @workers_option
 @corpus_options
 @json_option
@@ -73,7 +95,13 @@ def command(**options: Any) -> int:
         if as_json:
             click.echo(to_json(records[-1]))
     if not as_json:
-        click.echo(to_table(records, COLUMNS) if task is None else to_task_table(records), nl=False)
+        found = [
+            name
+            for name in (*OF_VECTORS, *OF_TREES)
+            if any(row.get(name) is not None for row in records)
+        ]
+        text = to_table(records, (*COLUMNS, *found)) if task is None else to_task_table(records)
+        click.echo(text, nl=False)
     return 0
 
 

@@ -99,7 +99,7 @@ def _show(result: Any) -> None:
     from hiertopics.render.text import to_text
 
     run = result.run
-    click.echo(to_text(run.tree, run.vocab, View(), SHOWN_LINES), err=True, nl=False)
+    click.echo(to_text(run.supported_tree, run.vocab, View(), SHOWN_LINES), err=True, nl=False)
     click.echo(f"next: hiertopics show-tree {run.path}", err=True)
     if run.manifest["split"] and run.split.kind != "none":
         click.echo(f"      hiertopics eval {run.path} --heldout", err=True)

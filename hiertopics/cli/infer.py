@@ -25,7 +25,9 @@ from hiertopics.cli.options import (
 def command(**options: Any) -> int:
     """Write theta of the documents of CORPUS under RUN: CSR, documents x nodes, npz.
 
-    Words are matched by string; unknown ones are skipped and counted.
+    Backends with paths put each document's best path with its log probability (node, log_prob)
+    beside it, and all its likely paths with theirs (path_indptr, path_node, path_log_prob,
+    path_level_weights). Words are matched by string; unknown ones are skipped and counted.
     """
     from hiertopics.files import to_json
     from hiertopics.newdocs import infer

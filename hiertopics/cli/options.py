@@ -72,6 +72,14 @@ arrange_option = click.option(
     "--arrange", is_flag=True, help="Flat topics: cluster them to a tree, after the fit."
 )
 
+docs_option = click.option(
+    "--docs",
+    "n_docs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Also the N documents with the largest share of their tokens at or below each node.",
+)
+
 run_argument = click.argument("run", required=False, type=click.Path())
 
 

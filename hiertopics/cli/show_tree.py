@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import arrange_option, chosen_run, run_argument
+from hiertopics.cli.options import arrange_option, chosen_run, docs_option, run_argument
 
 
 @click.command("show-tree")
@@ -16,9 +16,7 @@ from hiertopics.cli.options import arrange_option, chosen_run, run_argument
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Hide nodes with fewer documents.",
+    help="Hide nodes with fewer documents. Default: 0; in text, 1% of them for large trees.",
 )
 @click.option(
     "--format",
@@ -28,17 +26,38 @@ from hiertopics.cli.options import arrange_option, chosen_run, run_argument
     show_default=True,
     help="text, json, csv, newick, dot or graphml.",
 )
+@docs_option
+@click.option(
+    "--side",
+    "sides",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Also what a file says of a node's documents, one line for each: authors, years.",
+)
 @arrange_option
 def command(
-    run: str | None, depth: int | None, words: int, min_docs: int, form: str, arrange: bool
+    run: str | None,
+    depth: int | None,
+    words: int,
+    min_docs: int | None,
+    form: str,
+    n_docs: int | None,
+    sides: tuple[str, ...],
+    arrange: bool,
 ) -> int:
     """Show the tree of RUN (default: the newest under runs/) with its top words.
 
     A flat model is shown as one level of topics, largest first.
     """
-    from hiertopics.exporting import show
+    from hiertopics.exporting import few_documents, show
     from hiertopics.render import View
 
-    view = View(depth, words, min_docs)
-    click.echo(show(chosen_run(run), view, form, arrange=arrange), nl=False)
+    target = chosen_run(run)
+    hidden = few_documents(target.tree) if form == "text" and min_docs is None else 0
+    view = View(depth, words, hidden if min_docs is None else min_docs)
+    text = show(target, view, form, arrange=arrange, n_docs=n_docs, sides=sides)
+    click.echo(text, nl=False)
+    if hidden:
+        what = f"nodes with fewer than {hidden} documents are not shown; --min-docs 0 shows all"
+        click.echo(what, err=True)
     return 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,26 @@ from numpy.typing import NDArray
 from hiertopics.tree import ROOT, Tree
 
 
+class Remark(NamedTuple):
+    """Something more on a node: its name, what is printed, and the same as a JSON value."""
+
+    name: str
+    line: str
+    value: Any
+
+
 class View(NamedTuple):
-    """What of a tree is shown: levels, words per node, and the fewest documents of a node."""
+    """What of a tree is shown: levels, words per node, and the fewest documents of a node.
+
+    documents: top documents of each node with their shares, where they are to be shown. remarks:
+    what else is said of each node, in text and JSON.
+    """
 
     depth: int | None = None
     n_words: int = 8
     min_docs: int = 0
+    documents: Mapping[int, Sequence[tuple[int | str, float]]] | None = None
+    remarks: Mapping[int, Sequence[Remark]] | None = None
 
     def children(self, tree: Tree, node: int) -> NDArray[np.int64]:
         """Return the children of ``node`` (-1: the roots) that are shown, heaviest first."""
@@ -36,8 +50,15 @@ class View(NamedTuple):
             waiting += self.children(tree, node)[::-1].tolist()
 
     def words(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
-        """Return the top words of ``node``, separated by blanks."""
+        """Return the top words of ``node``, separated by blanks; of a vector, its length."""
+        if tree.vectors is not None and not tree.has_words:
+            return f"norm {np.linalg.norm(tree.vectors[node]):.4g}"
         return " ".join(vocab[word] for word in tree.top_words(node, self.n_words))
+
+    def document_names(self, node: int) -> str:
+        """Return the top documents of ``node``, each with its share."""
+        top = () if self.documents is None else self.documents[node]
+        return ", ".join(f"{name} {share:.2f}" for name, share in top)
 
 
 def share(tree: Tree, node: int) -> str:

@@ -31,4 +31,6 @@ def _show(value: Any) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+    if isinstance(value, list):
+        return "/".join(_show(item) for item in value)
     return str(value)

@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.errors import UsageError
+from hiertopics.experiment import experiment_of
+from hiertopics.observations import refuse_other_kind
 from hiertopics.rundir import RunDir
 from hiertopics.scorefiles import keep_score
+from hiertopics.scoring import choose_options, not_default
 from hiertopics.tasks.result import Request, Result
 
 TASKS = {
     "neighbours": "hiertopics.tasks.neighbours",
     "links": "hiertopics.tasks.links",
+    "reconstruction": "hiertopics.tasks.reconstruction",
 }
 
 
@@ -40,23 +44,12 @@ def evaluate_task(
     if task not in TASKS:
         raise UsageError(f"unknown task {task!r}; there are {', '.join(TASKS)}")
     module = importlib.import_module(TASKS[task])
-    given = {
-        name: value for name, value in options.items() if value is not None and value is not False
-    }
-    for name in given:
-        if name not in module.Options._fields:
-            raise UsageError(f"{_flag(name)} has no meaning for task {task}")
-    if data and "corpus" not in given:
-        raise UsageError(f"{_flag(next(iter(data)))} describes a file; name it with --corpus")
-    chosen = module.Options(**given)
+    refuse_other_kind(experiment_of(target), module, f"task {task}")
+    chosen = choose_options(module.Options, options, data, f"task {task}")
     result: Result = module.score(Request(target, data or {}, workers), chosen)
     record = _record(target, task, chosen, result)
-    keep_score(target, task, _not_default(chosen), record, result.arrays)
+    keep_score(target, task, not_default(chosen), record, result.arrays)
     return record
-
-
-def _flag(name: str) -> str:
-    return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def _record(run: RunDir, task: str, options: Any, result: Result) -> dict[str, Any]:
@@ -72,9 +65,3 @@ def _record(run: RunDir, task: str, options: Any, result: Result) -> dict[str, A
         "split": result.split,
         "baselines": {name: dict(metrics) for name, metrics in result.baselines.items()},
     }
-
-
-def _not_default(options: Any) -> dict[str, Any]:
-    defaults = options._field_defaults
-    chosen = {n: value for n, value in options._asdict().items() if value != defaults[n]}
-    return chosen | ({"corpus": Path(chosen["corpus"]).name} if "corpus" in chosen else {})

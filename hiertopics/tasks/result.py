@@ -7,17 +7,9 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from hiertopics.rundir import RunDir
+from hiertopics.scoring import Request as Request
 
 Metrics = Mapping[str, float | None]
-
-
-class Request(NamedTuple):
-    """What is scored. data: entries of the ``data`` section that describe a corpus file."""
-
-    run: RunDir
-    data: Mapping[str, Any]
-    workers: int
 
 
 class Result(NamedTuple):

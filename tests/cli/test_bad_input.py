@@ -37,7 +37,7 @@ FILES = {
     "nolist.jsonl": '{"text": "one two"}\n[1, 2]\n',
     "notext.jsonl": '{"body": "one two"}\n',
 }
-FIT = ("fit", "good.ldac")
+FIT = ("fit", "good.ldac", "-b", "hdp-pcvb0")
 
 CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "no corpus": (("fit",), "name a corpus"),
@@ -218,7 +218,18 @@ def test_a_folder_that_is_no_run_is_named(call: Call, place: Path) -> None:
 def test_another_config_on_an_existing_run_names_the_keys(
     call: Call, copied: Callable[..., Path], tiny_file: Path
 ) -> None:
-    words = ("fit", tiny_file, "-o", copied(), "--holdout", "docs:0.2@0", "--iterations", 8)
+    words = (
+        "fit",
+        tiny_file,
+        "-b",
+        "hdp-pcvb0",
+        "-o",
+        copied(),
+        "--holdout",
+        "docs:0.2@0",
+        "--iterations",
+        8,
+    )
     message = assert_one_message(call(*words, "-s", "model.truncation=9"), 2)
     assert "model.truncation: 5 in the run, 9 now" in message and "choose another -o" in message
 
@@ -232,7 +243,18 @@ def test_a_held_run_is_refused_in_one_line(
     call: Call, copied: Callable[..., Path], tiny_file: Path
 ) -> None:
     run = copied()
-    words = ("fit", tiny_file, "-o", run, "--holdout", "docs:0.2@0", "--iterations", 50)
+    words = (
+        "fit",
+        tiny_file,
+        "-b",
+        "hdp-pcvb0",
+        "-o",
+        run,
+        "--holdout",
+        "docs:0.2@0",
+        "--iterations",
+        50,
+    )
     settings = (
         "-s",
         "model.truncation=5",

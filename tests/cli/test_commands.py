@@ -102,13 +102,24 @@ def test_fit_then_eval_then_show_tree(shell: Call, tiny_file: Path, tmp_path: Pa
 
     shown = shell("show-tree")
     assert (shown.code, shown.err) == (0, f"run: {run}\n")
-    assert all(line.startswith("[") for line in shown.out.splitlines())
+    nodes = [line[line.index("[") :] for line in shown.out.splitlines()]
+    assert sorted(node.split()[0] for node in nodes) == [f"[{n}]" for n in range(len(nodes))]
     words = (tmp_path / "X.vocab").read_text().split()
     assert set(shown.out.splitlines()[0].split("docs")[1].split()) <= set(words)
 
 
 def fit_words(tiny_file: Path, *words: object) -> list[object]:
-    return ["fit", tiny_file, "--iterations", 4, "-s", "model.truncation=3", *words]
+    return [
+        "fit",
+        tiny_file,
+        "-b",
+        "hdp-pcvb0",
+        "--iterations",
+        4,
+        "-s",
+        "model.truncation=3",
+        *words,
+    ]
 
 
 def test_fit_as_json_is_one_object(call: Call, tiny_file: Path, tmp_path: Path) -> None:
@@ -147,7 +158,7 @@ def test_a_time_limit_ends_in_75_and_the_same_command_continues(
 def test_interrupts_end_in_75_and_in_130(
     call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch, times: int, code: int, out: str
 ) -> None:
-    module = registry.load(registry.DEFAULT)
+    module = registry.load("hdp-pcvb0")
     step = module.step
 
     def interrupted(*arguments: Any) -> Any:
@@ -167,7 +178,7 @@ def test_a_failure_in_the_numbers_ends_in_1(
     def broken(*_: Any) -> Any:
         raise NumericalError("document 3 is not finite")
 
-    monkeypatch.setattr(registry.load(registry.DEFAULT), "step", broken)
+    monkeypatch.setattr(registry.load("hdp-pcvb0"), "step", broken)
     outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
     assert outcome == (1, "", "hiertopics: error: iteration 1: document 3 is not finite\n")
 
@@ -178,7 +189,7 @@ def test_running_out_of_memory_is_told_in_one_line(
     def hungry(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(registry.load(registry.DEFAULT), "init", hungry)
+    monkeypatch.setattr(registry.load("hdp-pcvb0"), "init", hungry)
     outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
     assert "memory" in outcome.err
@@ -258,14 +269,14 @@ def test_compare_prints_the_best_first(call: Call, copied: Copied) -> None:
 
 @pytest.mark.parametrize("name", registry.BACKENDS)
 def test_config_is_a_config_that_fit_takes(
-    call: Call, small: Small, tiny_file: Path, tmp_path: Path, name: str
+    call: Call, small: Small, file_for: Callable[[str], Path], tmp_path: Path, name: str
 ) -> None:
     printed = call("config", name)
     assert (printed.code, printed.err) == (0, "")
     (tmp_path / "my.yaml").write_text(printed.out)
     sizes = [word for setting in small(name) for word in ("-s", setting)]
     words = ("--iterations", 1, "-o", "run", *sizes)
-    assert call("fit", tiny_file, "-c", "my.yaml", *words).code == 0
+    assert call("fit", file_for(name), "-c", "my.yaml", *words).code == 0
     assert json.loads((tmp_path / "run" / "manifest.json").read_text())["backend"] == name
 
 

@@ -79,7 +79,16 @@ def test_flags_win_over_sets_and_file(settle: Callable[..., dict[str, Any]]) -> 
 
 
 def test_the_last_of_two_sets_wins(settle: Callable[..., dict[str, Any]]) -> None:
-    words = ("--iterations", 0, "-s", "model.truncation=4", "-s", "model.truncation=6")
+    words = (
+        "-b",
+        "hdp-pcvb0",
+        "--iterations",
+        0,
+        "-s",
+        "model.truncation=4",
+        "-s",
+        "model.truncation=6",
+    )
     assert settle(*words)["model"]["truncation"] == 6
 
 

@@ -58,7 +58,7 @@ def test_odd_names_of_corpus_and_run(
     corpus, run = folder / f"{name}.ldac", folder / f"{name} run"
     for suffix in (".ldac", ".vocab"):
         shutil.copy(tiny_file.with_suffix(suffix), corpus.with_suffix(suffix))
-    settings = ("--iterations", 2, "-s", "model.truncation=3", "-q")
+    settings = ("-b", "hdp-pcvb0", "--iterations", 2, "-s", "model.truncation=3", "-q")
     fitted = call("fit", corpus, "-o", run, *settings)
     assert (fitted.code, fitted.out) == (0, f"{run}\n")
     assert call("eval", run, "--heldout").code == 0
@@ -76,7 +76,7 @@ def test_odd_names_make_a_default_run(
     fitted = call("fit", f"{name}.ldac", "--iterations", 1, "-q")
     assert fitted.code == 0
     path = Path(fitted.out.removesuffix("\n"))
-    assert path.parent == Path("runs") and path.name.endswith("-hdp-pcvb0-s0")
+    assert path.parent == Path("runs") and path.name.endswith("-hlda-variational-s0")
     assert (tmp_path / path / "tree.json").exists()
 
 
@@ -89,14 +89,15 @@ def test_words_that_are_not_ascii_are_printed_as_they_are(
     assert shell("fit", "x.ldac", "--iterations", 2, "-q").code == 0
     shown = shell("show-tree", "--words", 9)
     assert all(word in shown.out for word in words)
-    assert "日本" in (tmp_path / "runs/x-hdp-pcvb0-s0/tree.json").read_text(encoding="utf-8")
+    assert "日本" in (tmp_path / "runs/x-hlda-variational-s0/tree.json").read_text(encoding="utf-8")
 
 
 def test_nothing_but_data_on_stdout_of_a_whole_session(
     tiny_file: Path, tmp_path: Path, shell: Call
 ) -> None:
     """Progress, log, tree and hints of fit go to stderr, even where that is no terminal."""
-    fitted = shell("fit", tiny_file, "-o", "run", "--iterations", 30, "-s", "model.truncation=3")
+    settings = ("-b", "hdp-pcvb0", "-s", "model.truncation=3", "-o", "run")
+    fitted = shell("fit", tiny_file, *settings, "--iterations", 30)
     assert fitted.out == "run\n"
     assert "30/30" in fitted.err and "hiertopics eval run --heldout" in fitted.err
     assert fitted.err.count("\r") < 10  # no bar that is redrawn without a terminal

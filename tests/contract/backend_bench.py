@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.corpus import Corpus, Tags, default_vocab
 from hiertopics.engine import Workers
 from hiertopics.experiment import read_experiment
 from hiertopics.model import Context, Settings, Sizes, Summary
+from hiertopics.observations import kind_of
+from hiertopics.vectors import to_vectors
 
 SIZES = Sizes(n_docs=11, n_words=17, doc_length=23)
 
@@ -30,6 +32,24 @@ class Bench:
         """The backend."""
         return registry.load(self.name)
 
+    @property
+    def tells_documents_apart(self) -> bool:
+        """Whether the backend draws, and gives two documents two answers."""
+        return self.name != "multinomial"
+
+    @property
+    def of_vectors(self) -> bool:
+        """Whether the backend observes rows of numbers."""
+        return kind_of(self.name, self.settings.model) != "counts"
+
+    def seen(self, corpus: Any) -> Any:
+        """Return a corpus as the backend observes it: counts, or the table of them."""
+        return to_vectors(corpus) if self.of_vectors and isinstance(corpus, Corpus) else corpus
+
+    def prepare(self, corpus: Corpus) -> Any:
+        """Return the corpus laid out."""
+        return self.module.prepare(self.seen(corpus), self.settings)
+
     def having(self, *overrides: str) -> Bench:
         """Return the backend under other settings."""
         experiment = read_experiment({"backend": self.name}, None, (*self.small, *overrides))
@@ -43,7 +63,7 @@ class Bench:
 
     def start(self, corpus: Corpus, seed: int = 0) -> tuple[Any, Any]:
         """Return the laid out corpus and the first state."""
-        data = self.module.prepare(corpus, self.settings)
+        data = self.prepare(corpus)
         return data, self.module.init(data, self.settings, Context(seed, 0, Workers()))
 
     def step(self, state: Any, data: Any, iteration: int, seed: int = 0, workers: int = 1) -> Any:
@@ -70,18 +90,31 @@ class Bench:
         summary: Summary = self.module.summarise(state, data, self.settings)
         return summary
 
+    def log_density(self, summary: Summary, corpus: Corpus) -> Any:
+        """Return the log density of new rows, of a backend that observes vectors."""
+        return self.module.log_density(summary.tree, self.seen(corpus), self.settings)
+
     def infer(self, summary: Summary, corpus: Corpus, workers: int = 1) -> Any:
         """Return what the backend says of new documents."""
         with Workers(workers) as pool:
             context = Context(0, 0, pool)
-            return self.module.infer(summary.tree, corpus, self.settings, context)
+            return self.module.infer(summary.tree, self.seen(corpus), self.settings, context)
 
 
 def varied(n_docs: int = 11, n_words: int = 17) -> Corpus:
-    """Return a corpus whose documents differ in length and whose words differ in frequency."""
+    """Return a corpus whose documents differ in length and groups, its words in frequency."""
     rng = np.random.default_rng(5)
     rates = np.outer(np.arange(1, n_docs + 1), np.linspace(0.1, 0.9, n_words))
-    return of_rows(rng.poisson(rates / 2))
+    return replace(of_rows(rng.poisson(rates / 2)), groups=_authors(n_docs))
+
+
+def _authors(n_docs: int) -> Tags:
+    """Return groups: one, two or none per document; the last group has a single document."""
+    docs = np.arange(n_docs)[:, None]
+    members = (docs % 3 == np.arange(5)) | ((docs % 4 == 1) & (np.arange(5) == 3))
+    members[7] = False
+    members[2, 4] = True
+    return Tags(sparse.csr_array(members), ("ann", "bob", "cyd", "dee", "eve"))
 
 
 def of_rows(rows: Any) -> Corpus:

@@ -22,16 +22,19 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def start(tiny_file: Path, small: Callable[[str], tuple[str, ...]]) -> Iterator[Start]:
+def start(
+    file_for: Callable[[str], Path], small: Callable[[str], tuple[str, ...]]
+) -> Iterator[Start]:
     """Return a function that starts the fit of ``fit_tiny``, endless, as a process of its own.
 
     It writes a checkpoint after each iteration. What still runs at the end of a test is killed.
     """
     processes: list[subprocess.Popen[str]] = []
 
-    def begin(run: Path, backend: str = registry.DEFAULT) -> subprocess.Popen[str]:
+    def begin(run: Path, backend: str = "hdp-pcvb0") -> subprocess.Popen[str]:
         settings = (*small(backend), "output.record_every=2", "output.checkpoint_seconds=0")
-        words = ["fit", tiny_file, "-b", backend, "-o", run, "-q", "--holdout", "docs:0.2@0"]
+        words = ["fit", file_for(backend), "-b", backend, "-o", run, "-q"]
+        words += ["--holdout", "docs:0.2@0"]
         words += ["--iterations", ENDLESS]
         words += [word for setting in settings for word in ("-s", setting)]
         process = subprocess.Popen(

@@ -211,7 +211,19 @@ def test_the_class_column_may_be_named_on_the_command_line(
     tmp_path: Path, small: Callable[[str], tuple[str, ...]], call: Callable[..., Any]
 ) -> None:
     np.save(tmp_path / "new.npy", DIGITS)
-    words = ["fit", "new.npy", "--label-column", "-1", "--iterations", "1", "-q", "-o", "run"]
+    words = [
+        "fit",
+        "new.npy",
+        "-b",
+        "hdp-pcvb0",
+        "--label-column",
+        "-1",
+        "--iterations",
+        "1",
+        "-q",
+        "-o",
+        "run",
+    ]
     words += [word for setting in small("hdp-pcvb0") for word in ("-s", setting)]
     assert call(*words).code == 0
     run = RunDir.open(tmp_path / "run")

@@ -170,7 +170,17 @@ def test_the_command_ends_in_one_line_and_exit_code_1(
     run = tmp_path / "run"
     with failing(kind, 3, tmp_path):
         outcome = call(
-            "fit", tiny_file, "-q", "-o", run, "--iterations", 2, "-s", "model.truncation=3"
+            "fit",
+            tiny_file,
+            "-q",
+            "-o",
+            run,
+            "--iterations",
+            2,
+            "-b",
+            "hdp-pcvb0",
+            "-s",
+            "model.truncation=3",
         )
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.count("\n") == 1 and outcome.err.startswith("hiertopics: error: cannot")

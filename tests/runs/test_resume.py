@@ -99,7 +99,7 @@ def test_a_signal_ends_a_fit_resumable(
 
 def interrupting(monkeypatch: pytest.MonkeyPatch, iteration: int, times: int) -> None:
     """Let Ctrl-C arrive ``times`` times while ``iteration`` runs."""
-    module = registry.load(registry.DEFAULT)
+    module = registry.load("hdp-pcvb0")
     step = module.step
 
     def interrupted(state: Any, data: Any, settings: Any, context: Any) -> Any:
@@ -148,6 +148,24 @@ def test_workers_change_no_byte(fit_tiny: Fit, backend: str, tmp_path: Path) -> 
         run, shards = tmp_path / str(workers), ["inference.shards=3"]
         fit_tiny(run, backend, overrides=shards, workers=workers)
     assert artefacts(tmp_path / "1") == artefacts(tmp_path / "2")
+
+
+def test_workers_and_stops_change_no_byte_where_topics_are_drawn(
+    fit_tiny: Fit, tmp_path: Path
+) -> None:
+    """The partially collapsed sampler is no backend of its own, but sweeps in shards."""
+    overrides = ["inference.collapse=partial", "inference.shards=3", "inference.chains=2"]
+
+    def fit(run: str, workers: int, **others: Any) -> None:
+        fit_tiny(tmp_path / run, "hlda-gibbs", 9, overrides, workers=workers, **others)
+
+    fit("whole", 1)
+    for iteration, workers in ((3, 2), (4, 1), (8, 2)):
+        fit("run", workers, callbacks=[stop_at(iteration)])
+    fit("run", 2)
+    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "whole")
+    fit_tiny(tmp_path / "full", "hlda-gibbs", 9, overrides[1:])
+    assert artefacts(tmp_path / "full") != artefacts(tmp_path / "whole")
 
 
 def test_the_checkpoint_interval_changes_no_byte(
@@ -256,7 +274,7 @@ def test_what_a_killed_writer_left_is_swept_up(fit_tiny: Fit, tmp_path: Path) ->
 def test_trouble_with_numbers_fails_the_run_and_names_the_iteration(
     fit_tiny: Fit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    run, module = tmp_path / "run", registry.load(registry.DEFAULT)
+    run, module = tmp_path / "run", registry.load("hdp-pcvb0")
     step = module.step
 
     def broken(state: Any, data: Any, settings: Any, context: Any) -> Any:
@@ -277,7 +295,7 @@ def test_a_state_that_is_not_finite_is_never_checkpointed(
     fit_tiny: Fit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A backend that loses its numbers says so instead of going on with NaN."""
-    module = registry.load(registry.DEFAULT)
+    module = registry.load("hdp-pcvb0")
     step = module.step
 
     def poisoned(state: Any, data: Any, settings: Any, context: Any) -> Any:

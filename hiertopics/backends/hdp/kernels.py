@@ -38,7 +38,9 @@ class Tables(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Pseudo-counts in the tables' dtype: doc [T], word [n_words], and word_total, their sum."""
+    """Pseudo-counts in the tables' dtype: doc [T] for all documents or [n_docs, T], one row each;
+    word [n_words]; word_total, the sum of these.
+    """
 
     doc: NDArray[np.floating]
     word: NDArray[np.floating]
@@ -69,11 +71,12 @@ def sweep_block(
     weights = scratch[2][:n_topics]
     doc_prior = scratch[3][:n_topics]
     doc_seen = scratch[4][:n_topics]
-    doc_prior[:] = prior.doc
+    priors = prior.doc.reshape(-1, n_topics)
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
             continue
+        doc_prior[:] = priors[doc if len(priors) > 1 else 0]
         # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[doc, topic]
