@@ -63,7 +63,7 @@ class Parents(NamedTuple):
 
 
 class Linked(Protocol):
-    """Documents linked to their parents, however their words are laid out; fields as in ``Data``."""
+    """Documents with their parents, however their words are laid out; fields as in ``Data``."""
 
     @property
     def parents(self) -> Parents:
