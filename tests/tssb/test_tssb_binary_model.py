@@ -15,6 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.distances import correlation, edges_between, lineage
 from hiertopics.backends.tssb import binary, binary_kernels, mcmc, trees
+from hiertopics.backends.tssb.assign_kernels import product
 from hiertopics.backends.tssb.state import unpack
 from hiertopics.engine import Workers
 from hiertopics.errors import DataError, UsageError
@@ -105,6 +106,17 @@ def test_a_matrix_product_gives_the_bytes_of_one_row_at_a_time(grown: Any) -> No
         )
         found.append((moved, home.tobytes(), *(array.tobytes() for array in nodes), rng.random()))
     assert found[0] == found[1] and found[0][0] > 0
+
+
+def test_sums_of_parameters_are_exact_in_single_precision() -> None:
+    """So that the order of additions cannot matter: 256 columns, parameters of a usual size."""
+    rng = np.random.default_rng(2)
+    value = binary.on_grid(rng.normal(0.0, 4.0, (30, 256)))
+    rows = rng.integers(0, 2, (40, 256)).astype(np.uint8)
+    exact = rows.astype(np.float64) @ value.astype(np.float64).T
+    assert (rows.astype(np.float32) @ value.T == exact).all()
+    for row, node in itertools.product(range(40), range(30)):
+        assert product(rows, row, value, node) == exact[row, node]
 
 
 def test_the_objective_is_that_of_rows_and_nodes_one_by_one(grown: Any) -> None:

@@ -48,7 +48,7 @@ def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], NDArray[np.float64]]:
 
     def score(doc: int) -> NDArray[np.float64]:
         row = corpus.rows[doc]
-        return np.append(at.of(row), logsumexp(under.of(row)))
+        return np.append(at.of(row), logsumexp(log_share + under.of(row)))
 
     return score
 

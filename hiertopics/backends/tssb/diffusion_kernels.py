@@ -180,7 +180,10 @@ def hamiltonian_step(
 
 @kernel()
 def slice_sweep(theta: NDArray[np.float64], family: Family, rng: np.random.Generator) -> None:
-    """Redraw every parameter [n, P] once, in place, by a slice with stepping out."""
+    """Redraw every parameter [n, P] once, in place, by a slice with stepping out.
+
+    Parents go first, so that sums over children are those from before the sweep.
+    """
     n_nodes, n_columns = theta.shape
     n_children = np.zeros(n_nodes)
     below = np.zeros((n_nodes, n_columns))
@@ -196,12 +199,13 @@ def slice_sweep(theta: NDArray[np.float64], family: Family, rng: np.random.Gener
             pull = keep * step_precision * below[node, column]
             if node > 0:
                 pull += own * keep * theta[up, column]
-            old = theta[node, column]
-            n_at, total = family.n_at[node], family.sums[node, column]
-            new = slice_logistic(old, pull + total, precision, n_at, rng)
-            theta[node, column] = new
-            if node > 0:
-                below[up, column] += new - old
+            theta[node, column] = slice_logistic(
+                theta[node, column],
+                pull + family.sums[node, column],
+                precision,
+                family.n_at[node],
+                rng,
+            )
 
 
 @kernel()
