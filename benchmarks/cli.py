@@ -286,7 +286,7 @@ def trees(
 @corpus
 @split
 @rounds
-@backends("hlda-gibbs", "hlda-variational")
+@backends("hlda-gibbs-plain", "hlda-gibbs", "hlda-variational")
 @gamma
 @eta
 def tree_speed(

@@ -23,6 +23,7 @@ from hiertopics.model import Context, Settings
 from hiertopics.split import Split
 from hiertopics.tree import NODE
 
+PLAIN = "-plain"
 NEVER = 2**62  # iterations between two computations of the objective, which is not timed
 
 
@@ -77,18 +78,24 @@ class TomotopyTree(TomotopyModel):
 
 
 class OurTree:
-    """A backend of ours being fitted; a sweep is one whole iteration, moves included."""
+    """A backend of ours being fitted; a sweep is one whole iteration, moves included.
+
+    ``hlda-gibbs-plain`` is hlda-gibbs as the peer is: documents are seated one by one at the start,
+    and there are no leaps and grafts.
+    """
 
     def __init__(self, name: str, corpus: Corpus, seed: int, prior: Prior) -> None:
         """Lay the corpus out and make the first state."""
-        self._backend = registry.load(name)
+        self._backend = registry.load(name.removesuffix(PLAIN))
         model = self._backend.Model(
             depth=len(prior.alpha),
             level_prior=list(prior.alpha),
             gamma=prior.gamma,
             eta=prior.eta,
         )
-        self._settings = Settings(model, self._backend.Inference())
+        plain = {"start": "sequential", "leap_every": 0, "graft_every": 0}
+        inference = self._backend.Inference(**(plain if name.endswith(PLAIN) else {}))
+        self._settings = Settings(model, inference)
         self._data = self._backend.prepare(corpus, self._settings)
         pool = Workers(1)
         self._state = self._backend.init(self._data, self._settings, Context(seed, 0, pool))
