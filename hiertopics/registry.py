@@ -51,6 +51,10 @@ BACKENDS: dict[str, Entry] = {
         "hiertopics.backends.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",
     ),
+    "chdp-variational": Entry(
+        "hiertopics.backends.chdp.variational",
+        "flat topics of documents with several authors or labels: the cooperative HDP, variational",
+    ),
     "tssb-mcmc": Entry(
         "hiertopics.backends.tssb.mcmc",
         "documents at the nodes of a tree without bounds: tree-structured stick breaking by MCMC",

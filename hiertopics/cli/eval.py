@@ -48,7 +48,7 @@ OF_TREES = (
 @click.option(
     "--task",
     metavar="NAME",
-    help="Score a task beside its baselines: neighbours, links or reconstruction.",
+    help="Score a task beside its baselines: neighbours, links, reconstruction, groups or labels.",
 )
 @click.option(
     "--protocol",
@@ -70,6 +70,7 @@ OF_TREES = (
     "--samples", type=int, metavar="N", help="Documents drawn for empirical. [default: 100000]"
 )
 @click.option("--k", type=int, metavar="N", help="Neighbours that vote. [default: 7]")
+@click.option("--score", metavar="RULE", help="How groups are told: mixture, single or documents.")
 @click.option(
     "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
 )
@@ -123,6 +124,7 @@ def _score_of(
         return partial(evaluate_task, task=task, data=data, **given)
     if not heldout and "corpus" not in given:
         raise click.UsageError("say what to score: --heldout, --task NAME, or --corpus FILE")
-    if "k" in given:
-        raise click.UsageError("--k has no meaning without --task neighbours")
+    for name, owner in (("k", "neighbours"), ("score", "groups")):
+        if name in given:
+            raise click.UsageError(f"--{name} has no meaning without --task {owner}")
     return partial(evaluate, data=data, **given)

@@ -23,6 +23,8 @@ TASKS = {
     "neighbours": "hiertopics.tasks.neighbours",
     "links": "hiertopics.tasks.links",
     "reconstruction": "hiertopics.tasks.reconstruction",
+    "groups": "hiertopics.tasks.groups",
+    "labels": "hiertopics.tasks.labels",
 }
 
 
@@ -36,7 +38,8 @@ def evaluate_task(
 ) -> dict[str, Any]:
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
 
-    options: ``k`` and ``corpus`` for neighbours, ``average`` for links; None and False are
+    options: ``k`` and ``corpus`` for neighbours, ``average`` for links, ``score`` and ``corpus``
+    for groups, ``corpus`` for labels; None and False are
     defaults. data: entries that describe the corpus file. Raises UsageError, DataError or
     RunError.
     """

@@ -38,7 +38,7 @@ BORROWED = {
     # A sweep over pairs, sticks and concentration steps are the same with and without groups.
     f"{H}.backends.chdp": tuple(
         f"{H}.backends.hdp.{name}"
-        for name in ("config", "kernels", "layout", "variational", "sticks", "hyper")
+        for name in ("kernels", "layout", "variational", "sticks", "hyper", "moments")
     ),
     # The tree of the nested CRP, its slots and sticks stand in one place for all that use them.
     f"{H}.backends.hca": tuple(
