@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.backends.chdp.base_kernels import Weights, base_rows
-from hiertopics.backends.chdp.infer_kernels import fold_in
 from hiertopics.backends.chdp.layout import link_parents, parent_tags
 from hiertopics.backends.chdp.summary import all_entries, document_weights
+from hiertopics.backends.hdp.kernels import fold_in
 from hiertopics.corpus import Corpus, Tags
 from hiertopics.model import Context, Posterior, Settings
 from hiertopics.tree import Tree
