@@ -39,7 +39,6 @@ def tree_of(phi: NDArray[np.float64], level_prior: NDArray[np.float64]) -> Tree:
         n_tokens=np.ones(6),
         extra={
             "log_mass": np.append(np.log(MASS), 0.0),
-            "total": np.full(6, 50.0),
             "eta": np.array([0.1]),
             "level_prior": level_prior,
         },

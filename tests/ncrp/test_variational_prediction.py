@@ -68,7 +68,6 @@ def uniform_tree(n_words: int, depth: int = 3) -> Tree:
         n_tokens=np.ones(n_nodes),
         extra={
             "log_mass": np.array([-2.0, -1.5, -0.3, 0.0]),
-            "total": np.full(n_nodes, 10.0),
             "eta": np.array([0.1]),
             "level_prior": np.ones(depth),
         },

@@ -55,8 +55,8 @@ def summarise(fitted: Fitted) -> Summary:
 
     A node lives with at least one expected token or document at or below it, or as the root.
     What is dropped goes to the slot of its nearest live ancestor, its words to the row outside.
-    ``Tree.extra`` gets what inference needs: log_mass [n_nodes] (0 for the row outside), total
-    [n_nodes] (pseudo-counts included), eta [1] and level_prior [depth].
+    ``Tree.extra`` gets log_mass [n_nodes] (0 for the row outside) and level_prior [depth], which
+    inference needs, and eta [1].
     """
     order, slot_of = _live_order(fitted)
     n_live, n_words = len(order), fitted.n_wn.shape[0]
@@ -87,7 +87,6 @@ def summarise(fitted: Fitted) -> Summary:
         n_tokens=n_tokens,
         extra={
             "log_mass": np.append(log_mass, 0.0),
-            "total": np.append(total, 0.0),
             "eta": np.array([fitted.eta]),
             "level_prior": fitted.level_prior,
             **fitted.extra,
