@@ -118,7 +118,10 @@ def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
     """Return the adjusted Rand index of two labellings."""
     table = np.zeros((100, 100))
     np.add.at(table, (np.asarray(first), np.asarray(second)), 1)
-    pairs = lambda x: float((x * (x - 1) / 2).sum())  # noqa: E731
+
+    def pairs(x: np.ndarray) -> float:
+        return float((x * (x - 1) / 2).sum())
+
     together, total = pairs(table), pairs(table.sum(keepdims=True))
     rows, columns = pairs(table.sum(axis=1)), pairs(table.sum(axis=0))
     expected = rows * columns / total
