@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import platform
-import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from msgspec import structs
 
-from hiertopics import artifacts, dataset, degenerate, diagnostics, files, loop, registry, watch
-from hiertopics.config import Experiment, config_hash, differing_keys, dump
-from hiertopics.corpus import Corpus
+from hiertopics import artifacts, dataset, degenerate, files, loop, registry, watch
+from hiertopics.config import Experiment, differing_keys, dump
 from hiertopics.discretise import Bins
 from hiertopics.engine import Workers
-from hiertopics.errors import ConfigError, DataError, NumericalError, UsageError
+from hiertopics.errors import ConfigError, DataError, NumericalError
 from hiertopics.experiment import experiment_of, read_experiment
 from hiertopics.loop import Callback, Event, Stop
-from hiertopics.model import Context, PerChain, Settings, Summary
+from hiertopics.manifest import Origin, peak_memory
+from hiertopics.model import Context, Settings, Summary
 from hiertopics.observations import observed_by
-from hiertopics.rundir import RUNS, SCHEMA, RunDir
+from hiertopics.rundir import RUNS, RunDir
+from hiertopics.sampling import Sampling
 from hiertopics.shape import in_words, shape_of
 from hiertopics.split import Split, parse_holdout
-from hiertopics.splits import split_probability
 from hiertopics.units import format_bytes
-from hiertopics.vectors import Vectors
-
-VERSIONED = ("hiertopics", "numpy", "scipy", "numba")
 
 
 @dataclass(frozen=True)
@@ -81,7 +73,8 @@ def fit(
     train, split = observed.split(whole, holdout)
     target.create()
     with target.locked(), Workers(workers) as pool:
-        job = _Job(target, experiment, whole, train, split, bins, pool, quiet, tuple(argv))
+        origin = Origin(experiment, whole, train, split.hash, tuple(argv))
+        job = _Job(target, origin, split, bins, pool, quiet)
         return job.run_to_end(time_limit, callbacks)
 
 
@@ -97,23 +90,18 @@ class _Job:
     def __init__(
         self,
         run: RunDir,
-        experiment: Experiment,
-        whole: Corpus | Vectors,
-        train: Corpus | Vectors,
+        origin: Origin,
         split: Split,
         bins: Bins | None,
         pool: Workers,
         quiet: bool,
-        argv: tuple[str, ...],
     ) -> None:
-        self.run, self.experiment, self.train, self.split = run, experiment, train, split
-        self.fingerprint, self.text_fingerprint = whole.fingerprint, whole.text_fingerprint
-        self.notes = whole.notes
-        self.bins = bins
-        self.pool, self.quiet, self.argv = pool, quiet, argv
-        self.backend = registry.load(experiment.backend)
-        self.settings = Settings(experiment.model, experiment.inference)
-        self.stamp = f"{self.fingerprint} {split.hash}"
+        self.run, self.origin, self.split, self.bins = run, origin, split, bins
+        self.pool, self.quiet = pool, quiet
+        self.experiment, self.train = origin.experiment, origin.train
+        self.backend = registry.load(self.experiment.backend)
+        self.settings = Settings(self.experiment.model, self.experiment.inference)
+        self.stamp = f"{origin.whole.fingerprint} {split.hash}"
         self.earlier_seconds = 0.0
         self.began = time.perf_counter()
 
@@ -145,7 +133,8 @@ class _Job:
             problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
         else:
             problems = differing_keys(experiment_of(self.run), self.experiment)
-        if not problems and self.run.manifest["corpus"]["fingerprint"] != self.fingerprint:
+        fitted = self.run.manifest["corpus"]["fingerprint"]
+        if not problems and fitted != self.origin.whole.fingerprint:
             problems = ["data.corpus: the run was fitted to a corpus with other contents"]
         if problems:
             raise ConfigError(
@@ -180,7 +169,7 @@ class _Job:
             f"({self.experiment.data.holdout}); about "
             f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
         )
-        for note in self.notes:
+        for note in self.origin.whole.notes:
             self._say(f"note: {note}")
         self._say_what_workers_do()
 
@@ -222,11 +211,12 @@ class _Job:
         stopped = loop.had_converged(tolerance, recorded)
         if stopped is not None and start % output.record_every == 0:
             return first, stopped
+        sampling = self._sampling(data)
         with ExitStack() as stack:
             watchers = [
-                watch.metrics(self.run, partial(self._per_chain, data)),
+                watch.metrics(self.run, sampling.per_chain),
                 stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
-                *([self._keep_draws(data)] if self.backend.sampler else []),
+                *([sampling.draws(self._with_bins)] if self.backend.sampler else []),
                 *callbacks,
                 loop.up_to(self._target()),
                 loop.converged(tolerance, recorded[-1] if recorded else None),
@@ -260,70 +250,28 @@ class _Job:
     def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
         """Checkpoint, then write the artifacts, then say so in the manifest: in this order."""
         self.run.save_checkpoint(event.iteration, event.state, self.stamp)
-        objective = event.objective
+        objective, sampling = event.objective, self._sampling(data)
         if objective is None:
             objective = self.backend.objective(event.state, data, self.settings)
             if event.info is not None:
-                per_chain = self._per_chain(data, event.state)
+                per_chain = sampling.per_chain(event.state)
                 self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
-        summary = self._with_splits(self._summarise(data, event.state), event, data)
+        summary = self._with_bins(self.backend.summarise(event.state, data, self.settings))
+        summary = sampling.with_splits(summary, event, self.train.doc_lengths)
         artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
         for note in (*summary.notes, *degenerate.notes(summary)):
             self._say(f"note: {note}")
-        diagnoses = self._diagnoses() if self.backend.sampler else None
+        diagnoses = sampling.diagnoses(self._say) if self.backend.sampler else None
         status = "done" if stop.done else "stopped"
         self._write_manifest(status, event.iteration, objective, diagnoses)
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
 
-    def _summarise(self, data: Any, state: Any) -> Summary:
-        """Return the backend's summary; the bins of dense columns belong to the model."""
-        return self._with_bins(self.backend.summarise(state, data, self.settings))
-
-    def _draw(self, data: Any, state: Any) -> Summary:
-        """Return the current draw; a sampler may summarise another one, and then has ``draw``."""
-        draw = getattr(self.backend, "draw", self.backend.summarise)
-        return self._with_bins(draw(state, data, self.settings))
-
-    def _keep_draws(self, data: Any) -> Callback:
-        draw, per_chain = partial(self._draw, data), partial(self._per_chain, data)
-        return watch.draws(self.run, draw, per_chain, self.settings.inference)
-
-    def _per_chain(self, data: Any, state: Any) -> PerChain | None:
-        """Return what several chains are compared by; None where one runs alone."""
-        if not hasattr(self.backend, "per_chain"):
-            return None
-        found: PerChain = self.backend.per_chain(state, data, self.settings)
-        return found if len(found.traces["objective"]) > 1 else None
-
-    def _with_splits(self, summary: Summary, event: Event, data: Any) -> Summary:
-        """Return the summary with the support that the draws of several chains give its nodes.
-
-        Documents without a word are left out: they sit anywhere.
-        """
-        if summary.paths is None or self._per_chain(data, event.state) is None:
-            return summary
-        docs = np.flatnonzero(self.train.doc_lengths)
-        draws = (paths[docs] for paths in self.run.drawn_paths(event.iteration))
-        splits = split_probability(summary.paths.node[docs], summary.tree.n_nodes, draws)
-        return replace(summary, tree=replace(summary.tree, split_probability=splits))
-
-    def _diagnoses(self) -> list[dict[str, Any]]:
-        """Return R-hat and ESS of the run's traces; of several chains they are told as well."""
-        try:
-            found = diagnostics.diagnose(self.run)
-        except UsageError as error:
-            if getattr(self.settings.inference, "chains", 1) > 1:
-                self._say(f"note: {error}")
-            return []
-        for diagnosis in found if any(each.n_chains > 1 for each in found) else ():
-            name = self.backend.objective_name if diagnosis.trace == "objective" else None
-            self._say(diagnosis.told(name))
-            if diagnosis.problem is not None:
-                self._say(f"note: {name or diagnosis.trace}: {diagnosis.problem}")
-        return [diagnosis._asdict() for diagnosis in found]
+    def _sampling(self, data: Any) -> Sampling:
+        return Sampling(self.run, self.backend, self.settings, data)
 
     def _with_bins(self, summary: Summary) -> Summary:
+        """Return the summary with the bins of dense columns, which belong to the model."""
         if self.bins is None:
             return summary
         extra = {**summary.tree.extra, **self.bins.to_arrays()}
@@ -336,32 +284,16 @@ class _Job:
         objective: float | None,
         diagnoses: list[dict[str, Any]] | None = None,
     ) -> None:
-        spent = time.perf_counter() - self.began
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        scale = 1 if sys.platform == "darwin" else 1024
+        seconds = self.earlier_seconds + time.perf_counter() - self.began
         self.run.write_manifest(
             {
-                "schema": SCHEMA,
-                "backend": self.experiment.backend,
+                **self.origin.described(),
                 "status": status,
-                "argv": list(self.argv),
-                "seed": self.experiment.seed,
-                "versions": _versions(),
-                "corpus": {
-                    "fingerprint": self.fingerprint,
-                    "text_fingerprint": self.text_fingerprint,
-                    "n_docs": self.train.n_docs,
-                    "n_empty": self.train.n_empty,
-                    "n_words": self.train.n_words,
-                    "n_tokens": self.train.n_tokens,
-                },
-                "split": self.split.hash,
-                "config": config_hash(self.experiment),
                 "iterations": iterations,
                 "objective": objective,
                 "objective_name": self.backend.objective_name,
-                "wall_seconds": self.earlier_seconds + spent,
-                "peak_memory_bytes": peak * scale,
+                "wall_seconds": seconds,
+                "peak_memory_bytes": peak_memory(),
                 **({} if diagnoses is None else {"diagnostics": diagnoses}),
             }
         )
@@ -370,13 +302,3 @@ class _Job:
         self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
         if not self.quiet:
             print(message, file=sys.stderr)
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in VERSIONED:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found

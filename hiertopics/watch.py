@@ -10,9 +10,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from hiertopics import artifacts
 from hiertopics.loop import Callback, Event
-from hiertopics.model import PerChain, Summary
+from hiertopics.model import PerChain
 from hiertopics.rundir import RunDir
 
 
@@ -67,24 +66,6 @@ def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
         if time.perf_counter() - last >= seconds:
             run.save_checkpoint(event.iteration, event.state, stamp)
             last = time.perf_counter()
-
-    return watch
-
-
-def draws(
-    run: RunDir,
-    summarise: Callable[[Any], Summary],
-    per_chain: Callable[[Any], PerChain | None],
-    schedule: Any,
-) -> Callback:
-    """Keep every ``keep_every``-th draw after ``burn_in`` iterations of a sampler."""
-
-    def watch(event: Event) -> None:
-        past = event.iteration - schedule.burn_in
-        if past > 0 and past % schedule.keep_every == 0:
-            chains = per_chain(event.state)
-            paths = None if chains is None else chains.paths
-            artifacts.write_draw(run, event.iteration, summarise(event.state), paths)
 
     return watch
 
