@@ -1,20 +1,14 @@
-"""The joint-distribution test of chdp-gibbs: draws from the prior stay draws from the prior.
-
-A replicate draws concentrations, weights, topics and words from the model; then it alternates
-the sampler's step with fresh words given the topics. Replicates are independent: the difference
-of a statistic between the end and the start of a replicate has mean zero, and its z score needs
-no estimate of autocorrelation (Geweke, JASA 2004, with many starts; spec chdp 8.6).
-"""
+"""The joint-distribution test of chdp-gibbs (spec chdp 8.6)."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
+import joint
 import numba
 import numpy as np
 from chdp_cases import at, begin, settings_of, with_parents
-from numpy.typing import NDArray
-from scipy import stats
+from joint import Outcome, Story
 
 from hiertopics.backends.chdp import gibbs, irp
 from hiertopics.backends.chdp import maximum_kernels as maximum
@@ -44,23 +38,6 @@ STATISTICS = (
 )
 
 
-class Outcome(NamedTuple):
-    """Z scores of the statistics, and p values of concentrations, known to be Exp(1)."""
-
-    z_scores: dict[str, float]
-    p_values: dict[str, float]
-
-    @property
-    def largest_z(self) -> float:
-        """The largest z score in size."""
-        return max(abs(z) for z in self.z_scores.values())
-
-    @property
-    def smallest_p(self) -> float:
-        """The smallest p value."""
-        return min(self.p_values.values())
-
-
 def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, **keys: Any) -> Outcome:
     """Run the replicates under settings."""
     # A restaurant needs a slot for as many topics as there are tokens: the urn knows no truncation.
@@ -69,24 +46,22 @@ def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, **keys: Any) 
     rows = [[length, 0, 0, 0] for length in LENGTHS]
     state, data = begin(with_parents(rows, PARENTS, 2), settings)
     rng = np.random.default_rng(seed)
-    before, after = (np.zeros((n_replicates, len(STATISTICS))) for _ in range(2))
-    iteration = 0
-    for replicate in range(n_replicates):
-        draw_from_prior(state, data, settings, rng)
-        before[replicate] = measure(state, data, settings)
-        for _ in range(n_rounds):
-            iteration += 1
-            state, _ = gibbs.step(state, data, settings, at(iteration, seed=seed))
-            _draw_words(state.z, state.eta, data.cells.word, state.n_wk, rng)
-        after[replicate] = measure(state, data, settings)
-    change = after - before
-    error = change.std(axis=0) / np.sqrt(n_replicates)
-    z_scores = change.mean(axis=0) / np.where(error > 0, error, np.inf)
-    p_values = [stats.kstest(values, "expon").pvalue for values in after[:, :4].T]
-    return Outcome(
-        dict(zip(STATISTICS, z_scores.tolist(), strict=True)),
-        dict(zip(CONCENTRATIONS, map(float, p_values), strict=True)),
+    iterations = iter(range(1, n_replicates * n_rounds + 1))
+
+    def one_round() -> None:
+        nonlocal state
+        state, _ = gibbs.step(state, data, settings, at(next(iterations), seed=seed))
+        _draw_words(state, data, rng)
+
+    story = Story(
+        names=STATISTICS,
+        begin=lambda: draw_from_prior(state, data, settings, rng),
+        round=one_round,
+        measure=lambda: measure(state, data, settings),
+        exponential_names=CONCENTRATIONS,
+        exponentials=lambda: measure(state, data, settings)[: len(CONCENTRATIONS)],
     )
+    return joint.joint_test(story, n_replicates=n_replicates, n_rounds=n_rounds)
 
 
 def draw_from_prior(state: State, data: Data, settings: Any, rng: np.random.Generator) -> None:
@@ -108,9 +83,15 @@ def draw_from_prior(state: State, data: Data, settings: Any, rng: np.random.Gene
             owner = np.repeat(np.arange(data.n_docs), np.diff(data.parents.ptr))
             state.share = share / np.bincount(owner, share, minlength=data.n_docs)[owner]
         bases = base_rows(data.parents, weights_of(state, data, settings.model))
-        _draw_topics(data.cells.cuts, state.alpha_doc * bases, state.z, state.n_dk, rng)
+        starts = np.append(data.cells.cuts[:, 0], len(state.z))
+        joint.draw_topics(starts, state.alpha_doc * bases, state.z, state.n_dk, rng)
     state.n_k[:] = state.n_dk.sum(axis=0)
-    _draw_words(state.z, state.eta, data.cells.word, state.n_wk, rng)
+    _draw_words(state, data, rng)
+
+
+def _draw_words(state: State, data: Data, rng: np.random.Generator) -> None:
+    prior = np.full(N_WORDS, state.eta)
+    joint.draw_words(state.z, prior, data.cells.word, state.n_wk, rng)
 
 
 def _seat_from_prior(state: State, data: Data, settings: Any, rng: np.random.Generator) -> None:
@@ -145,20 +126,6 @@ def measure(state: State, data: Data, settings: Any) -> list[float]:
 
 
 @numba.njit
-def _draw_topics(
-    cuts: NDArray[np.int64],
-    prior: NDArray[np.float64],
-    z: NDArray[np.int32],
-    n_dk: NDArray[np.int32],
-    rng: Any,
-) -> None:
-    for doc in range(len(cuts)):
-        for token in range(cuts[doc, 0], cuts[doc, -1]):
-            z[token] = _draw(n_dk[doc] + prior[doc], rng)
-            n_dk[doc, z[token]] += 1
-
-
-@numba.njit
 def _seat(
     cuts: Any, alpha: float, z: Any, n_dk: Any, seat: Any, table_option: Any, options: Any,
     urn: Any, rng: Any,
@@ -173,10 +140,10 @@ def _seat(
         for token in range(start, stop):
             weights = n_seated[: n_tables + 1].copy()
             weights[n_tables] = alpha
-            table = _draw(weights, rng)
+            table = joint.draw(weights, rng)
             if table == n_tables:
                 new_table_row(doc, options, urn, served, row)
-                topic = _draw(row, rng)
+                topic = joint.draw(row, rng)
                 slot = seat_table(doc, topic, served[topic], options, urn, rng)
                 table_option[start + table] = slot
                 n_tables += 1
@@ -184,23 +151,3 @@ def _seat(
             seat[token] = table
             z[token] = options.topic[table_option[start + table]]
             n_dk[doc, z[token]] += 1
-
-
-@numba.njit
-def _draw_words(
-    z: NDArray[np.int32], eta: float, words: NDArray[np.int32], n_wk: NDArray[np.int32], rng: Any
-) -> None:
-    n_wk[:] = 0
-    for token in range(len(z)):
-        words[token] = _draw(n_wk[:, z[token]] + eta, rng)
-        n_wk[words[token], z[token]] += 1
-
-
-@numba.njit
-def _draw(weights: NDArray[np.float64], rng: Any) -> int:
-    target = rng.random() * weights.sum()
-    chosen = 0
-    while target >= weights[chosen] and chosen < len(weights) - 1:
-        target -= weights[chosen]
-        chosen += 1
-    return chosen
