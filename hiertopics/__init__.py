@@ -12,26 +12,42 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Corpus": "corpus",
-    "RunDir": "rundir",
+    "HierarchicalTopics": "estimator",
+    "HiertopicsError": "errors",
+    "Run": "run",
+    "Source": "formats",
+    "Tags": "corpus",
+    "Vectors": "vectors",
     "check": "checking",
     "compare": "comparison",
     "convert": "conversion",
     "evaluate": "evaluation",
     "evaluate_task": "tasks",
     "export": "exporting",
-    "fit": "fitting",
+    "fit": "api",
     "infer": "newdocs",
     "read_corpus": "formats",
+    "show_tree": "api",
     "simulate": "simulation",
     "sweep": "sweeping",
+    "topics": "api",
+    "write_corpus": "formats",
 }
+_MODULES = ("backends", "config")
+"""Modules of the package that can be called as the commands of their names."""
 
-__all__ = ["__version__", *_HOMES]
+__all__ = ["__version__", *_MODULES, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'hiertopics' has no attribute {name!r}")
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"hiertopics.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hiertopics' has no attribute {name!r}")
     return getattr(importlib.import_module(f"hiertopics.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

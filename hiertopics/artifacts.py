@@ -19,6 +19,9 @@ from hiertopics.tree import Tree
 
 TREE_SCHEMA = "hiertopics.tree/1"
 N_WORDS = 20
+
+LARGE = 1 << 25
+"""Bytes of word probabilities above which a model is compressed: trees of thousands of nodes."""
 SEPARATORS = {"words": " ", "documents": "; "}
 
 Documents = Mapping[int, Sequence[tuple[int | str, float]]]
@@ -28,7 +31,7 @@ def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: 
     """Write the summarised state of a run: all of its files or none, ids equal in all of them."""
     rows = node_rows(summary.tree, vocab, N_WORDS)
     writers = {
-        "model.npz": files.as_npz(summary.tree.to_arrays()),
+        "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
         "theta.npz": files.as_csr(summary.theta),
         "tree.json": files.as_json(tree_json(rows, backend)),
         "topics.csv": files.as_text(topics_csv(rows)),
@@ -53,7 +56,12 @@ def write_draw(
     arrays = summary.tree.to_arrays() | files.pack_csr("theta", summary.theta)
     if paths is not None:
         arrays[CHAIN_PATHS] = paths
-    files.write_npz(run.path / "draws" / f"{iteration:08d}.npz", arrays)
+    write = files.as_npz(arrays, compressed=_large(summary.tree))
+    files.write_whole(run.path / "draws" / f"{iteration:08d}.npz", write)
+
+
+def _large(tree: Tree) -> bool:
+    return tree.phi.nbytes > LARGE
 
 
 def node_rows(

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from hiertopics.errors import UsageError
+from numpy.typing import NDArray
+
+from hiertopics import files
+from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.evaluation import evaluate
 from hiertopics.rundir import RunDir
+from hiertopics.scores import pool
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 def compare(
@@ -16,25 +25,75 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Return the scores of runs on their common split, best first.
 
-    Raises UsageError where the splits differ, naming them.
+    Beside the fields of ``evaluate``: status, iterations, seconds and peak_memory_bytes of the
+    fit; behind, by how much the log likelihood per word is below that of the best run, and the
+    standard error of this difference over documents (None for the best, and for vectors).
+
+    A run that cannot be read or scored is left out and named on stderr, so that one failed fit
+    does not hide the others; where that is so of all, the first error is raised. Raises UsageError
+    where the splits differ, naming them.
     """
-    targets = [run if isinstance(run, RunDir) else RunDir.open(run) for run in runs]
-    hashes = {str(run.path): run.split.hash for run in targets}
+    problems: list[HiertopicsError] = []
+    targets = _each(_opened, runs, problems)
+    _refuse_unequal_splits(targets)
+    rows = _each(partial(_row, protocol=protocol), targets, problems)
+    if problems and not rows:
+        raise problems[0]
+    for problem in problems:
+        print(f"warning: left out: {problem}", file=sys.stderr)
+    rows.sort(key=lambda row: -_log_likelihood(row))
+    return [row | _behind(row, rows[0]) for row in rows]
+
+
+def _each(
+    make: Callable[[Given], Made], items: Sequence[Given], problems: list[HiertopicsError]
+) -> list[Made]:
+    """Return what ``make`` makes of the items; add what it raises to ``problems``."""
+    made = []
+    for item in items:
+        try:
+            made.append(make(item))
+        except HiertopicsError as error:
+            problems.append(error)
+    return made
+
+
+def _opened(run: Path | str | RunDir) -> RunDir:
+    """Return a run whose manifest and split can be read."""
+    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    _ = target.manifest, target.split
+    return target
+
+
+def _refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
+    hashes = {str(run.path): run.split.hash for run in runs}
     if len(set(hashes.values())) > 1:
         listed = ", ".join(f"{path} has {code}" for path, code in hashes.items())
         raise UsageError(f"these runs were not scored on the same split: {listed}")
-    rows = []
-    for run in targets:
-        manifest = run.manifest
-        rows.append(
-            evaluate(run, protocol=protocol)
-            | {
-                "iterations": manifest["iterations"],
-                "seconds": manifest["wall_seconds"],
-                "peak_memory_bytes": manifest["peak_memory_bytes"],
-            }
-        )
-    return sorted(rows, key=lambda row: -_log_likelihood(row))
+
+
+def _row(run: RunDir, *, protocol: str | None) -> dict[str, Any]:
+    """Return a run's scores and what its fit took."""
+    return evaluate(run, protocol=protocol) | {
+        "status": run.manifest["status"],
+        "iterations": run.manifest["iterations"],
+        "seconds": run.manifest["wall_seconds"],
+        "peak_memory_bytes": run.manifest["peak_memory_bytes"],
+    }
+
+
+def _behind(row: dict[str, Any], best: dict[str, Any]) -> dict[str, float | None]:
+    """Return by how much a run is behind the best one on the same documents."""
+    if row is best or "log_likelihood_per_word" not in row:
+        return {"behind": None, "behind_error": None}
+    mine, first = _score_arrays(row), _score_arrays(best)
+    lost = first["log_likelihood"] - mine["log_likelihood"]
+    found = pool(lost, files.unpack_csr("scored", mine))
+    return {"behind": found.log_likelihood_per_word, "behind_error": found.standard_error}
+
+
+def _score_arrays(row: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    return files.read_npz(Path(row["run"]) / "eval" / f"{row['protocol']}.npz")
 
 
 def _log_likelihood(row: dict[str, Any]) -> float:

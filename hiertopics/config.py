@@ -26,6 +26,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, structs
 
+from hiertopics.commandmodule import command
 from hiertopics.errors import ConfigError
 from hiertopics.fields import NUMBER_AS_TEXT, show
 from hiertopics.layers import Layers, Reader, merge, parse_set
@@ -47,6 +48,8 @@ __all__ = [
     "merge",
     "parse_set",
 ]
+
+command(__name__)
 
 Iterations = Annotated[
     int, Meta(ge=0, description="Iterations in all; a larger number extends a finished run.")

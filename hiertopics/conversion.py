@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from hiertopics.errors import ConfigError, UsageError
 from hiertopics.formats import FORMATS, Source, resolve, writable, write_corpus
 from hiertopics.formats.siblings import beside, find_groups, find_labels, vocabulary_names
 from hiertopics.formats.sidefiles import key_of
-from hiertopics.layers import Reader
+from hiertopics.layers import Overrides, Reader
 from hiertopics.vectors import Vectors
 
 MEANINGLESS = ("corpus", "holdout")
@@ -47,13 +47,13 @@ def convert(
     *,
     to: str | None = None,
     data: Mapping[str, Any] | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
 ) -> Converted:
     """Read a corpus and write it to ``output`` with its vocabulary, groups and labels beside it.
 
     to: the format, None: by suffix. data: entries of the ``data`` section that describe the file
-    (vocab, from_, text_field, ...). overrides: ``data.key=value`` strings, such as data.min_df=5.
-    All files are written or none, and none that belongs to what is read.
+    (vocab, from_, text_field, ...). overrides: ``data.key=value`` strings, such as data.min_df=5,
+    or a mapping. All files are written or none, and none that belongs to what is read.
 
     Raises ConfigError, DataError, or UsageError for what cannot be written.
     """
@@ -67,7 +67,7 @@ def convert(
     return Converted(read, source, target, name, files, (*read.notes, *_losses(read)))
 
 
-def _data_config(data: Mapping[str, Any], overrides: Sequence[str]) -> DataConfig:
+def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
     """Return the ``data`` section, every key checked."""
     settings = parse_set(overrides)
     section = settings.get("data")

@@ -14,6 +14,8 @@ from typing import Any
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.experiment import experiment_of
 from hiertopics.hierarchy import Hierarchy, hierarchy_quality
+from hiertopics.inmemory import on_disk
+from hiertopics.newdocs import columns_of
 from hiertopics.observations import observed_by, refuse_other_kind
 from hiertopics.original import read_original
 from hiertopics.protocols import PROTOCOLS
@@ -22,25 +24,46 @@ from hiertopics.quality import topic_quality
 from hiertopics.rundir import RunDir
 from hiertopics.scorefiles import keep_score
 from hiertopics.scoring import Request, choose_options, not_default
+from hiertopics.tasks import evaluate_task
 
 
 def evaluate(
     run: Path | str | RunDir,
+    corpus: Any = None,
     *,
     protocol: str | None = None,
+    task: str | None = None,
     data: Mapping[str, Any] | None = None,
     workers: int = 1,
     **options: Any,
 ) -> dict[str, Any]:
     """Score a run on held-out data; the result is also written to its ``eval`` folder.
 
-    protocol: None for the split's own default. options: those of the protocol; None and False
-    are defaults. ``corpus``: score this file instead of what was put aside, with ``data`` entries
-    that describe it and ``seed`` for its token partition. ``observed``: share of a document that
+    corpus: score this file, or object as for ``fit``, instead of what was put aside; ``data``
+    entries describe a file, and the option ``seed`` is for its token partition. protocol: None
+    for the split's own default. task: score a task instead (``hiertopics.tasks``). options: those
+    of the protocol or task; None and False are defaults. ``observed``: share of a document that
     is seen before the rest is scored. ``average``: score the mean of p(w | d) over the kept
     draws. Raises UsageError, DataError or RunError.
     """
     target = run if isinstance(run, RunDir) else RunDir.open(run)
+    if task is not None and protocol is not None:
+        raise UsageError("protocol and task exclude each other")
+    with on_disk(corpus, None if corpus is None else columns_of(target)) as path:
+        options |= {"corpus": path}
+        if task is not None:
+            return evaluate_task(target, task, data=data, workers=workers, **options)
+        return _evaluate(target, protocol, data, workers, options)
+
+
+def _evaluate(
+    target: RunDir,
+    protocol: str | None,
+    data: Mapping[str, Any] | None,
+    workers: int,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Score a run by a protocol."""
     name = protocol or _default_protocol(target, options.get("corpus"))
     if name not in PROTOCOLS:
         raise UsageError(f"unknown protocol {name!r}; there are {', '.join(PROTOCOLS)}")

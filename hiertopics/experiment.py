@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hiertopics import registry
 from hiertopics.config import Experiment, build, load_yaml, merge, parse_set
 from hiertopics.errors import ConfigError
+from hiertopics.layers import Overrides
 from hiertopics.rundir import RunDir
 
 
 def read_experiment(
-    flags: Mapping[str, Any], config: Path | str | None = None, overrides: Sequence[str] = ()
+    flags: Mapping[str, Any], config: Path | str | None = None, overrides: Overrides = ()
 ) -> Experiment:
     """Return the experiment; flags win over overrides over the config file over defaults.
 
-    flags: nested, without absent ones. overrides: ``key=value`` with dotted keys. Raises
-    ConfigError with every problem at once, and UsageError for an unknown backend.
+    flags: nested, without absent ones. overrides: ``key=value`` with dotted keys, or a
+    mapping by them. Raises ConfigError with every problem at once, and UsageError for an unknown
+    backend.
     """
     layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": registry.DEFAULT})]
     if config is not None:

@@ -17,6 +17,7 @@ from hiertopics.render import Remark, View
 from hiertopics.render.dot import to_dot
 from hiertopics.render.graphml import to_graphml
 from hiertopics.render.groups import to_group_lines
+from hiertopics.render.html import to_html
 from hiertopics.render.newick import to_newick
 from hiertopics.render.text import to_text
 from hiertopics.rundir import RunDir
@@ -63,10 +64,11 @@ FORMS: dict[str, Form] = {
     "newick": Form(_drawn(to_newick), (".nwk", ".newick")),
     "dot": Form(_drawn(to_dot), (".dot", ".gv")),
     "graphml": Form(_drawn(to_graphml), (".graphml",)),
+    "html": Form(_drawn(to_html), (".html", ".htm")),
 }
 
-WITH_DOCUMENTS = ("text", "json", "csv")
-WITH_REMARKS = ("text", "json")
+WITH_DOCUMENTS = ("text", "json", "csv", "html")
+WITH_REMARKS = ("text", "json", "html")
 
 
 def show(

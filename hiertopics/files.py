@@ -6,6 +6,7 @@ import io
 import json
 import os
 import secrets
+import zipfile
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -70,7 +71,7 @@ def as_json(value: Any) -> Write:
     return as_text(to_json(value, indent=1) + "\n")
 
 
-def as_npz(arrays: Mapping[str, NDArray[Any]]) -> Write:
+def as_npz(arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False) -> Write:
     """Return what writes arrays as npz: equal arrays give equal bytes.
 
     Raises TypeError for an array of Python objects, which would need pickle.
@@ -79,7 +80,17 @@ def as_npz(arrays: Mapping[str, NDArray[Any]]) -> Write:
         if array.dtype.hasobject:
             raise TypeError(f"array {name!r} holds Python objects")
     plain: dict[str, Any] = dict(arrays)
+    if compressed:
+        return lambda stream: _save_compressed(stream, plain)
     return lambda stream: np.savez(stream, **plain)
+
+
+def _save_compressed(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
+    # numpy's own compression takes five times as long and saves a tenth more.
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                np.lib.format.write_array(part, np.asarray(array), allow_pickle=False)
 
 
 def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None) -> Write:

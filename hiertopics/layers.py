@@ -15,6 +15,8 @@ from hiertopics.fields import nested, read_value, show
 from hiertopics.yamlfile import parse_value
 
 Layers = Sequence[tuple[str, Mapping[str, object]]]
+Overrides = Sequence[str] | Mapping[str, object]
+"""Settings that ``--set`` makes: ``key=value`` strings, or in Python a mapping by dotted keys."""
 
 
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:
@@ -44,11 +46,14 @@ def _overlaid(older: Mapping[str, object], newer: Mapping[str, object]) -> dict[
     return section
 
 
-def parse_set(items: Sequence[str]) -> dict[str, object]:
+def parse_set(items: Overrides) -> dict[str, object]:
     """Turn ``["model.gamma=1e-3", ...]`` into nested settings; values follow the YAML rules.
 
-    Raises ConfigError with every item that has no ``=``, no proper key or no readable value.
+    A mapping ``{"model.gamma": 1e-3, ...}`` holds the values themselves. Raises ConfigError with
+    every item that has no ``=``, no proper key or no readable value.
     """
+    if isinstance(items, Mapping):
+        return merge(*(_nested_under(key.split("."), value) for key, value in items.items()))
     settings: dict[str, object] = {}
     problems = []
     for item in items:
@@ -62,13 +67,17 @@ def parse_set(items: Sequence[str]) -> dict[str, object]:
         except ConfigError as error:
             problems.append(f"{key.strip()}: {error} (--set)")
             continue
-        setting = {parts[-1]: value}
-        for part in reversed(parts[:-1]):
-            setting = {part: setting}
-        settings = merge(settings, setting)
+        settings = merge(settings, _nested_under(parts, value))
     if problems:
         raise ConfigError(problems)
     return settings
+
+
+def _nested_under(parts: Sequence[str], value: object) -> dict[str, object]:
+    setting = {parts[-1]: value}
+    for part in reversed(parts[:-1]):
+        setting = {part: setting}
+    return setting
 
 
 class Reader:

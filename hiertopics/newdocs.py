@@ -13,7 +13,7 @@ from msgspec import structs
 from scipy import sparse
 
 from hiertopics import dataset, files, registry
-from hiertopics.config import DataConfig
+from hiertopics.config import DataConfig, Experiment
 from hiertopics.corpus import Corpus, default_vocab
 from hiertopics.discretise import Bins, column_order
 from hiertopics.engine import Workers
@@ -21,7 +21,8 @@ from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.experiment import experiment_of
 from hiertopics.formats import FORMATS
 from hiertopics.formats.source import format_of
-from hiertopics.model import Context, Posterior, Settings
+from hiertopics.inmemory import on_disk
+from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.observations import observed_by
 from hiertopics.rundir import RunDir
 from hiertopics.tree import Tree
@@ -38,6 +39,19 @@ class Matched:
 
     corpus: Any
     unknown_tokens: int
+
+
+@dataclass(frozen=True)
+class Inferred(Matched):
+    """New documents and where they lie under a run's tree.
+
+    theta: float64 CSR [n_docs, n_nodes], rows sum to 1. paths, mixture: each document's best path
+    and all its likely ones, for backends whose documents take one path each; else None.
+    """
+
+    theta: sparse.csr_array
+    paths: Paths | None
+    mixture: PathMixture | None
 
 
 def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
@@ -139,37 +153,58 @@ def infer_theta(
 
     seed: for backends whose inference draws; None takes the run's own.
     """
-    experiment = experiment_of(run)
+    return place(experiment_of(run), tree or run.tree, corpus, seed=seed, workers=workers)
+
+
+def place(
+    experiment: Experiment,
+    tree: Tree,
+    corpus: Corpus | Vectors,
+    *,
+    seed: int | None = None,
+    workers: int = 1,
+) -> Posterior:
+    """Return theta of documents over the columns of a tree that was fitted by an experiment."""
     backend = registry.load(experiment.backend)
     settings = Settings(experiment.model, experiment.inference)
     with Workers(workers) as pool:
         context = Context(experiment.seed if seed is None else seed, 0, pool)
-        posterior: Posterior = backend.infer(tree or run.tree, corpus, settings, context)
+        posterior: Posterior = backend.infer(tree, corpus, settings, context)
     return posterior
 
 
 def infer(
     run: Path | str | RunDir,
-    corpus: Path | str,
-    output: Path | str,
+    corpus: Any,
+    output: Path | str | None = None,
     *,
     data: Mapping[str, Any] | None = None,
     seed: int | None = None,
     workers: int = 1,
-) -> Matched:
-    """Write theta of the documents of a corpus file (CSR; scipy.sparse.load_npz reads it).
+) -> Inferred:
+    """Return theta of new documents, and write it (CSR; scipy.sparse.load_npz reads it).
 
-    Backends with paths put more arrays into the file: the best path of each document, as in
-    paths.npz, and its other paths with their chances (``PathMixture.to_arrays``). Raises
-    DataError or RunError.
+    corpus: a file, or an object as for ``fit``; the columns of a bare table are the run's words.
+    output: None writes no file. Backends with paths put more arrays into it: the best path of
+    each document, as in paths.npz, and its other paths with their chances
+    (``PathMixture.to_arrays``). data: entries of the ``data`` section that describe a file.
+    Raises UsageError, DataError or RunError.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
     target = run if isinstance(run, RunDir) else RunDir.open(run)
-    matched = read_matched(target, corpus, data or {})
+    with on_disk(corpus, columns_of(target)) as path:
+        matched = read_matched(target, path, data or {})
     posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)
-    beside = {} if posterior.paths is None else posterior.paths._asdict()
-    if posterior.mixture is not None:
-        beside |= posterior.mixture.to_arrays()
-    files.write_csr(Path(output), posterior.theta, beside)
-    return matched
+    if output is not None:
+        beside = {} if posterior.paths is None else posterior.paths._asdict()
+        if posterior.mixture is not None:
+            beside |= posterior.mixture.to_arrays()
+        files.write_csr(Path(output), posterior.theta, beside)
+    found = (posterior.theta, posterior.paths, posterior.mixture)
+    return Inferred(matched.corpus, matched.unknown_tokens, *found)
+
+
+def columns_of(run: RunDir) -> tuple[str, ...] | None:
+    """Return what the columns of a table without names are: the run's words, if it made none."""
+    return None if experiment_of(run).data.discretise else run.vocab

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,21 +51,21 @@ class RunDir:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
 
-    @staticmethod
-    def open(path: Path | str) -> RunDir:
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
         """Return the run at ``path``; raises RunError if there is none."""
-        run = RunDir(path)
+        run = cls(path)
         if not run.exists:
             raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
         return run
 
-    @staticmethod
-    def newest(root: Path = RUNS) -> RunDir:
+    @classmethod
+    def newest(cls, root: Path = RUNS) -> Self:
         """Return the run below ``root`` whose manifest changed last; RunError if there is none."""
         manifests = list(root.glob("*/manifest.json"))
         if not manifests:
             raise RunError(f"there is no run under {root}{os.sep}; make one with 'fit'")
-        return RunDir(max(manifests, key=lambda path: path.stat().st_mtime_ns).parent)
+        return cls(max(manifests, key=lambda path: path.stat().st_mtime_ns).parent)
 
     @property
     def exists(self) -> bool:

@@ -39,13 +39,17 @@ def word_chances(
     return chances
 
 
-def score(chances: NDArray[np.float64], scored: sparse.csr_array) -> Score:
-    """Pool p(w | d) of the scored tokens; the error treats documents as the sampled units."""
-    return pool(_per_row(scored, scored.data * np.log(chances)), scored)
+def log_likelihoods(chances: NDArray[np.float64], scored: sparse.csr_array) -> NDArray[np.float64]:
+    """Return each document's log likelihood [n_docs] of its scored tokens, one by one."""
+    return _per_row(scored, scored.data * np.log(chances))
 
 
 def pool(per_doc: NDArray[np.float64], scored: sparse.csr_array) -> Score:
-    """Pool documents' log likelihoods [n_docs] of all their scored tokens, as ``score`` does."""
+    """Pool documents' log likelihoods [n_docs] of all their scored tokens.
+
+    The error treats documents as the sampled units. Of differences between two models' log
+    likelihoods it gives the mean difference per word, with the error of that.
+    """
     lengths = _per_row(scored, scored.data)
     n_tokens = int(lengths.sum())
     if n_tokens == 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from hiertopics.errors import UsageError
 from hiertopics.experiment import read_experiment
 from hiertopics.formats import write_corpus
 from hiertopics.formats.siblings import beside
+from hiertopics.layers import Overrides
 from hiertopics.model import Context, Settings, Sizes
 
 
@@ -33,14 +33,14 @@ def simulate(
     doc_length: int = 100,
     seed: int | None = None,
     config: Path | str | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
 ) -> Simulated:
     """Draw a corpus under a backend's config and write it in the format of ``output``'s suffix.
 
     The truth (weights, topics, ...: the arrays that the backend's ``simulate`` names) goes to
     ``<stem>.truth.npz``. All files are written or none; the same seed, the same bytes.
     doc_length: tokens per document. seed: None takes the config's own. config: a YAML file.
-    overrides: ``key=value`` strings. Raises ConfigError, UsageError or RunError.
+    overrides: ``key=value`` strings, or a mapping. Raises ConfigError, UsageError or RunError.
     """
     sizes = Sizes(n_docs, n_words, doc_length)
     for name, size in sizes._asdict().items():

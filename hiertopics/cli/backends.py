@@ -13,14 +13,10 @@ def command(as_json: bool) -> int:
     """List the backends, one line each; the default is marked."""
     import json
 
-    from hiertopics.registry import BACKENDS, DEFAULT
+    from hiertopics.catalogue import backends
 
-    for name, entry in BACKENDS.items():
-        if as_json:
-            click.echo(
-                json.dumps({"backend": name, "summary": entry.summary, "default": name == DEFAULT})
-            )
-        else:
-            mark = " (default)" if name == DEFAULT else ""
-            click.echo(f"{name:<12} {entry.summary}{mark}")
+    for row in backends():
+        mark = " (default)" if row["default"] else ""
+        line = f"{row['backend']:<12} {row['summary']}{mark}"
+        click.echo(json.dumps(row) if as_json else line)
     return 0

@@ -6,20 +6,6 @@ import click
 
 from hiertopics.cli.options import json_option
 
-COLUMNS = (
-    "run",
-    "backend",
-    "perplexity",
-    "log_likelihood_per_word",
-    "standard_error",
-    "n_topics",
-    "coherence_npmi",
-    "diversity",
-    "iterations",
-    "seconds",
-    "peak_memory_bytes",
-)
-
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
@@ -28,17 +14,30 @@ COLUMNS = (
     metavar="NAME",
     help="completion, tokens, path, full, empirical or density. [default: by the split]",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "csv", "json"]),
+    default="text",
+    show_default=True,
+    help="csv and json hold every score.",
+)
 @json_option
-def command(runs: tuple[str, ...], protocol: str | None, as_json: bool) -> int:
-    """Score RUNS on their common split, best first; unequal splits are refused."""
+def command(runs: tuple[str, ...], protocol: str | None, form: str, as_json: bool) -> int:
+    """Score RUNS on their common split, best first; unequal splits are refused.
+
+    behind: nats per word below the best run, with the standard error over the same documents.
+    A run that cannot be scored is named on stderr, the others are printed, and the exit code is 1.
+    """
     from hiertopics.comparison import compare
     from hiertopics.files import to_json
-    from hiertopics.render.table import to_table
+    from hiertopics.render.comparison import to_comparison_csv, to_comparison_table
 
     rows = compare(runs, protocol=protocol)
-    if as_json:
+    if as_json or form == "json":
         for row in rows:
             click.echo(to_json(row))
     else:
-        click.echo(to_table(rows, COLUMNS), nl=False)
-    return 0
+        render = to_comparison_csv if form == "csv" else to_comparison_table
+        click.echo(render(rows), nl=False)
+    return 0 if len(rows) == len(runs) else 1

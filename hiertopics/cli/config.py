@@ -9,10 +9,7 @@ import click
 @click.argument("backend")
 def command(backend: str) -> int:
     """Print a complete commented YAML config of BACKEND with every default."""
-    from hiertopics import registry
-    from hiertopics.template import template
+    from hiertopics.catalogue import config
 
-    module = registry.load(backend)
-    summary = registry.BACKENDS[backend].summary
-    click.echo(template(backend, summary, module.Model, module.Inference), nl=False)
+    click.echo(config(backend), nl=False)
     return 0

@@ -13,7 +13,7 @@ from hiertopics.cli.options import arrange_option, chosen_run, json_option, run_
 @click.option(
     "--to",
     metavar="FORMAT",
-    help="json, csv, newick, dot, graphml or text. [default: by the suffix of FILE]",
+    help="json, csv, newick, dot, graphml, html or text. [default: by the suffix of FILE]",
 )
 @click.option(
     "--words",

@@ -24,7 +24,7 @@ from hiertopics.cli.options import arrange_option, chosen_run, docs_option, run_
     metavar="FORMAT",
     default="text",
     show_default=True,
-    help="text, json, csv, newick, dot or graphml.",
+    help="text, json, csv, newick, dot, graphml or html.",
 )
 @docs_option
 @click.option(

@@ -48,17 +48,12 @@ def command(
         if n_docs is not None:
             raise click.UsageError("--docs has no meaning with --by group")
         return _by_group(chosen_run(run), words, form, similar or 0)
-    from hiertopics.artifacts import listed, node_rows, topics_csv
+    from hiertopics.api import topics
+    from hiertopics.artifacts import listed, topics_csv
     from hiertopics.files import to_json
     from hiertopics.render.table import to_table
 
-    target = chosen_run(run)
-    documents = None
-    if n_docs is not None:
-        from hiertopics.topdocs import documents_of
-
-        documents = documents_of(target, target.tree, n_docs)
-    rows = node_rows(target.tree, target.vocab, words, documents=documents)
+    rows = topics(chosen_run(run), words=words, docs=n_docs)
     if form == "csv":
         click.echo(topics_csv(rows), nl=False)
         return 0
@@ -66,7 +61,7 @@ def command(
         for row in rows:
             click.echo(to_json(row))
         return 0
-    lists = ("words",) if documents is None else ("words", "documents")
+    lists = ("words",) if n_docs is None else ("words", "documents")
     flat = [row | {name: listed(row, name) for name in lists} for row in rows]
     click.echo(to_table(flat, (*COLUMNS, *lists)), nl=False)
     return 0
@@ -74,17 +69,11 @@ def command(
 
 def _by_group(run: RunDir, n_words: int, form: str, n_similar: int) -> int:
     """Print each group's main topics."""
-    from hiertopics.errors import UsageError
+    from hiertopics.api import topics
     from hiertopics.files import to_json
-    from hiertopics.groups import group_rows, groups_of
     from hiertopics.render.groups import to_group_csv, to_group_lines
 
-    groups = groups_of(run.tree)
-    if groups is None:
-        raise UsageError(
-            f"{run.path} has no weights of groups; fit a chdp backend to a corpus with groups"
-        )
-    rows = group_rows(groups, run.tree, run.vocab, n_words=n_words, n_similar=n_similar)
+    rows = topics(run, words=n_words, by="group", similar=n_similar)
     if form == "json":
         for row in rows:
             click.echo(to_json(row))

@@ -95,12 +95,13 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         raise UsageError(f"{what}, but {source.path} is read as {name}")
 
 
-def read_corpus(source: Source) -> Corpus | Vectors:
+def read_corpus(source: Source | Path | str) -> Corpus | Vectors:
     """Read the counts, or the vectors, and everything beside them.
 
-    Raises DataError naming file and line for whatever cannot be read, and what ``resolve`` raises.
+    source: a file or folder, or a Source that says more of it. Raises DataError naming file and
+    line for whatever cannot be read, and what ``resolve`` raises.
     """
-    source = resolve(source)
+    source = resolve(source if isinstance(source, Source) else Source(Path(source)))
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
     corpus = read_counts(source, vocab)
     if source.groups is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hiertopics.corpus import Corpus
@@ -44,10 +44,26 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     )
 
 
-def _vectorizer(vocab: tuple[str, ...] | None) -> Any:
+def count_words(
+    documents: Sequence[str] | Sequence[Sequence[str]], vocab: tuple[str, ...] | None
+) -> Corpus:
+    """Return the corpus of documents in memory: texts, or lists of words that are cut already.
+
+    Raises DataError where there is no word, UsageError where scikit-learn is not installed.
+    """
+    whole = all(isinstance(document, str) for document in documents)
+    vectorizer = _vectorizer(vocab, **({} if whole else {"analyzer": list}))
+    try:
+        counts = vectorizer.fit_transform(documents)
+    except ValueError as error:  # what the vectorizer says of an empty vocabulary
+        raise DataError("corpus", f"no words in {len(documents)} documents") from error
+    return Corpus(counts, tuple(vectorizer.get_feature_names_out().tolist()))
+
+
+def _vectorizer(vocab: Iterable[str] | None, **options: Any) -> Any:
     try:
         from sklearn.feature_extraction.text import CountVectorizer
     except ImportError as error:
         what = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
         raise UsageError(what) from error
-    return CountVectorizer(vocabulary=vocab)
+    return CountVectorizer(vocabulary=vocab, **options)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 
-def to_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return a header and one line per record; numbers stand on the right."""
+def to_table(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, right: Collection[str] = ()
+) -> str:
+    """Return a header and one line per record.
+
+    Numbers stand on the right, and so does the text of the columns ``right``.
+    """
     if not rows:
         return ""
     cells = [[_show(row.get(column)) for column in columns] for row in rows]
-    right = [isinstance(rows[0].get(column), int | float) for column in columns]
+    on_right = [
+        column in right or isinstance(rows[0].get(column), int | float) for column in columns
+    ]
     widths = [
         max(len(column), *(len(line[place]) for line in cells))
         for place, column in enumerate(columns)
@@ -19,7 +26,7 @@ def to_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     return "".join(
         "  ".join(
             cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(line, widths, right, strict=True)
+            for cell, width, is_right in zip(line, widths, on_right, strict=True)
         ).rstrip()
         + "\n"
         for line in [list(columns), *cells]

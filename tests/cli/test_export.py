@@ -71,6 +71,8 @@ def test_an_export_is_what_show_tree_prints(
         ("dot", ".gv"),
         ("graphml", ".graphml"),
         ("graphml", ".GraphML"),
+        ("html", ".html"),
+        ("html", ".htm"),
         ("text", ".txt"),
     ],
 )

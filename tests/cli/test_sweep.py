@@ -63,7 +63,7 @@ def configs(folder: Path) -> set[tuple[Any, ...]]:
     """Return backend, truncation and seed of every finished run under runs/."""
     found = set()
     for path in (folder / "runs").iterdir():
-        run = hiertopics.RunDir.open(path)
+        run = hiertopics.Run.open(path)
         assert run.manifest["status"] == "done"
         text = (path / "config.yaml").read_text(encoding="utf-8")
         truncation = re.search(r"truncation: (\d+)", text)

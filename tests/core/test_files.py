@@ -71,15 +71,25 @@ def test_a_new_file_has_the_rights_that_the_umask_leaves(tmp_path: Path) -> None
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
 
 
+def test_compressed_arrays_are_smaller_and_open_with_numpy(tmp_path: Path) -> None:
+    arrays = {"a": np.zeros((500, 20)), "number": np.asarray(3.5), "text": np.asarray("word")}
+    files.write_whole(tmp_path / "x.npz", files.as_npz(arrays, compressed=True))
+    assert (tmp_path / "x.npz").stat().st_size < 2000
+    with np.load(tmp_path / "x.npz") as found:
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array, strict=True)
+
+
 def test_equal_arrays_give_equal_bytes_at_any_time(tmp_path: Path) -> None:
     arrays = {"a": np.arange(5), "text": np.asarray("word")}
     matrix = sparse.csr_array(np.eye(3))
     for name in ("first", "second"):
         files.write_npz(tmp_path / f"{name}.npz", arrays)
         files.write_csr(tmp_path / f"{name}-csr.npz", matrix)
+        files.write_whole(tmp_path / f"{name}-small.npz", files.as_npz(arrays, compressed=True))
         time.sleep(0.01)
         os.utime(tmp_path, (0, 0))
-    for kind in ("", "-csr"):
+    for kind in ("", "-csr", "-small"):
         first, second = (tmp_path / f"{name}{kind}.npz" for name in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
 

@@ -91,7 +91,7 @@ def test_equal_scores_are_ranked_by_lot() -> None:
 def test_authors_told_by_words_are_found_and_can_be_recomputed(run: RunDir, rule: str) -> None:
     record = evaluate_task(run, "groups", score=rule)
     arrays = files.read_npz(
-        run.path / "eval" / ("groups.npz" if rule == "mixture" else f"groups-score={rule}.npz")
+        run.path / "eval" / ("groups.npz" if rule == "documents" else f"groups-score={rule}.npz")
     )
     _, truth = truth_of(run)
     assert (arrays["groups"] == truth[arrays["docs"]]).all()
@@ -166,12 +166,14 @@ def test_inference_does_not_see_the_authors(run: RunDir, monkeypatch: pytest.Mon
         return original(target, corpus, **others)
 
     monkeypatch.setattr(newdocs, "infer_theta", spy)
-    evaluate_task(run, "groups", score="documents")
+    evaluate_task(run, "groups")
     assert [corpus.groups for corpus in seen] == [None]
 
 
 def test_what_cannot_be_scored_is_refused(run: RunDir, copied: Any, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown --score 'best'; there are mixture, single"):
+    with pytest.raises(
+        UsageError, match="unknown --score 'best'; there are documents, mixture, single"
+    ):
         evaluate_task(run, "groups", score="best")
     with pytest.raises(UsageError, match=r"tiny\.ldac has no groups; --groups FILE"):
         evaluate_task(copied(), "groups")

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from hiertopics.corpus import Corpus
 from hiertopics.errors import DataError
-from hiertopics.pruning import prune
+from hiertopics.pruning import notes, prune
 
 VOCAB = tuple("abcdefgh")
 
@@ -75,3 +75,21 @@ def test_what_the_reader_remarked_stays(corpus: Corpus) -> None:
 def test_no_word_left_is_refused(corpus: Corpus) -> None:
     with pytest.raises(DataError, match="no word is left"):
         prune(corpus, stop_words=VOCAB)
+
+
+def words_by_count(*words: str) -> Corpus:
+    """Return one document in which earlier words are more frequent."""
+    return Corpus(sparse.csr_array(np.arange(len(words), 0, -1)[None]), words)
+
+
+def test_raw_text_led_by_stop_words_is_told_how_to_drop_them() -> None:
+    led = words_by_count("the", "of", "tree", "and", "to", "leaf", "in", "root", "node", "path")
+    assert notes(led) == (
+        "5 of the 10 most frequent words are stop words (the, of, and, ...) and will lead "
+        "topics; -s data.stop_words=english drops them",
+    )
+
+
+def test_rare_stop_words_are_not_worth_a_note() -> None:
+    content = [f"w{number}" for number in range(6)]
+    assert notes(words_by_count(*content, "the", "of", "and", "to", "in", "for", "is")) == ()

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from hiertopics.corpus import Corpus
 from hiertopics.quality import npmi, topic_quality
-from hiertopics.scores import score, word_chances
+from hiertopics.scores import Score, log_likelihoods, pool, word_chances
 from hiertopics.tree import OUTSIDE, Tree
 
 
@@ -25,6 +25,11 @@ def case() -> tuple[sparse.csr_array, np.ndarray, sparse.csr_array]:
     counts = rng.poisson(0.7, (6, 9))
     counts[2] = 0
     return sparse.csr_array(theta), rng.dirichlet(np.ones(9), 4), sparse.csr_array(counts)
+
+
+def score(chances: np.ndarray, scored: sparse.csr_array) -> Score:
+    """Return the pooled score of tokens with these chances."""
+    return pool(log_likelihoods(chances, scored), scored)
 
 
 def test_chances_equal_a_naive_loop(

@@ -45,7 +45,16 @@ BORROWED = {
         f"{H}.backends.ncrp.{name}" for name in ("slots", "bound", "summary", "simulate")
     ),
 }
-CONFIG = ("errors", "units", "fields", "layers", "yamlfile", "config", "template")
+CONFIG = (
+    "errors",
+    "units",
+    "fields",
+    "layers",
+    "yamlfile",
+    "commandmodule",
+    "config",
+    "template",
+)
 LIGHT = {"__future__", "click", "collections.abc", "importlib", "os", "sys", "typing",
          "hiertopics", f"{H}.errors"}  # fmt: skip
 
@@ -156,8 +165,9 @@ def test_nobody_below_knows_the_command_line() -> None:
     assert users((f"{H}.cli", "click"), *ours(*PEOPLE)) == []
 
 
-def test_only_the_command_line_and_export_know_views() -> None:
-    assert users((f"{H}.render",), *ours(*PEOPLE, "exporting")) == []
+def test_only_what_shows_trees_knows_views() -> None:
+    shows = ours(*PEOPLE, "exporting", "api", "topictree")
+    assert users((f"{H}.render",), *shows) == []
 
 
 def test_commands_import_nothing_heavy_before_they_are_called() -> None:

@@ -1,0 +1,190 @@
+"""Every command is one function of the same words, with the same answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hiertopics as ht
+from hiertopics.cli import COMMANDS
+from hiertopics.corpus import default_vocab
+from hiertopics.errors import UsageError
+from hiertopics.run import Run
+from hiertopics.topictree import TopicTree
+from hiertopics.tree import Tree
+
+Call = Callable[..., Any]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_a_function(name: str) -> None:
+    word = "evaluate" if name == "eval" else name.replace("-", "_")
+    assert word in ht.__all__ and word in dir(ht) and callable(getattr(ht, word))
+
+
+@pytest.mark.parametrize("before", ["", "import hiertopics.config, hiertopics.backends; "])
+def test_modules_named_as_commands_are_commands_however_imported(before: str) -> None:
+    program = (
+        f"{before}import hiertopics as ht; from hiertopics import backends, config; "
+        "print(ht.backends()[0]['backend'], backends() == ht.backends(), "
+        "ht.config('multinomial') == config('multinomial'), config.build.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("hdp-pcvb0 True True build\n", "")
+
+
+def test_every_name_of_the_package_loads_and_has_a_docstring() -> None:
+    lacking = [name for name in ht.__all__ if name[0] != "_" and not getattr(ht, name).__doc__]
+    assert lacking == []
+
+
+def test_backends_config_topics_and_trees_are_what_the_shell_prints(call: Call, quick: Run) -> None:
+    assert ht.config("hdp-cvb0") == call("config", "hdp-cvb0").out
+    listed = call("backends", "--json").out.splitlines()
+    assert ht.backends() == [json.loads(line) for line in listed]
+    for docs in ((), ("--docs", 2)):
+        shown = call("topics", quick.path, "--format", "json", "--words", 3, *docs).out
+        found = ht.topics(quick, words=3, docs=2 if docs else None)
+        assert json.loads(json.dumps(found)) == [json.loads(line) for line in shown.splitlines()]
+    for form in ("text", "json", "html"):
+        shown = call("show-tree", quick.path, "--format", form, "--words", 3).out
+        assert ht.show_tree(quick.path, format=form, words=3) == shown
+    options = ("--arrange", "--depth", 2, "--min-docs", 3, "--docs", 1)
+    shown = call("show-tree", quick.path, *options).out
+    assert ht.show_tree(quick, arrange=True, depth=2, min_docs=3, docs=1) == shown
+
+
+def test_topics_by_group_need_groups(quick: Run) -> None:
+    with pytest.raises(UsageError, match="no weights of groups"):
+        ht.topics(quick, by="group")
+    with pytest.raises(UsageError, match="not by 'label'"):
+        ht.topics(quick, by="label")
+
+
+def test_infer_writes_the_file_of_the_shell(call: Call, quick: Run, tiny_file: Path) -> None:
+    call("infer", quick.path, tiny_file, "-o", "shell.npz")
+    found = ht.infer(quick, tiny_file, "python.npz")
+    assert Path("shell.npz").read_bytes() == Path("python.npz").read_bytes()
+    np.testing.assert_array_equal(np.load("python.npz")["data"], found.theta.data)
+
+
+HOSTILE = ("<script>alert(1)</script>", "a&b", '"quoted"', "été", "</ul>", "plain")
+
+
+@pytest.fixture
+def tree() -> TopicTree:
+    """Return a root with two children, the second with two of its own."""
+    n_nodes = 5
+    phi = np.full((n_nodes, 6), 0.01)
+    phi[np.arange(n_nodes), np.arange(n_nodes)] = 0.95
+    plain = Tree(
+        phi=phi,
+        parent=np.array([-1, 0, 0, 2, 2], dtype=np.int32),
+        kind=np.zeros(n_nodes, dtype=np.int8),
+        weight=np.array([0.4, 0.1, 0.2, 0.2, 0.1]),
+        n_docs=np.array([10, 3, 7, 5, 2]),
+        n_tokens=np.array([40.0, 10, 20, 20, 10]),
+    )
+    return TopicTree.of(plain, HOSTILE, notes=["sibling nodes are <alike>"])
+
+
+class Page(HTMLParser):
+    """Collects which element stands inside which, and the text of each list entry."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.inside: list[str] = []
+        self.seen: list[tuple[str, int, bool]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, self.inside.count("ul"), ("open", None) in attrs))
+        if tag != "br":
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.inside.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and "style" not in self.inside:
+            self.texts.append(data.strip())
+
+
+def test_html_is_nested_lists_that_open_the_first_level(tree: TopicTree) -> None:
+    page = Page(tree._repr_html_())
+    assert page.inside == []
+    assert [level for tag, level, _ in page.seen if tag == "li"] == [1, 2, 3, 3, 2]
+    opened = [(level, is_open) for tag, level, is_open in page.seen if tag == "details"]
+    assert opened == [(1, True), (2, False)]
+
+
+def test_html_shows_words_as_text_and_nothing_else_as_elements(tree: TopicTree) -> None:
+    text = tree._repr_html_()
+    page = Page(text)
+    assert {tag for tag, *_ in page.seen} == {
+        "div", "style", "p", "ul", "li", "details", "summary", "small",
+    }  # fmt: skip
+    assert page.texts[0] == "note: sibling nodes are <alike>"
+    assert [line.split(" ")[0] for line in page.texts[1::2]] == [
+        HOSTILE[i] for i in (0, 2, 3, 4, 1)
+    ]
+    assert page.texts[2] == "[0] 100.00% (own 40.00%), 10 docs" and text.isascii()
+
+
+def test_html_of_a_large_tree_leaves_small_nodes_out_and_says_so(
+    tree: TopicTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hiertopics.topictree.few_documents", lambda tree: 5)
+    page = Page(tree._repr_html_())
+    assert [level for tag, level, _ in page.seen if tag == "li"] == [1, 2, 3]
+    assert "nodes with fewer than 5 documents are not shown" in page.texts
+
+
+def test_a_very_deep_tree_is_drawn(tree: TopicTree) -> None:
+    n_nodes = 3000
+    chain = Tree(
+        phi=np.ones((n_nodes, 1)),
+        parent=np.arange(-1, n_nodes - 1, dtype=np.int32),
+        kind=np.zeros(n_nodes, dtype=np.int8),
+        weight=np.full(n_nodes, 1 / n_nodes),
+        n_docs=np.full(n_nodes, 9),
+        n_tokens=np.ones(n_nodes),
+    )
+    assert TopicTree.of(chain, ["word"])._repr_html_().count("<li>") == n_nodes
+
+
+def test_a_tree_prints_itself_with_its_words(tree: TopicTree) -> None:
+    lines = repr(tree).splitlines()
+    assert lines[:2] == ["5 nodes, 6 words", "note: sibling nodes are <alike>"]
+    assert lines[3:] == str(tree).splitlines()[1:] and lines[3].startswith("├─ [2]")
+
+
+def test_words_and_records_of_a_tree(tree: TopicTree) -> None:
+    assert tree.words(1, 2) == ["a&b", HOSTILE[0]]
+    assert [(row["id"], row["parent"]) for row in tree.table(1)] == [
+        (0, -1), (1, 0), (2, 0), (3, 2), (4, 2),
+    ]  # fmt: skip
+    assert tree.with_vocab(default_vocab(6)).words(1, 1) == ["w1"]
+    with pytest.raises(UsageError, match="6 columns, but there are 2"):
+        tree.with_vocab(["a", "b"])
+
+
+def test_a_degenerate_fit_says_so_in_its_tree(copied: Callable[..., Path]) -> None:
+    """The words of node 1 become those of node 2, its sibling; a root stands above both."""
+    path = copied()
+    arrays = dict(np.load(path / "model.npz"))
+    arrays["parent"][1:] = 0
+    arrays["phi"][1] = arrays["phi"][2]
+    np.savez(path / "model.npz", **arrays)
+    assert any("1 and 2" in note for note in Run(path).tree.notes)
+    assert "nearly the same words: 1 and 2" in Page(Run(path)._repr_html_() or "").texts[0]
