@@ -1,0 +1,31 @@
+"""docs/cli.md and docs/keys.md say what the program says."""
+
+from __future__ import annotations
+
+import runpy
+from collections.abc import Callable
+
+import click
+import pytest
+from guide import ROOT
+
+SCRIPT = ROOT / "docs" / "build_reference.py"
+PAGES: dict[str, Callable[[], str]] = runpy.run_path(str(SCRIPT))["PAGES"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_is_what_the_program_would_write(name: str) -> None:
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert text == PAGES[name](), f"docs/{name} is out of date: python docs/build_reference.py"
+
+
+def test_lines_of_the_pages_are_short() -> None:
+    assert [line for page in PAGES.values() for line in page().splitlines() if len(line) > 96] == []
+
+
+def test_a_new_option_is_seen() -> None:
+    option = click.Option(
+        ["-x", "--extra"], metavar="N", default=3, show_default=True, help="More."
+    )
+    entry = runpy.run_path(str(SCRIPT))["_option"]
+    assert entry(option) == "- `-x`, `--extra N`: More. [default: 3]"
