@@ -22,6 +22,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 CORPUS = click.Choice(tuple(FILES))
 OUR_SPEED = ("hdp-cvb0", "hdp-pcvb0")
 PEER_SPEED = ("tomotopy-hdp", "tomotopy-lda-100", "gensim-hdp", "sklearn-lda-100")
+AUTHOR_PEERS = ("unigram", "tomotopy-lda-100", "gensim-authors-50")
 TREES = ("tomotopy-hlda", "hlda-variational", "hlda-gibbs")
 DOCS, TOKENS = "docs:0.1@0", "tokens:0.2@0"
 
@@ -200,6 +201,51 @@ def quality(
     finish("quality", held_out.run(data, tasks), output)
 
 
+@cli.command()
+@data
+@output
+@click.option("--corpus", type=CORPUS, default="nips", show_default=True)
+@split
+@click.option("--run", "runs", type=FOLDER, multiple=True, help="A run on this split.")
+@click.option("--peer", multiple=True, default=AUTHOR_PEERS, show_default=True)
+def authors(
+    data: Path,
+    output: Path | None,
+    corpus: str,
+    split: str,
+    runs: tuple[Path, ...],
+    peer: tuple[str, ...],
+) -> None:
+    """Documents by authors: before a word, after half of the words, who wrote it."""
+    from benchmarks import authors as bench
+
+    finish("authors", bench.measure(data, corpus, split, runs, peer), output)
+
+
+@cli.command("author-speed")
+@data
+@output
+@click.option("--corpus", type=CORPUS, default="nips", show_default=True)
+@split
+@backends("chdp-gibbs", "hdp-gibbs", "chdp-variational")
+@click.option("--truncation", default=100, show_default=True)
+@rounds
+def author_speed(
+    data: Path,
+    output: Path | None,
+    corpus: str,
+    split: str,
+    backend: tuple[str, ...],
+    truncation: int,
+    rounds: int,
+) -> None:
+    """Processor time of a sweep at a quarter, a half and all of the documents."""
+    from benchmarks import author_speed as bench
+
+    found = bench.measure(data, corpus, split, backend, truncation, rounds)
+    finish("author-speed", found, output)
+
+
 @cli.command("time-to-quality")
 @data
 @output
@@ -376,13 +422,14 @@ def train_peer(
     click.echo(json.dumps(scoring.train_peer(data, corpus, split, name, seed, iterations)))
 
 
-@cli.command("score-run", hidden=True)
+@cli.command("score-run")
 @data
 @click.argument("corpus")
 @click.argument("split")
 @click.argument("run", type=FOLDER)
-def score_run(data: Path, corpus: str, split: str, run: Path) -> None:
-    """Score a run and print the score as JSON (``quality`` starts this)."""
+@click.option("--by-paths", is_flag=True, help="As `trees` scores trees, not as flat topics.")
+def score_run(data: Path, corpus: str, split: str, run: Path, by_paths: bool) -> None:
+    """Print the score of a RUN directory by the benchmark's rules as JSON."""
     from benchmarks import scoring
 
-    click.echo(json.dumps(scoring.score_run(data, corpus, split, run)))
+    click.echo(json.dumps(scoring.score_run(data, corpus, split, run, by_paths=by_paths)))

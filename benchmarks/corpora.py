@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hiertopics.corpus import Corpus
@@ -15,7 +15,12 @@ FILES = {
     "psychreview": "psychreview/psychreview-1272x1971.ldac.gz",
     "cora": "cora/cora.ldac",
     "20newsgroups": "20newsgroups/20news-train.ldac.gz",
+    "20news-test": "20newsgroups/20news-test.ldac.gz",
 }
+WORDS: dict[str, dict[str, Any]] = {
+    "20news-test": {"min_df": 10, "max_df": 0.5, "stop_words": "english"},
+}
+"""The words that are chosen of a corpus: entries of the section ``data`` of a config."""
 
 
 def path(data: Path, name: str) -> Path:
@@ -23,9 +28,16 @@ def path(data: Path, name: str) -> Path:
     return data / FILES[name]
 
 
+def settings(name: str) -> list[str]:
+    """Return the arguments that make ``hiertopics fit`` choose the same words as ``load``."""
+    chosen = WORDS.get(name, {}).items()
+    return [part for key, value in chosen for part in ("-s", f"data.{key}={value}")]
+
+
 def load(data: Path, name: str) -> Corpus:
     """Read corpus ``name`` as ``hiertopics fit`` reads it."""
     # Not at the top: the processes that measure memory only ask for paths, and stay small.
-    from hiertopics.formats import Source, read_corpus
+    from hiertopics.config import DataConfig
+    from hiertopics.dataset import load_corpus
 
-    return read_corpus(Source(path(data, name)))
+    return load_corpus(DataConfig(corpus=str(path(data, name)), **WORDS.get(name, {})))

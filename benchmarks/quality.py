@@ -77,7 +77,8 @@ def fit_arguments(data: Path, task: Task, run_dir: Path) -> list[str]:
     if task.iterations is not None:
         arguments["--iterations"] = task.iterations
     flat = [str(part) for pair in arguments.items() for part in pair]
-    return ["fit", str(corpora.path(data, task.corpus)), *flat, "-q"]
+    words = corpora.settings(task.corpus)
+    return ["fit", str(corpora.path(data, task.corpus)), *words, *flat, "-q"]
 
 
 def score_run(data: Path, task: Task, run_dir: Path) -> Record:

@@ -27,7 +27,7 @@ def measure_size(
     corpus, _ = load_split(corpora.load(data, corpus_name), split_spec)
     sizes = [(share, TRUNCATION) for share in SHARES]
     sizes += [(1.0, truncation) for truncation in TRUNCATIONS if truncation != TRUNCATION]
-    parts = {share: _part(corpus, share) for share in SHARES}
+    parts = {share: part_of(corpus, share) for share in SHARES}
     with pinned():
         systems = {
             f"{share} {truncation}": Timed(our_backend(backend, parts[share], truncation), PERIOD)
@@ -82,7 +82,7 @@ def measure_workers(
     }
 
 
-def _part(corpus: Corpus, share: float) -> Corpus:
+def part_of(corpus: Corpus, share: float) -> Corpus:
     """Return a random ``share`` of the documents, in their order."""
     order = np.random.default_rng(0).permutation(corpus.n_docs)
     return corpus.select(np.sort(order[: round(share * corpus.n_docs)]))

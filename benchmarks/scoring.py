@@ -6,6 +6,7 @@ import json
 import resource
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks import corpora
 from benchmarks.ours import read_run
@@ -13,6 +14,8 @@ from benchmarks.peers import PEERS, train
 from benchmarks.records import Record
 from benchmarks.scorer import score
 from benchmarks.splits import load_split
+from benchmarks.tree_models import read_tree
+from benchmarks.tree_scorer import score as tree_score
 
 
 def train_peer(
@@ -35,17 +38,23 @@ def train_peer(
     }
 
 
-def score_run(data: Path, corpus_name: str, split_spec: str, run_dir: Path) -> Record:
-    """Score a run; raises ValueError if it was fitted on another split than the peers are."""
+def score_run(
+    data: Path, corpus_name: str, split_spec: str, run_dir: Path, *, by_paths: bool = False
+) -> Record:
+    """Score a run; raises ValueError if it was fitted on another split than the peers are.
+
+    by_paths: as the trees of ``benchmarks trees`` are scored, and not as flat topics.
+    """
     run = read_run(run_dir)
     _, expected = load_split(corpora.load(data, corpus_name), split_spec)
     if run.split.hash != expected.hash:
         raise ValueError(f"{run_dir} has split {run.split.hash}, the peers {expected.hash}")
     manifest = json.loads((run_dir / "manifest.json").read_text(encoding="utf-8"))
+    scored: Any = tree_score(*read_tree(run_dir)) if by_paths else score(run.model, run.split)
     return {
         "sweeps": manifest["iterations"],
         "train_seconds": manifest["wall_seconds"],
         "topics": run.n_topics,
         "split_hash": run.split.hash,
-        **score(run.model, run.split)._asdict(),
+        **scored._asdict(),
     }

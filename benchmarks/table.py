@@ -170,6 +170,39 @@ def _quality(records: Sequence[Record]) -> str:
     )
 
 
+def _authors(records: Sequence[Record]) -> str:
+    rows = [
+        (
+            record["model"],
+            record["topics"],
+            f"{record['before']:.0f}",
+            f"{record['half']:.0f}",
+            f"{record['mrr']:.3f}" if "mrr" in record else "",
+            f"{record['precision_at_1']:.3f}" if "mrr" in record else "",
+            f"{record['seconds']:.0f}",
+        )
+        for record in latest(records, "corpus", "split", "model")
+    ]
+    return markdown(
+        "model|topics|before a word|half observed|reciprocal rank|precision at 1|training, s", rows
+    )
+
+
+def _author_speed(records: Sequence[Record]) -> str:
+    rows = [
+        (
+            record["backend"],
+            record["truncation"],
+            f"{record['share']:g}",
+            f"{record['n_tokens']:,}",
+            f"{1000 * median(record['seconds_per_sweep']):.0f}",
+            f"{record['tokens_per_second'] / 1e6:.2f}",
+        )
+        for record in latest(records, "corpus", "split", "backend", "share", "truncation")
+    ]
+    return markdown("backend|T|documents|tokens|ms per sweep|million tokens/s", rows)
+
+
 def _trees(records: Sequence[Record]) -> str:
     groups: dict[tuple[str, str, str], list[Record]] = {}
     for record in latest(records, "corpus", "split", "model", "seed", "hyperparameters"):
@@ -314,6 +347,8 @@ TABLES: dict[str, Callable[[Sequence[Record]], str]] = {
     "scaling": _scaling,
     "estep": _estep,
     "quality": _quality,
+    "authors": _authors,
+    "author-speed": _author_speed,
     "trees": _trees,
     "tree-speed": _tree_speed,
     "tssb-assign": _tssb_assign,

@@ -69,6 +69,7 @@ def _train_ours(
         }
         changes = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         fit = ("fit", corpora.path(data, corpus_name), "-b", model, "--holdout", split_spec)
+        changes += corpora.settings(corpus_name)
         process.run(process.hiertopics(*fit, "--seed", seed, "-o", run, "-q", *changes))
         manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
         return {

@@ -16,7 +16,8 @@ from hiertopics.model import PathMixture, Posterior
 from hiertopics.protocols.job import Job
 from hiertopics.protocols.mixtures import log_likelihoods
 from hiertopics.protocols.result import Result
-from hiertopics.scores import Score, pool, score, word_chances
+from hiertopics.scores import log_likelihoods as word_by_word
+from hiertopics.scores import pool, word_chances
 from hiertopics.scoring import Request
 from hiertopics.tree import Tree
 
@@ -39,7 +40,7 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
         )
     else:
         chances = word_chances(placed.theta, phi, job.scored)
-    return _result(request, job, placed, score(chances, job.scored))
+    return _result(request, job, placed, word_by_word(chances, job.scored))
 
 
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> Result:
@@ -49,7 +50,7 @@ def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool)
         per_doc = np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
     else:
         per_doc = _by_paths(request.run.tree, placed, job)
-    return _result(request, job, placed, pool(per_doc, job.scored), _paths_of(placed).to_arrays())
+    return _result(request, job, placed, per_doc, _paths_of(placed).to_arrays())
 
 
 def _by_paths(tree: Tree, placed: Posterior, job: Job) -> NDArray[np.float64]:
@@ -74,9 +75,10 @@ def _result(
     request: Request,
     job: Job,
     placed: Posterior,
-    found: Score,
+    per_doc: NDArray[np.float64],
     more: dict[str, NDArray[Any]] | None = None,
 ) -> Result:
+    found = pool(per_doc, job.scored)
     if found.n_tokens == 0:
         raise UsageError("there is no token to score")
     unseen = request.run.split.word_counts[job.scored.indices] == 0
@@ -86,4 +88,4 @@ def _result(
         "unseen_tokens": int(job.scored.data[unseen].sum()),
     }
     arrays = files.pack_csr("theta", placed.theta) | files.pack_csr("scored", job.scored)
-    return Result(metrics, job.split, arrays | (more or {}))
+    return Result(metrics, job.split, arrays | {"log_likelihood": per_doc} | (more or {}))

@@ -25,9 +25,9 @@ Array = NDArray[np.float64]
 
 
 class Options(NamedTuple):
-    """score: mixture, single or documents, what groups are ranked by. corpus: score this file."""
+    """score: documents, mixture or single, what groups are ranked by. corpus: score this file."""
 
-    score: str = "mixture"
+    score: str = "documents"
     corpus: Path | str | None = None
 
 
@@ -36,7 +36,7 @@ def score(request: Request, options: Options) -> Result:
 
     Over documents with a group that a training document has; the others are counted.
     """
-    rules = (*RULES, "documents")
+    rules = ("documents", *RULES)
     if options.score not in rules:
         raise UsageError(f"unknown --score {options.score!r}; there are {', '.join(rules)}")
     sides = read_sides(request, options.corpus, "groups")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hiertopics.backends.chdp import gibbs, irp
 from hiertopics.backends.chdp.base_kernels import Weights
-from hiertopics.backends.chdp.gibbs_kernels import Tables, sweep_block
+from hiertopics.backends.chdp.gibbs_kernels import sweep_block
 from hiertopics.backends.chdp.irp_kernels import sweep_options, sweep_tables, sweep_tokens
 from hiertopics.backends.chdp.maximum_kernels import (
     SMALLEST,
@@ -27,6 +27,7 @@ from hiertopics.backends.chdp.table_kernels import (
     seat_tokens,
     split_tables,
 )
+from hiertopics.backends.hdp.gibbs_kernels import Tables
 from hiertopics.corpus import Corpus
 
 ALPHA_DOC, ALPHA_GROUP, GAMMA, ETA = 2.0, 1.5, 1.2, 0.7

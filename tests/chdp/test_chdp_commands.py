@@ -19,8 +19,7 @@ from hiertopics.loop import Event, Stop
 from hiertopics.model import Sizes
 from hiertopics.rundir import RunDir
 
-SETTINGS = ("model.truncation=8", "inference.hyper_start=2", "inference.keep_every=3")
-SETTINGS = (*SETTINGS, "inference.burn_in=2", "output.record_every=2")
+SETTINGS = ("model.truncation=8", "inference.hyper_start=2", "output.record_every=2")
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +31,16 @@ def corpus_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+SCHEDULE = ("inference.keep_every=3", "inference.burn_in=2")
+
+
 def run_fit(corpus: Path, run: Path, *settings: str, iterations: int = 9, **others: Any) -> RunDir:
-    flags = {"backend": "chdp-gibbs", "inference": {"iterations": iterations}}
+    flags: dict[str, Any] = {"backend": "chdp-gibbs", "inference": {"iterations": iterations}}
     flags["data"] = {"holdout": "docs:0.2@0"}
+    if "inference.method=sticks" in settings:
+        flags["backend"] = "chdp-variational"
+    else:
+        settings = (*SCHEDULE, *settings)
     fit(corpus, run=run, overrides=(*SETTINGS, *settings), flags=flags, **others)
     return RunDir.open(run)
 
@@ -66,8 +72,9 @@ def test_weights_of_groups_stand_in_a_file_with_a_row_for_each_name(run: RunDir)
         ("model.cooperation=maximization",),
         ("model.weights=learned",),
         ("inference.sampler=irp",),
+        ("inference.method=sticks", "inference.shards=2"),
     ],
-    ids=["shards", "maximization", "learned", "irp"],
+    ids=["shards", "maximization", "learned", "irp", "sticks"],
 )
 def test_workers_and_interruptions_change_no_byte(
     corpus_file: Path, settings: tuple[str, ...], tmp_path: Path

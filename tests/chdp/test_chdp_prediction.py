@@ -44,27 +44,72 @@ def theta_of(tree: Tree, corpus: Corpus, settings: Settings) -> NDArray[np.float
     return np.asarray(gibbs.infer(tree, corpus, settings, at(0)).theta.toarray())
 
 
+NAMES = [["g1", "g0"], ["g2"], [], ["nobody"], ["g0", "nobody"], ["g3"]]
+
+
+def together(tree: Tree, kind: str, cooperation: str) -> NDArray[np.float64]:
+    """Return by hand how the groups of NAMES cooperate; an unknown one counts as the corpus."""
+    corpus = tree.extra[f"corpus_{kind}"]
+    known = zip(tree.extra["group_names"], tree.extra[f"group_{kind}"], strict=True)
+    weights = dict(known) | {"nobody": corpus}
+    maximization = cooperation == "maximization"
+    return np.array(
+        [
+            base(
+                range(len(mine)),
+                np.array([weights[name] for name in mine]),
+                corpus,
+                np.full(len(mine), 1 / max(len(mine), 1)),
+                maximization,
+            )
+            for mine in NAMES
+        ]
+    )
+
+
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
-def test_before_a_word_theta_is_the_base_of_the_groups_that_are_known(cooperation: str) -> None:
+def test_before_a_word_theta_is_the_mean_of_the_documents_of_the_groups_that_are_known(
+    cooperation: str,
+) -> None:
     """Names are matched, whatever their order; an unknown one counts as the corpus."""
     tree, _, _, settings, _ = fitted(cooperation=cooperation)
-    names = [["g1", "g0"], ["g2"], [], ["nobody"], ["g0", "nobody"], ["g3"]]
-    theta = theta_of(tree, newcomers(names), settings)
-    groups, corpus = groups_of(tree), tree.extra["corpus_theta"]
-    assert groups is not None
-    weights = dict(zip(groups.names, groups.theta, strict=True)) | {"nobody": corpus}
-    for row, mine in zip(theta, names, strict=True):
-        pi = np.array([weights[name] for name in mine])
-        share = np.full(len(mine), 1 / max(len(mine), 1))
-        expected = base(range(len(mine)), pi, corpus, share, cooperation == "maximization")
-        np.testing.assert_allclose(row, expected, atol=1e-12)
+    theta = theta_of(tree, newcomers(NAMES), settings)
+    np.testing.assert_allclose(theta, together(tree, "mean", cooperation), atol=1e-12)
     assert (theta[2] == theta[3]).all() and (theta[3] == theta[5]).all()
+
+
+@pytest.mark.parametrize("cooperation", COOPERATIONS)
+def test_words_are_explained_by_the_weights_of_groups_and_the_rest_by_the_mean(
+    cooperation: str,
+) -> None:
+    """One token: q(z) is proportional to phi times the base, no other token being there."""
+    tree, _, _, settings, _ = fitted(cooperation=cooperation)
+    theta = theta_of(tree, newcomers(NAMES, words=1), settings)
+    alpha_doc = tree.extra["alpha_doc"][0]
+    chance = together(tree, "theta", cooperation) * tree.phi[:, 2]
+    chance /= chance.sum(axis=1, keepdims=True)
+    expected = chance + alpha_doc * together(tree, "mean", cooperation)
+    np.testing.assert_allclose(theta, expected / (1 + alpha_doc), atol=1e-12)
+
+
+def test_the_mean_of_a_group_is_that_of_its_documents_and_half_a_document_like_the_corpus() -> None:
+    tree, state, data, settings, _ = fitted()
+    theta = gibbs.summarise(state, data, settings).theta.toarray()
+    corpus = np.append(state.n_k, 0) + np.append(np.exp(state.log_pi_0), 0)
+    order = np.argsort(-state.n_k, kind="stable")
+    live, gone = order[state.n_k[order] > 0], order[state.n_k[order] == 0]
+    corpus = np.append(corpus[live], corpus[gone].sum() if len(gone) else [])
+    corpus /= corpus.sum()
+    np.testing.assert_allclose(tree.extra["corpus_mean"], corpus, atol=1e-12)
+    for group, docs in ((0, [0, 1, 4]), (2, [5]), (3, [])):
+        mean = (theta[docs].sum(axis=0) + 0.5 * corpus) / (len(docs) + 0.5)
+        np.testing.assert_allclose(tree.extra["group_mean"][group], mean, atol=1e-12)
 
 
 def test_words_and_groups_both_tell() -> None:
     tree, _, _, settings, _ = fitted()
     names = [["g0"], ["g1"]]
-    before, after = (theta_of(tree, newcomers(names, words=n), settings) for n in (0, 5))
+    before, after = (theta_of(tree, newcomers(names, words=n), settings) for n in (0, 200))
     assert ((after @ tree.phi)[:, 2] > (before @ tree.phi)[:, 2]).all()
     assert np.abs(before[0] - before[1]).max() > np.abs(after[0] - after[1]).max() > 1e-6
 

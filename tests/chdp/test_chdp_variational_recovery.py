@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,11 +23,11 @@ class Recovery(NamedTuple):
     total_variation: float
 
 
-def recover(planted: str, fitted: str) -> Recovery:
+def recover(planted: str, fitted: str, **keys: Any) -> Recovery:
     """Plant 40 authors of 600 documents under one cooperation and fit the same or the other."""
     corpus, truth = simulated(Sizes(600, 500, 100), seed=3, cooperation=planted, **TOPICS)
     state, data, settings = fit(
-        corpus, 70, np.float32, truncation=20, hyper_start=10, cooperation=fitted
+        corpus, 70, np.float32, truncation=20, hyper_start=10, cooperation=fitted, **keys
     )
     tree = variational.summarise(state, data, settings).tree
     groups = groups_of(tree)

@@ -38,7 +38,15 @@ BORROWED = {
     # A sweep over pairs, sticks and concentration steps are the same with and without groups.
     f"{H}.backends.chdp": tuple(
         f"{H}.backends.hdp.{name}"
-        for name in ("kernels", "layout", "variational", "sticks", "hyper", "moments")
+        for name in (
+            "kernels",
+            "gibbs_kernels",
+            "layout",
+            "variational",
+            "sticks",
+            "hyper",
+            "moments",
+        )
     ),
     # The tree of the nested CRP, its slots and sticks stand in one place for all that use them.
     f"{H}.backends.hca": tuple(
@@ -106,6 +114,7 @@ def test_a_backend_knows_the_contract_and_no_other_family(family: str) -> None:
 def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
     family = name.rpartition(".")[0]
     own = {f"{family}.layout", *(other for other in KERNELS if within(other, family))}
+    own |= {other for other in BORROWED.get(family, ()) if other.endswith(("kernels", "layout"))}
     allowed = own | {*COMPILED, "numpy", "numpy.typing", "math", "typing", "__future__"}
     assert edges()[name] <= allowed
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.backends.chdp import ascent_kernels as ascent
 from hiertopics.backends.chdp import share_kernels as kernels
 from hiertopics.backends.chdp import summary as common
 from hiertopics.backends.chdp.base_kernels import Weights
@@ -42,6 +43,12 @@ class State(variational.Responsibilities):
     n_tables: float64 [T], expected tables. n_group_tables: float64 [n_groups, T], those that each
     group serves. share: float64 [n_links] where mixing weights are learned, else [0]. pi: float64
     [T]. word_mass: eta times the vocabulary's size.
+
+    kappa: float64 [n_groups, T], the parameters of q(pi_a) where the normaliser of maximization is
+    taken into account, else [0].
+
+    Method ``sticks`` has the chances of tables in resp, and others in option, dish and orphan
+    (``sticks``), which are empty else.
     """
 
     n_tables: Array
@@ -52,6 +59,10 @@ class State(variational.Responsibilities):
     alpha_group: float
     gamma: float
     word_mass: float
+    kappa: Array
+    option: Array
+    dish: Array
+    orphan: Array
 
 
 class Info(NamedTuple):
@@ -68,10 +79,12 @@ class Info(NamedTuple):
 
 
 def weights_of(state: State, data: Data, model: Model) -> Weights:
-    """Return the mean weights of groups, (s_ak + alpha_a pi_k) / (s_a + alpha_a), and of the
-    corpus.
+    """Return the mean weights of groups, (s_ak + alpha_a pi_k) / (s_a + alpha_a) or those of
+    kappa, and of the corpus.
     """
-    group = state.n_group_tables + state.alpha_group * state.pi
+    group = state.kappa.copy()
+    if not len(state.kappa):
+        group = state.n_group_tables + state.alpha_group * state.pi
     group /= group.sum(axis=1, keepdims=True)
     share = state.share if len(state.share) else data.parents.uniform()
     return Weights(group, state.pi, share, model.maximization)
@@ -97,7 +110,10 @@ def global_step(
     link_tables = np.empty((len(data.parents.group), state.n_topics), m_dk.dtype)
     weights = weights_of(state, data, model)
     evenly = iteration <= inference.hyper_start + EVEN_ITERATIONS
-    kernels.split_tables(data.parents, weights, m_dk, evenly, link_tables)
+    if len(state.kappa):
+        ascent.serve_by_best(data.parents, state.kappa, evenly, m_dk, link_tables)
+    else:
+        kernels.split_tables(data.parents, weights, m_dk, evenly, link_tables)
     kernels.gather_tables(data.parents, link_tables, state.n_group_tables)
     if len(state.share):
         state.share = _shares(link_tables, data)
@@ -117,6 +133,10 @@ def global_step(
         state.alpha_group = step_concentration(state.alpha_group, by_group.sum(), totals)
     if state.n_topics > 1:
         state.gamma = best_gamma(sticks)
+    if len(state.kappa):
+        prior_of_groups = np.maximum(state.alpha_group * state.pi, ascent.SMALLEST)
+        doc_tables = m_dk.sum(axis=1, dtype=np.float64)
+        ascent.ascend(data.parents, state.n_group_tables, prior_of_groups, doc_tables, state.kappa)
 
 
 def info_of(state: State, data: Data, drift: float) -> Info:

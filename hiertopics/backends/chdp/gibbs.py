@@ -33,9 +33,10 @@ from hiertopics.backends.chdp.config import HyperStart
 from hiertopics.backends.chdp.config import Model as Model
 from hiertopics.backends.chdp.exact import draw_weights
 from hiertopics.backends.chdp.gibbs_state import State, begin, weights_of
-from hiertopics.backends.chdp.layout import Data, lay_out, rounds
+from hiertopics.backends.chdp.layout import Data, lay_out
 from hiertopics.backends.chdp.prediction import infer as infer
 from hiertopics.backends.chdp.simulate import simulate as simulate
+from hiertopics.backends.hdp.layout import rounds
 from hiertopics.config import Iterations, SamplerConfig
 from hiertopics.corpus import Corpus
 from hiertopics.model import Context, Settings, Summary
@@ -105,7 +106,7 @@ class Info(NamedTuple):
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in tokens, its documents linked to their parents."""
-    return lay_out(corpus, settings.model.parents, settings.inference.shards, tokens=True)
+    return lay_out(corpus, settings.model.parents, settings.inference.shards)
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:

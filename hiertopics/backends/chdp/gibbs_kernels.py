@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.backends.chdp.base_kernels import Weights, base_row
-from hiertopics.backends.chdp.layout import Cells, Parents
+from hiertopics.backends.chdp.layout import Parents
+from hiertopics.backends.hdp.gibbs_kernels import Tables
+from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import REASSOCIATE, kernel
 
 BLOCK = 32
 """Topics whose weights are added up together; a draw looks for its block first."""
-
-
-class Tables(NamedTuple):
-    """The arrays that a sweep moves: z [n_tokens], n_dk [n_docs, T], n_wk [n_words, T], n_k [T]."""
-
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-
-
-@kernel()
-def count_tokens(
-    cells: Cells, z: NDArray[np.int32], n_dk: NDArray[np.int32], n_wk: NDArray[np.int32]
-) -> None:
-    """Add every token to n_dk [n_docs, T] and n_wk [n_words, T]."""
-    for doc in range(cells.cuts.shape[0]):
-        for token in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
-            n_dk[doc, z[token]] += 1
-            n_wk[cells.word[token], z[token]] += 1
 
 
 @kernel()

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hiertopics.backends.chdp.base_kernels import Weights
 from hiertopics.backends.chdp.config import Model
-from hiertopics.backends.chdp.gibbs_kernels import Tables, count_tokens
 from hiertopics.backends.chdp.layout import Data
 from hiertopics.backends.chdp.maximum_kernels import log_weights
+from hiertopics.backends.hdp.gibbs_kernels import Tables, count_tokens
 
 
 @dataclass

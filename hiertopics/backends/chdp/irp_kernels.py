@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.backends.chdp.gibbs_kernels import BLOCK, Tables, draw_in_blocks, weigh
-from hiertopics.backends.chdp.layout import Cells
+from hiertopics.backends.chdp.gibbs_kernels import BLOCK, draw_in_blocks, weigh
 from hiertopics.backends.chdp.restaurant_kernels import (
     NOBODY,
     Options,
@@ -19,6 +18,8 @@ from hiertopics.backends.chdp.restaurant_kernels import (
     new_table_row,
     seat_table,
 )
+from hiertopics.backends.hdp.gibbs_kernels import Tables
+from hiertopics.backends.hdp.layout import Cells
 from hiertopics.jit import kernel
 
 FACTORS = 12

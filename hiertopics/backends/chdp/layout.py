@@ -1,39 +1,15 @@
-"""The corpus as the kernels want it: cells in blocks for threads, and the parents of documents.
-
-A cell is a token for the samplers and a (document, word) pair for the variational methods.
-Documents and words are both cut into S contiguous ranges of about equal work. Round r visits the
-S blocks (document range s, word range (s + r) mod S): they share neither a document's nor a
-word's row of the count tables, so S threads may work at once and the result depends on S, never
-on the number of threads. Only the topic totals are seen as they were when the round began.
-"""
+"""The corpus of the cooperative HDP: the cells of ``hdp.layout``, and the parents of documents."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from hiertopics.backends.hdp import layout
+from hiertopics.backends.hdp.layout import Cells
 from hiertopics.corpus import Corpus, Tags
-
-
-class Cells(NamedTuple):
-    """Cells in document order, by word id within a document.
-
-    cuts: int64 [n_docs, S + 1]; cells ``cuts[d, s] .. cuts[d, s + 1]`` are those of document d
-    in word range s. word: int32 [n_cells]. tokens: float [n_cells], tokens of the cell.
-    doc_bounds: int64 [S + 1], the document ranges.
-    """
-
-    cuts: NDArray[np.int64]
-    word: NDArray[np.int32]
-    tokens: NDArray[np.floating]
-    doc_bounds: NDArray[np.int64]
-
-    @property
-    def n_shards(self) -> int:
-        """Number S of document ranges and of word ranges."""
-        return len(self.doc_bounds) - 1
 
 
 class Parents(NamedTuple):
@@ -98,33 +74,12 @@ class Data(NamedTuple):
         return len(self.doc_lengths)
 
 
-def lay_out(
-    corpus: Corpus,
-    parents: str,
-    n_shards: int,
-    dtype: DTypeLike = np.float64,
-    *,
-    tokens: bool = False,
-) -> Data:
-    """Lay ``corpus`` out; ``parents``: groups or labels.
-
-    tokens: one cell per token instead of one per pair.
-    """
-    counts = corpus.counts
-    repeats = counts.data if tokens else np.ones(corpus.n_pairs, dtype=np.int64)
-    word = np.repeat(counts.indices, repeats).astype(np.int32)
-    weights = np.ones(len(word), dtype) if tokens else counts.data.astype(dtype)
-    ends = np.concatenate([[0], np.cumsum(repeats, dtype=np.int64)])
-    doc_ptr = ends[counts.indptr]
-    word_bounds = _even_bounds(np.bincount(word, minlength=corpus.n_words), n_shards)
-    cuts = np.empty((corpus.n_docs, n_shards + 1), dtype=np.int64)
-    for doc in range(corpus.n_docs):
-        start, stop = doc_ptr[doc], doc_ptr[doc + 1]
-        cuts[doc] = start + np.searchsorted(word[start:stop], word_bounds)
-    cells = Cells(cuts, word, weights, _even_bounds(np.diff(doc_ptr), n_shards))
+def lay_out(corpus: Corpus, parents: str, n_shards: int) -> Data:
+    """Lay ``corpus`` out, one cell per token; ``parents``: groups or labels."""
+    laid = layout.lay_out(corpus, n_shards, np.float64, tokens=True)
     tags = parent_tags(corpus, parents)
     links, columns = link_parents(tags, corpus.n_docs)
-    return Data(cells, links, columns, tags, corpus.doc_lengths, corpus.n_words)
+    return Data(laid.cells, links, columns, tags, laid.doc_lengths, laid.n_words)
 
 
 def parent_tags(corpus: Corpus, parents: str) -> Tags | None:
@@ -155,17 +110,3 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, NDArray[np.in
         by_group.astype(np.int64),
     )
     return parents, columns.astype(np.int64)
-
-
-def rounds(n_shards: int) -> list[list[tuple[int, int]]]:
-    """Return the schedule: S rounds of S (document range, word range) blocks."""
-    shards = range(n_shards)
-    return [[(shard, (shard + turn) % n_shards) for shard in shards] for turn in shards]
-
-
-def _even_bounds(work: NDArray[np.integer], n_parts: int) -> NDArray[np.int64]:
-    """Cut items into contiguous parts of about equal work: int64 [n_parts + 1] bounds."""
-    total = np.cumsum(work, dtype=np.int64)
-    targets = np.arange(1, n_parts) * (total[-1] / n_parts if len(total) else 0.0)
-    inner = np.searchsorted(total, targets)
-    return np.concatenate([[0], inner, [len(work)]]).astype(np.int64)

@@ -14,6 +14,9 @@ from hiertopics.model import Summary
 from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
 
 LIVE_TOKENS = 1.0
+PRIOR_DOCS = 0.5
+"""Documents like the corpus that the mean of a group's documents is taken with."""
+
 NEARLY_ALL = 0.95
 
 
@@ -68,7 +71,8 @@ def summarise(fitted: Fitted, data: Linked) -> Summary:
     topics, weighted by their mass in theta and in the corpus, so that theta @ phi keeps every
     document's whole predictive distribution. ``extra`` has what ``infer`` needs: alpha_doc [1],
     corpus_theta [n_nodes] and, for each tag, also those without a training document:
-    group_names, group_docs and group_theta [n_tags, n_nodes].
+    group_names, group_docs and group_theta [n_tags, n_nodes]; corpus_mean and group_mean
+    likewise, the means of theta over tokens and over a group's documents.
     """
     by_size = np.argsort(-fitted.n_k, kind="stable")
     live = by_size[fitted.n_k[by_size] >= LIVE_TOKENS]
@@ -96,8 +100,7 @@ def summarise(fitted: Fitted, data: Linked) -> Summary:
         n_tokens=n_tokens,
         extra={
             "alpha_doc": np.array([fitted.alpha_doc]),
-            "corpus_theta": _gather(_rows_to_one(fitted.weights.corpus[None]), live, dropped)[0],
-            **_groups(fitted.weights, data, live, dropped),
+            **_weights(fitted, data, theta, live, dropped),
         },
     )
     return Summary(tree, all_entries(columns), notes=_notes(tree, len(fitted.n_k)))
@@ -111,20 +114,33 @@ def all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
     return sparse.csr_array((theta.ravel(), indices, indptr), shape=theta.shape)
 
 
-def _groups(
-    weights: Weights, data: Linked, live: NDArray[np.int64], dropped: NDArray[np.int64]
+def _weights(
+    fitted: Fitted,
+    data: Linked,
+    theta: NDArray[np.float64],
+    live: NDArray[np.int64],
+    dropped: NDArray[np.int64],
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays of all tags; one without a training document has the corpus's weights."""
+    """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names
-    theta = np.tile(weights.corpus, (len(names), 1))
-    theta[data.columns] = weights.group
-    n_docs = np.zeros(len(names), dtype=np.int64)
-    n_docs[data.columns] = np.diff(data.parents.group_ptr)
-    return {
-        "group_names": np.array(names, dtype=np.str_),
-        "group_docs": n_docs,
-        "group_theta": _gather(_rows_to_one(theta), live, dropped),
-    }
+    n_docs = np.diff(data.parents.group_ptr)
+    corpus_mean = fitted.n_k + fitted.weights.corpus
+    corpus_mean = corpus_mean / corpus_mean.sum()
+    links = (np.ones(len(data.parents.doc)), data.parents.doc, data.parents.group_ptr)
+    members = sparse.csr_array(links, shape=(len(n_docs), len(theta)))
+    group_mean = (members @ theta + PRIOR_DOCS * corpus_mean) / (n_docs + PRIOR_DOCS)[:, None]
+    docs_of_tag = np.zeros(len(names), dtype=np.int64)
+    docs_of_tag[data.columns] = n_docs
+    arrays = {"group_names": np.array(names, dtype=np.str_), "group_docs": docs_of_tag}
+    for name, corpus, groups in (
+        ("theta", fitted.weights.corpus, fitted.weights.group),
+        ("mean", corpus_mean, group_mean),
+    ):
+        rows = np.tile(corpus, (len(names), 1))
+        rows[data.columns] = groups
+        arrays[f"corpus_{name}"] = _gather(_rows_to_one(corpus[None]), live, dropped)[0]
+        arrays[f"group_{name}"] = _gather(_rows_to_one(rows), live, dropped)
+    return arrays
 
 
 def _gather(

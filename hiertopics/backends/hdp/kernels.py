@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.backends.hdp.layout import Cells
-from hiertopics.jit import REASSOCIATE, kernel
+from hiertopics.jit import REASSOCIATE, copy_row, kernel
 from hiertopics.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
 
 # Distances of prefetching, in pairs. Long rows of responsibilities the hardware fetches itself.
@@ -76,7 +76,7 @@ def sweep_block(
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
             continue
-        doc_prior[:] = priors[doc if len(priors) > 1 else 0]
+        copy_row(priors[doc if len(priors) > 1 else 0], doc_prior)
         # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
         for topic in range(n_topics):
             n_k[topic] -= n_dk[doc, topic]
@@ -85,9 +85,9 @@ def sweep_block(
         rows = (doc_row, doc_prior, base, weights)
         pairs = (cells.word[start:stop], cells.tokens[start:stop], tables.resp[start:stop])
         if noting:
-            doc_seen[:] = tables.seen_dk[doc]
+            copy_row(tables.seen_dk[doc], doc_seen)
             sound = visit_noting(*pairs, n_wk, prior.word, *rows, seen_wk, doc_seen)
-            tables.seen_dk[doc] = doc_seen
+            copy_row(doc_seen, tables.seen_dk[doc])
         else:
             sound = visit(*pairs, n_wk, prior.word, *rows)
         if not sound:
