@@ -13,12 +13,14 @@ from typing import Any
 
 from msgspec import structs
 
-from hiertopics import artifacts, dataset, degenerate, files, loop, registry, watch
+from hiertopics import artifacts, dataset, degenerate, files, loop, pruning, registry, watch
 from hiertopics.config import Experiment, differing_keys, dump
+from hiertopics.corpus import Corpus
 from hiertopics.discretise import Bins
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError, DataError, NumericalError
 from hiertopics.experiment import experiment_of, read_experiment
+from hiertopics.layers import Overrides
 from hiertopics.loop import Callback, Event, Stop
 from hiertopics.manifest import Origin, peak_memory
 from hiertopics.model import Context, Settings, Summary
@@ -46,7 +48,7 @@ def fit(
     *,
     run: Path | str | None = None,
     config: Path | str | None = None,
-    overrides: Sequence[str] = (),
+    overrides: Overrides = (),
     flags: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
     workers: int = 1,
@@ -56,8 +58,9 @@ def fit(
 ) -> FitResult:
     """Fit a backend and write a run; on an existing run, continue it.
 
-    config: a YAML file. overrides: ``key=value`` strings. flags: nested settings that win over
-    both. time_limit: seconds. Raises ConfigError, DataError, RunError or NumericalError.
+    config: a YAML file. overrides: ``key=value`` strings, or a mapping. flags: nested
+    settings that win over both. time_limit: seconds. Raises ConfigError, DataError, RunError or
+    NumericalError.
     """
     given = dict(flags or {})
     if corpus is not None:
@@ -169,7 +172,8 @@ class _Job:
             f"({self.experiment.data.holdout}); about "
             f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
         )
-        for note in self.origin.whole.notes:
+        about_words = pruning.notes(self.train) if isinstance(self.train, Corpus) else ()
+        for note in (*self.origin.whole.notes, *about_words):
             self._say(f"note: {note}")
         self._say_what_workers_do()
 
@@ -189,8 +193,9 @@ class _Job:
             self.run.cut_metrics(found[0])
             return found
         self.run.cut_metrics(-1)
-        state = self.backend.init(data, self.settings, self._context(0))
-        return 0, state
+        with watch.start(shown=not self.quiet) as report:
+            context = replace(self._context(0), report=report)
+            return 0, self.backend.init(data, self.settings, context)
 
     def _context(self, iteration: int) -> Context:
         return Context(self.experiment.seed, iteration, self.pool)

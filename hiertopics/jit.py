@@ -8,17 +8,50 @@ sum must be vectorised asks for ``REASSOCIATE``, which keeps NaN and infinity me
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numba import types
+from numba.core.registry import CPUDispatcher
 from numba.extending import overload
+from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp"})
+
+
+class _Kernel(CPUDispatcher):  # type: ignore[misc]
+    """A function that is compiled when it is first called.
+
+    Python calls it through a wrapper that unpacks objects. Of a kernel over many arrays that
+    wrapper takes most of the time to compile, so other kernels call ``twin``, which has none.
+    """
+
+    twin: CPUDispatcher
+
+    @property
+    def _numba_type_(self) -> types.Dispatcher:
+        return types.Dispatcher(self.twin)
+
+
+class _Twin(CPUDispatcher):  # type: ignore[misc]
+    """What kernels call: compiled once for numbers of any size, constants among them."""
+
+    def get_call_template(self, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        """Return numba's description of a call with arguments of these types."""
+        wide = [_wide(kind) for kind in args]
+        return super().get_call_template(wide, {key: _wide(kind) for key, kind in kws.items()})
+
+
+def _wide(kind: Any) -> Any:
+    """Return the type that an argument is passed as: signed whole numbers have the word's size."""
+    kind = types.unliteral(kind)
+    return types.intp if isinstance(kind, types.Integer) and kind.signed else kind
 
 
 def kernel(*, fastmath: Set[str] = frozenset(), inline: bool = False) -> Callable[[F], F]:
@@ -30,17 +63,39 @@ def kernel(*, fastmath: Set[str] = frozenset(), inline: bool = False) -> Callabl
     """
 
     def compile_lazily(function: F) -> F:
-        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-        if inline:
-            options["inline"] = "always"
+        if numba.config.DISABLE_JIT:
+            return function
+        options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
         if fastmath:
             options["fastmath"] = set(fastmath)
-        try:
-            return numba.njit(cache=True, **options)(function)
-        except RuntimeError:
-            return numba.njit(**options)(function)
+        if inline:
+            return _cached(CPUDispatcher(function, targetoptions=options | {"inline": "always"}))
+        made = _cached(_Kernel(function, targetoptions=options))
+        bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        made.twin = _cached(_Twin(_renamed(function), targetoptions=options | bare))
+        return made
 
     return compile_lazily
+
+
+def _cached(dispatcher: Any) -> Any:
+    with suppress(RuntimeError):
+        dispatcher.enable_caching()
+    return dispatcher
+
+
+def _renamed(function: Any) -> Any:
+    """Return the same function under a name of its own, which is its name in the cache."""
+    same = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    same.__qualname__ = f"{function.__qualname__}.twin"
+    same.__module__ = function.__module__
+    return same
 
 
 def by_type(variants: Mapping[type, Callable[..., Any]]) -> Callable[[F], F]:
@@ -59,6 +114,16 @@ def by_type(variants: Mapping[type, Callable[..., Any]]) -> Callable[[F], F]:
         return function
 
     return declare
+
+
+@kernel()
+def copy_row(source: NDArray[Any], target: NDArray[Any]) -> None:
+    """Write ``source`` to ``target``, rows of one length.
+
+    Numba's own assignment to a slice brings the texts of its errors along, a second to compile.
+    """
+    for place in range(len(target)):
+        target[place] = source[place]
 
 
 @kernel()

@@ -14,7 +14,7 @@ written once around these functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -42,12 +42,14 @@ class Settings:
 class Context:
     """What a function of a backend may use besides its arguments: randomness and workers.
 
-    iteration: 0 for ``init``, then 1, 2, ... for ``step``.
+    iteration: 0 for ``init``, then 1, 2, ... for ``step``. report: to be told by a long ``init``
+    how many of how many parts of it are done.
     """
 
     seed: int
     iteration: int
     workers: Workers
+    report: Callable[[int, int], None] = field(default=lambda done, total: None, compare=False)
 
     def rng(self, purpose: str, *key: int) -> np.random.Generator:
         """Return the generator of this iteration for ``purpose`` and, say, a shard number."""

@@ -11,6 +11,27 @@ from scipy import sparse
 from hiertopics.corpus import Corpus
 from hiertopics.errors import DataError
 
+COMMON = (
+    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "had", "has", "have"),
+    *("he", "his", "i", "in", "is", "it", "not", "of", "on", "or", "she", "that", "the", "their"),
+    *("they", "this", "to", "was", "we", "were", "which", "with", "you"),
+)
+MOST_FREQUENT, MANY = 10, 5
+
+
+def notes(corpus: Corpus) -> tuple[str, ...]:
+    """Say so where the most frequent words are English stop words for the most part."""
+    by_tokens = np.argsort(-np.asarray(corpus.counts.sum(axis=0)).ravel(), kind="stable")
+    found = [corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]]
+    stopped = [word for word in found if word in COMMON]
+    if len(stopped) < MANY:
+        return ()
+    return (
+        f"{len(stopped)} of the {MOST_FREQUENT} most frequent words are stop words "
+        f"({', '.join(stopped[:3])}, ...) and will lead topics; "
+        "-s data.stop_words=english drops them",
+    )
+
 
 def prune(
     corpus: Corpus,

@@ -16,18 +16,38 @@ from hiertopics.rundir import RunDir
 
 
 @contextmanager
-def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
-    """Show a progress bar with the remaining time on stderr."""
+def start(*, shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show how many of how many parts of the first state are done, once that is reported."""
+    bars: list[Any] = []
+
+    def report(done: int, total: int) -> None:
+        if not bars:
+            bars.append(_bar(total=total, desc="start", shown=shown))
+        bars[0].update(done - bars[0].n)
+
+    try:
+        yield report
+    finally:
+        for bar in bars:
+            bar.close()
+
+
+def _bar(*, shown: bool, **options: Any) -> Any:
     terminal = sys.stderr.isatty()
-    bar = tqdm(
-        initial=start,
-        total=iterations,
+    return tqdm(
+        **options,
         unit="it",
         disable=not shown,
         file=sys.stderr,
         mininterval=0.1 if terminal else 10.0,
         dynamic_ncols=terminal,
     )
+
+
+@contextmanager
+def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
+    """Show a progress bar with the remaining time on stderr."""
+    bar = _bar(initial=start, total=iterations, shown=shown)
     latest: dict[str, str] = {}
 
     def watch(event: Event) -> None:

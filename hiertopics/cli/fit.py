@@ -94,12 +94,24 @@ def command(**options: Any) -> int:
 
 
 def _show(result: Any) -> None:
-    """Print the tree and what to do next on stderr."""
+    """Print the tree, what was done, where it lies and what to do next on stderr."""
+    from hiertopics.exporting import few_documents
     from hiertopics.render import View
     from hiertopics.render.text import to_text
+    from hiertopics.units import format_duration
 
-    run = result.run
-    click.echo(to_text(run.supported_tree, run.vocab, View(), SHOWN_LINES), err=True, nl=False)
-    click.echo(f"next: hiertopics show-tree {run.path}", err=True)
+    run, tree = result.run, result.run.supported_tree
+    view = View(min_docs=few_documents(tree))
+    click.echo(to_text(tree, run.vocab, view, SHOWN_LINES), err=True, nl=False)
+    spent = format_duration(run.manifest["wall_seconds"])
+    click.echo(
+        f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "
+        f"model, figures and log are in {run.path}",
+        err=True,
+    )
+    steps = [f"hiertopics show-tree {run.path}", f"hiertopics topics {run.path}"]
     if run.manifest["split"] and run.split.kind != "none":
-        click.echo(f"      hiertopics eval {run.path} --heldout", err=True)
+        steps.append(f"hiertopics eval {run.path} --heldout")
+    if result.status != "done":
+        steps.insert(0, "the same command again, which continues")
+    click.echo("next: " + "\n      ".join(steps), err=True)

@@ -264,7 +264,7 @@ def test_compare_prints_the_best_first(call: Call, copied: Copied) -> None:
     rows = [json.loads(line) for line in call("compare", *runs, "--json").out.splitlines()]
     assert [row["perplexity"] for row in rows] == sorted(row["perplexity"] for row in rows)
     table = call("compare", *runs).out.splitlines()
-    assert [line.split()[0] for line in table[1:]] == [row["run"] for row in rows]
+    assert [line.split()[0] for line in table[1:]] == [row["backend"] for row in rows]
 
 
 @pytest.mark.parametrize("name", registry.BACKENDS)

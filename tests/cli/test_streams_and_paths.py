@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,6 +101,9 @@ def test_nothing_but_data_on_stdout_of_a_whole_session(
     fitted = shell("fit", tiny_file, *settings, "--iterations", 30)
     assert fitted.out == "run\n"
     assert "30/30" in fitted.err and "hiertopics eval run --heldout" in fitted.err
+    assert re.search(
+        r"^done: 3 nodes after 30 iterations, [\d.ms]+; .* are in run$", fitted.err, re.M
+    )
     assert fitted.err.count("\r") < 10  # no bar that is redrawn without a terminal
 
 

@@ -114,7 +114,7 @@ def test_chances_of_levels_are_ratios_of_the_joint(token: int) -> None:
         moved = copy_of(chain)
         dial: Any = Dial([0.35] * token + [(place + 0.5) / GRID])
         with pytest.raises(StopIteration):
-            gibbs_kernels.draw_levels.py_func(doc, data.words, moved, prior, False, dial)
+            gibbs_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
         levels = levels_of(CORPUS, moved.level)
         shares[levels[doc][token]] += 1 / GRID
     paths, hyper = paths_of(chain.path), hyper_of(prior, data.n_words)
@@ -136,9 +136,10 @@ def test_a_first_level_is_drawn_given_the_tokens_before_it() -> None:
             moved.n_wk[word, column] -= 1
             moved.n_k[column] -= 1
         moved.n_dl[doc] = 0
+        moved.level[begin : begin + length] = -1
         dial: Any = Dial([0.35] * 4 + [(place + 0.5) / GRID])
         with pytest.raises(StopIteration):
-            gibbs_kernels.draw_levels.py_func(doc, data.words, moved, prior, True, dial)
+            gibbs_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
         drawn = moved.level[begin : begin + 5]
         shares[drawn[-1]] += 1 / GRID
     assert length > 5

@@ -93,7 +93,7 @@ def mutated_sweep(words: Words, chain: Chain, prior: Prior, mutation: int, rng: 
                     scratch.log_weight[column] = -np.inf
         seat(doc, draw_node(chain, scratch, rng), chain, prior, scratch)
         lower(doc, words, chain, scratch)
-        draw_levels(doc, words, chain, prior, False, rng)
+        draw_levels(doc, words, chain, prior, rng)
         note_totals(doc, chain, prior, scratch)
 
 

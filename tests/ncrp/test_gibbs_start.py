@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from variational_cases import (
@@ -160,3 +162,12 @@ def test_max_nodes_bounds_the_start() -> None:
     free = variational.init(data, settings, at(0)).n_nodes
     _, settings = prepared(start_sweeps=1, max_nodes=free - 3)
     assert variational.init(data, settings, at(0)).n_nodes <= free - 3
+
+
+@pytest.mark.parametrize("start", ["clusters", "gibbs"])
+def test_a_start_reports_each_of_its_sweeps(start: str) -> None:
+    data, settings = prepared(start=start, start_sweeps=3)
+    reported: list[tuple[int, int]] = []
+    watched = replace(at(0), report=lambda done, total: reported.append((done, total)))
+    variational.init(data, settings, watched)
+    assert reported == [(1, 3), (2, 3), (3, 3)]

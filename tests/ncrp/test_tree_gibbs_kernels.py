@@ -106,6 +106,7 @@ def test_what_a_sweep_keeps_at_hand_is_what_it_would_find_afresh() -> None:
     """Logarithms, last used and first free columns, document by document from an empty tree."""
     data, other, prior = random_chain(CORPUS, n_sweeps=0)
     chain = Chain(*(np.zeros_like(array) for array in other[:-1]), first=other.first)
+    chain.level[:] = -1
     rng = np.random.default_rng(3)
     kept = chain_kernels.make_scratch(data.words, chain, prior, path_kernels.FACTORS)
 
@@ -126,13 +127,13 @@ def test_what_a_sweep_keeps_at_hand_is_what_it_would_find_afresh() -> None:
             kept.score[:] = 0.0
             kept.new_score[:] = 0.0
             seat(doc)
-            gibbs_kernels.draw_levels(doc, data.words, chain, prior, True, rng)
+            gibbs_kernels.draw_levels(doc, data.words, chain, prior, rng)
         gibbs_kernels.lift(doc, data.words, chain, prior, kept)
         assert_kept()
         path_kernels.score_nodes(doc, data.words, chain, prior, kept)
         seat(doc)
         gibbs_kernels.lower(doc, data.words, chain, kept)
-        gibbs_kernels.draw_levels(doc, data.words, chain, prior, False, rng)
+        gibbs_kernels.draw_levels(doc, data.words, chain, prior, rng)
         chain_kernels.note_totals(doc, chain, prior, kept)
         assert_kept()
 
@@ -160,6 +161,7 @@ def test_sweep_equals_its_python_source(fresh: bool, monkeypatch: pytest.MonkeyP
         data, chain, prior = random_chain(CORPUS, n_sweeps=2)
         if fresh:
             chain = Chain(*(np.zeros_like(array) for array in chain[:-1]), first=chain.first)
+            chain.level[:] = -1
         if twin:
             python_twins(monkeypatch)
         rng = np.random.default_rng(6)

@@ -33,7 +33,8 @@ class Words(NamedTuple):
 class Chain(NamedTuple):
     """What a sweep moves; C columns hold the nodes, L levels.
 
-    path: int32 [n_docs, L], columns from the root down. level: int8 [n_tokens], 0 for the root.
+    path: int32 [n_docs, L], columns from the root down. level: int8 [n_tokens], 0 for the root,
+    -1 where none has been drawn yet.
     n_dl: int32 [n_docs, L]. n_wk: int32 [n_words, C]. n_k: int64 [C]. parent: int32 [C].
     visits: int32 [C], documents through a node; 0: free. first: int64 [L + 1], the first column
     of each level, then C; column 0 is the root.

@@ -44,7 +44,7 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
     first = LINE * np.arange(depth + 1, dtype=np.int64)
     chain = Chain(
         path=np.zeros((data.n_docs, depth), np.int32),
-        level=np.zeros(data.n_tokens, np.int8),
+        level=np.full(data.n_tokens, -1, np.int8),
         n_dl=np.zeros((data.n_docs, depth), np.int32),
         n_wk=np.zeros((data.n_words, first[-1]), np.int32),
         n_k=np.zeros(first[-1], np.int64),

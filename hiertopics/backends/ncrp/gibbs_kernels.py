@@ -34,7 +34,8 @@ def sweep(
     """Redraw path, then levels, of each document of ``order[start:]``; return where it stopped.
 
     It stops before a document where a level has no free column left. fresh: the documents are
-    not seated yet; each first draws a path from the prior, and levels given those before it.
+    not seated yet and their tokens have no level; each first draws a path from the prior, and
+    levels given those before it.
     """
     scratch = make_scratch(words, chain, prior, FACTORS)
     n_levels = chain.path.shape[1]
@@ -47,13 +48,13 @@ def sweep(
             scratch.new_score[:] = 0.0
             weigh_paths(chain, prior, scratch)
             seat(doc, draw_node(chain, scratch, rng), chain, prior, scratch)
-            draw_levels(doc, words, chain, prior, True, rng)
+            draw_levels(doc, words, chain, prior, rng)
         lift(doc, words, chain, prior, scratch)
         score_nodes(doc, words, chain, prior, scratch)
         weigh_paths(chain, prior, scratch)
         seat(doc, draw_node(chain, scratch, rng), chain, prior, scratch)
         lower(doc, words, chain, scratch)
-        draw_levels(doc, words, chain, prior, False, rng)
+        draw_levels(doc, words, chain, prior, rng)
         note_totals(doc, chain, prior, scratch)
     return len(order)
 
@@ -99,12 +100,12 @@ def lower(doc: int, words: Words, chain: Chain, scratch: Scratch) -> None:
 
 @kernel()
 def draw_levels(
-    doc: int, words: Words, chain: Chain, prior: Prior, fresh: bool, rng: np.random.Generator
+    doc: int, words: Words, chain: Chain, prior: Prior, rng: np.random.Generator
 ) -> None:
     """Redraw the level of each token of a document given its path.
 
-    P(level) is proportional to (n_dl + prior)(n_wk + eta)/(n_k + V eta) without the token. fresh:
-    the tokens have no level yet; each is drawn given those before it.
+    P(level) is proportional to (n_dl + prior)(n_wk + eta)/(n_k + V eta) without the token. Of
+    tokens that have no level yet each is drawn given those before it.
     """
     path, n_dl, n_levels = chain.path[doc], chain.n_dl[doc], chain.path.shape[1]
     word_total = chain.n_wk.shape[0] * prior.eta
@@ -119,7 +120,7 @@ def draw_levels(
         for level in range(n_levels):
             by_word[level] = row[path[level]] + prior.eta
         for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
-            old = -1 if fresh else chain.level[token]
+            old = chain.level[token]
             if old >= 0:
                 by_doc[old] -= 1.0
                 by_word[old] -= 1.0

@@ -47,7 +47,8 @@ def most_probable(chain: Chain, data: Data, settings: Settings, context: Context
     """Return the best of ``start_sweeps`` draws by its log joint, ``chain`` among them."""
     prior, laid_out = _prior(settings), _in_tokens(data)
     best, highest = _kept(chain), joint_kernels.log_joint(chain, prior)
-    for sweep in range(1, settings.inference.start_sweeps + 1):
+    n_sweeps = settings.inference.start_sweeps
+    for sweep in range(1, n_sweeps + 1):
         chain = chains.sweep(laid_out, chain, prior, context.rng("start sweep", sweep))
         if sweep % LEAP_EVERY == 0:
             chain = chains.leap(laid_out, chain, prior, context.rng("start leap", sweep))
@@ -55,6 +56,7 @@ def most_probable(chain: Chain, data: Data, settings: Settings, context: Context
         log_joint = joint_kernels.log_joint(chain, prior)
         if log_joint > highest:
             best, highest = _kept(chain), log_joint
+        context.report(sweep, n_sweeps)
     return best
 
 

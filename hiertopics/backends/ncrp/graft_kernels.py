@@ -26,7 +26,7 @@ from hiertopics.backends.ncrp.chain_kernels import (
     vacate,
 )
 from hiertopics.backends.ncrp.path_kernels import FACTORS, divide, draw_node, multiply
-from hiertopics.jit import kernel
+from hiertopics.jit import copy_row, kernel
 
 
 @kernel()
@@ -65,7 +65,7 @@ def graft_level(
         move_words(1, path, block, chain)
         chain.parent[node] = path[-1]
         for doc in docs:
-            chain.path[doc, :level] = path
+            copy_row(path, chain.path[doc, :level])
         start = stop
     return len(order)
 

@@ -33,7 +33,7 @@ from hiertopics.backends.ncrp.chain_kernels import (
     vacate,
 )
 from hiertopics.backends.ncrp.path_kernels import FACTORS, draw_node, take_logs, weigh_paths
-from hiertopics.jit import kernel
+from hiertopics.jit import copy_row, kernel
 
 FACTORS_PER_LOG = 16
 """Chances multiplied before a logarithm is taken; each is above 1e-18."""
@@ -85,8 +85,8 @@ def leap(
     accepted = math.log(rng.random()) < proposed - now
     if not accepted:
         take_off(doc, words, chain)
-        path[:] = old_path
-        tokens[:] = old_level
+        copy_row(old_path, path)
+        copy_row(old_level, tokens)
         put_back(doc, words, chain)
     occupy(path, 1, chain, prior, scratch)
     note_totals(doc, chain, prior, scratch)
@@ -137,14 +137,14 @@ def put_on(
     fresh: each level is drawn given the tokens before it; else the levels are those noted.
     """
     path, n_dl, n_levels = chain.path[doc], chain.n_dl[doc], chain.path.shape[1]
-    word_total = chain.n_wk.shape[0] * prior.eta
+    word_total, doc_total = chain.n_wk.shape[0] * prior.eta, 0.0
     local = np.empty((5, n_levels))
     by_doc, total, inverse, by_word, cumulative = local[0], local[1], local[2], local[3], local[4]
     for level in range(n_levels):
         by_doc[level] = prior.level[level]
+        doc_total += by_doc[level]
         total[level] = chain.n_k[path[level]] + word_total
         inverse[level] = 1.0 / total[level]
-    doc_total = by_doc.sum()
     log_w, w = 0.0, 1.0
     for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
         row = chain.n_wk[words.word[pair]]
@@ -219,17 +219,22 @@ def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> NDArray[np.float
     Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
     """
     n_levels, n_words = chain.path.shape[1], chain.n_wk.shape[0]
-    at_level = prior.level.copy()
+    at_level, total = prior.level.copy(), 0.0
     for level in range(n_levels):
-        at_level[level] += chain.n_k[chain.first[level] : scratch.used[level]].sum()
-    at_level /= at_level.sum()
+        n_tokens = 0
+        for column in range(chain.first[level], scratch.used[level]):
+            n_tokens += chain.n_k[column]
+        at_level[level] += n_tokens
+        total += at_level[level]
+    for level in range(n_levels):
+        at_level[level] /= total
     rest = np.zeros(n_levels)
     for level in range(n_levels - 1, -1, -1):
         if level < n_levels - 1:
             rest[level] = rest[level + 1] + at_level[level + 1] / n_words
         for column in range(chain.first[level], scratch.used[level]):
-            total = chain.n_k[column] + n_words * prior.eta
-            scratch.share[column] = at_level[level] / total
+            topic_total = chain.n_k[column] + n_words * prior.eta
+            scratch.share[column] = at_level[level] / topic_total
     return rest
 
 

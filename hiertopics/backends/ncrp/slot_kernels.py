@@ -248,9 +248,44 @@ def _add_logs(rest: NDArray[np.float64], acc: NDArray[np.floating], count: int) 
 @kernel()
 def level_terms(tau: NDArray[np.float64], e_log_theta: NDArray[np.float64]) -> None:
     """Write E log theta under Dirichlet(tau), both [depth]."""
-    total = digamma(tau.sum())
+    mass = 0.0
+    for level in range(len(tau)):
+        mass += tau[level]
+    total = digamma(mass)
     for level in range(len(tau)):
         e_log_theta[level] = digamma(tau[level]) - total
+
+
+@kernel()
+def weigh_slots(
+    cells: Cells,
+    doc: int,
+    tau: NDArray[np.float64],
+    given: Globals,
+    scratch: Scratch,
+    log_weights: NDArray[np.float64],
+    chances: NDArray[np.float64],
+) -> float:
+    """Write a document's log weights and chances of all slots [n_nodes] under its tau [depth].
+
+    Returns its log normaliser (spec 3.1 B).
+    """
+    e_log_theta, e_theta = np.empty(len(tau)), np.empty(len(tau), given.e_table.dtype)
+    level_chances(tau, e_log_theta, e_theta)
+    slot_scores(cells, doc, e_theta, given, scratch, log_weights)
+    for slot in range(len(log_weights)):
+        log_weights[slot] += given.slots.log_mass[slot]
+    return normalise(log_weights, chances)
+
+
+@kernel()
+def level_chances(
+    tau: NDArray[np.float64], e_log_theta: NDArray[np.float64], e_theta: NDArray[np.floating]
+) -> None:
+    """Write E log theta under Dirichlet(tau), and exp of it, all [depth]."""
+    level_terms(tau, e_log_theta)
+    for level in range(len(tau)):
+        e_theta[level] = math.exp(e_log_theta[level])
 
 
 @kernel()
@@ -258,7 +293,10 @@ def levels_gap(
     tau: NDArray[np.float64], prior: NDArray[np.float64], e_log_theta: NDArray[np.float64]
 ) -> float:
     """Return E_theta of one document, but for what does not depend on tau."""
-    value = -math.lgamma(tau.sum())
+    mass = 0.0
+    for level in range(len(tau)):
+        mass += tau[level]
+    value = -math.lgamma(mass)
     for level in range(len(tau)):
         value += math.lgamma(tau[level]) + (prior[level] - tau[level]) * e_log_theta[level]
     return value
@@ -268,13 +306,14 @@ def levels_gap(
 def normalise(log_weights: NDArray[np.float64], chances: NDArray[np.float64]) -> float:
     """Write exp(log_weights) scaled to sum 1; return the log of the sum.
 
-    What is too small to change the sum is 0.
+    What is too small to change the sum is 0. A NaN makes the sum NaN.
     """
-    largest = log_weights.max()
-    total = 0.0
+    largest, total = log_weights[0], 0.0
+    for slot in range(1, len(log_weights)):
+        largest = max(largest, log_weights[slot])
     for slot in range(len(log_weights)):
         gap = log_weights[slot] - largest
-        chances[slot] = math.exp(gap) if gap > NOTHING else 0.0
+        chances[slot] = 0.0 if gap <= NOTHING else math.exp(gap)
         total += chances[slot]
     inverse = 1.0 / total
     for slot in range(len(chances)):

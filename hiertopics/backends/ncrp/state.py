@@ -23,7 +23,7 @@ from hiertopics.backends.ncrp.slots import (
     renumbered,
     subtree_sums,
 )
-from hiertopics.backends.ncrp.structured_kernels import structured_step
+from hiertopics.backends.ncrp.structured_kernels import log_normaliser, structured_step
 from hiertopics.corpus import Corpus
 from hiertopics.errors import NumericalError
 from hiertopics.model import Context
@@ -191,9 +191,7 @@ def local_pass(
     words = parts[0].words
     for part in parts[1:]:
         words += part.words
-    total = float(sum(part.log_normaliser for part in parts))
-    if not np.isfinite(total):
-        raise NumericalError("the bound of the documents is not finite")
+    total = _finite(sum(part.log_normaliser for part in parts))
     slot = np.sum([part.slot for part in parts], axis=0)
     return Sums(words, slot, float(sum(part.n_outside for part in parts)), total)
 
@@ -231,10 +229,32 @@ def reordered(state: State, sums: Sums) -> State:
 
 def elbo(state: State, data: Data, context: Context) -> float:
     """Return the evidence lower bound, recomputed from scratch in float64."""
-    documents = local_pass(state, data, context, 0, dtype=np.float64)
     return (
         bound.sticks_term(state.sticks, state.gamma)
         + bound.words_term(state.lam, state.eta)
         + bound.levels_term(state.tau, state.level_prior)
-        + documents.log_normaliser
+        + _documents_term(state, data, context)
     )
+
+
+def _documents_term(state: State, data: Data, context: Context) -> float:
+    """Return the sum of the documents' log normalisers, in float64. Raises NumericalError."""
+    if not state.structured:
+        return local_pass(state, data, context, 0, dtype=np.float64).log_normaliser
+    nodes = state.nodes
+    given = tables.given_tables(
+        state.lam, nodes, state.log_mass, state.eta, state.level_prior, np.float64, by_slot=True
+    )
+
+    def of_shard(shard: int) -> float:
+        docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
+        scratch = tables.scratch_for(nodes.n_nodes, np.float64)
+        return log_normaliser(data.cells, *docs, state.tau, given, scratch)
+
+    return _finite(sum(context.map(of_shard, range(len(data.shard_bounds) - 1))))
+
+
+def _finite(log_normaliser: float) -> float:
+    if not np.isfinite(log_normaliser):
+        raise NumericalError("the bound of the documents is not finite")
+    return float(log_normaliser)

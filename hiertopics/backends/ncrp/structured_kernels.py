@@ -20,12 +20,12 @@ from hiertopics.backends.ncrp.slot_kernels import (
     Schedule,
     Scratch,
     Statistics,
-    level_terms,
+    level_chances,
     levels_gap,
     normalise,
-    slot_scores,
+    weigh_slots,
 )
-from hiertopics.jit import kernel
+from hiertopics.jit import copy_row, kernel
 
 NEGLIGIBLE = 1e-8
 SETTLED = 1e-3
@@ -48,19 +48,12 @@ def structured_step(
     All slots are weighed once; then those that are not rare share ``rounds`` rounds of levels,
     level weights and chances. Returns the sum of log normalisers under the tau that came in.
     """
-    table, slots = given.e_table, given.slots
-    n_nodes, depth = slots.path.shape
+    n_nodes = len(given.slots.path)
     log_weights, chances = np.empty(n_nodes), np.empty(n_nodes)
-    e_log_theta = np.empty(depth)
-    e_theta = np.empty(depth, table.dtype)
     active = np.empty(n_nodes, np.int32)
     bound = 0.0
     for doc in range(first, last):
-        level_terms(tau[doc], e_log_theta)
-        e_theta[:] = np.exp(e_log_theta)
-        slot_scores(cells, doc, e_theta, given, scratch, log_weights)
-        log_weights += slots.log_mass
-        bound += normalise(log_weights, chances)
+        bound += weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances)
         n_active, mass = 0, 0.0
         for slot in range(n_nodes):
             if chances[slot] > schedule.rare:
@@ -120,8 +113,7 @@ def restricted_bounds(
     kind = given.e_table.dtype
     e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth, kind), np.empty(depth)
     for doc in range(len(tau)):
-        level_terms(tau[doc], e_log_theta)
-        e_theta[:] = np.exp(e_log_theta)
+        level_chances(tau[doc], e_log_theta, e_theta)
         n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
         n_active = 0
         while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
@@ -152,14 +144,25 @@ def weigh_documents(
 ) -> None:
     """Write every document's chances of slots [n_docs, n_nodes] under its tau (option B)."""
     log_weights = np.empty(chances.shape[1])
-    e_log_theta = np.empty(tau.shape[1])
-    e_theta = np.empty(tau.shape[1], given.e_table.dtype)
     for doc in range(len(tau)):
-        level_terms(tau[doc], e_log_theta)
-        e_theta[:] = np.exp(e_log_theta)
-        slot_scores(cells, doc, e_theta, given, scratch, log_weights)
-        log_weights += given.slots.log_mass
-        normalise(log_weights, chances[doc])
+        weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances[doc])
+
+
+@kernel()
+def log_normaliser(
+    cells: Cells,
+    first: int,
+    last: int,
+    tau: NDArray[np.float64],
+    given: Globals,
+    scratch: Scratch,
+) -> float:
+    """Return the sum of log normalisers of documents ``first .. last`` under their tau."""
+    log_weights, chances = np.empty((2, len(given.slots.path)))
+    total = 0.0
+    for doc in range(first, last):
+        total += weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances)
+    return total
 
 
 @kernel()
@@ -186,11 +189,9 @@ def infer_structured(
     e_theta = np.empty(depth, given.e_table.dtype)
     before = -np.inf
     for _ in range(n_rounds):
-        level_terms(tau, e_log_theta)
-        e_theta[:] = np.exp(e_log_theta)
-        slot_scores(cells, doc, e_theta, given, scratch, log_weights)
-        log_weights += given.slots.log_mass
-        now = normalise(log_weights, chances) + levels_gap(tau, given.level_prior, e_log_theta)
+        level_chances(tau, e_log_theta, e_theta)
+        now = weigh_slots(cells, doc, tau, given, scratch, log_weights, chances)
+        now += levels_gap(tau, given.level_prior, e_log_theta)
         if abs(now - before) <= tolerance * abs(now):
             break
         before = now
@@ -198,13 +199,13 @@ def infer_structured(
         for slot in range(n_nodes):
             if chances[slot] > NEGLIGIBLE:
                 _add_tokens(cells, doc, e_theta, given, slot, chances[slot], tokens)
-        tau[:] = given.level_prior + tokens
+        _add(given.level_prior, tokens, tau)
     for slot in range(n_nodes):
-        log_weights[slot], weights[slot] = -np.inf, tau / tau.sum()
+        log_weights[slot] = -np.inf
+        copy_row(tau, own)
         if chances[slot] > NEGLIGIBLE:
-            own[:] = tau
             log_weights[slot] = _fit_slot(cells, doc, given, slot, own, n_rounds, tolerance)
-            weights[slot] = own / own.sum()
+        _scale(own, weights[slot])
     normalise(log_weights, chances)
 
 
@@ -221,21 +222,37 @@ def _fit_slot(
     """Fit tau of one document in one slot; return its log weight, E_theta included."""
     depth, kind = len(tau), given.e_table.dtype
     n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
-    e_log_theta, tokens = np.empty(depth), np.empty(depth)
+    e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth), np.empty(depth)
     chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
     total, scale = np.empty(n_pairs, kind), np.empty(n_pairs, kind)
     gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
     before = now = -np.inf
     for _ in range(n_rounds):
-        level_terms(tau, e_log_theta)
-        levels_of_slot(chance[0], count, np.exp(e_log_theta), total, scale, tokens)
+        level_chances(tau, e_log_theta, e_theta)
+        levels_of_slot(chance[0], count, e_theta, total, scale, tokens)
         now = given.slots.log_mass[slot] + log_chance(count, total)
         now += levels_gap(tau, given.level_prior, e_log_theta)
         if abs(now - before) <= tolerance * abs(now):
             break
         before = now
-        tau[:] = given.level_prior + tokens
+        _add(given.level_prior, tokens, tau)
     return now
+
+
+@kernel()
+def _add(left: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+    for level in range(len(total)):
+        total[level] = left[level] + right[level]
+
+
+@kernel()
+def _scale(amounts: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Write the amounts over their sum to ``shares``."""
+    total = 0.0
+    for amount in amounts:
+        total += amount
+    for level in range(len(amounts)):
+        shares[level] = amounts[level] / total
 
 
 @kernel()
@@ -289,8 +306,7 @@ def _local_rounds(
     total, scale = np.empty(n_pairs, kind), np.empty((n_active, n_pairs), kind)
     scores, tokens = np.empty(n_active), np.empty((n_active, depth))
     for turn in range(schedule.rounds):
-        level_terms(tau, e_log_theta)
-        e_theta[:] = np.exp(e_log_theta)
+        level_chances(tau, e_log_theta, e_theta)
         weigh = n_active > 1 and (turn > 0 or not scored)
         for place in range(n_active):
             levels_of_slot(chance[place], count, e_theta, total, scale[place], tokens[place])
@@ -325,7 +341,9 @@ def _share(
     chances: NDArray[np.float64],
 ) -> None:
     """Share ``mass`` among the active slots by their scores [n_active]."""
-    largest, total = scores.max(), 0.0
+    largest, total = scores[0], 0.0
+    for place in range(1, len(active)):
+        largest = max(largest, scores[place])
     for place in range(len(active)):
         scores[place] = math.exp(scores[place] - largest)
         total += scores[place]

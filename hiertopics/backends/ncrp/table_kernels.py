@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.jit import REASSOCIATE, exp, kernel, log
+from hiertopics.jit import REASSOCIATE, copy_row, exp, kernel, log
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -28,7 +28,7 @@ def expect_words(
         for node in range(n_nodes):
             logs[node] = _digamma(float(lam[word, node])) - log_total[node]
         if len(log_table):
-            log_table[word] = logs
+            copy_row(logs, log_table[word])
         for node in range(n_nodes):
             e_table[word, node] = math.exp(logs[node])
 
