@@ -50,16 +50,18 @@ def log_joint(
     topics: Sequence[Sequence[int]],
     n_topics: int,
     n_words: int,
-    alpha: float,
+    alpha: float | Sequence[float],
     eta: float,
 ) -> float:
-    """Return log p(words, topics), each token given those before it."""
+    """Return log p(words, topics), each token given those before it; alpha: one, or by topic."""
     total = 0.0
+    priors = [alpha] * n_topics if isinstance(alpha, float) else list(alpha)
+    mass = math.fsum(priors)
     n_kw = [[0] * n_words for _ in range(n_topics)]
     for words, chosen in zip(docs, topics, strict=True):
         n_dk = [0] * n_topics
         for place, (word, topic) in enumerate(zip(words, chosen, strict=True)):
-            total += math.log((n_dk[topic] + alpha) / (place + n_topics * alpha))
+            total += math.log((n_dk[topic] + priors[topic]) / (place + mass))
             total += math.log((n_kw[topic][word] + eta) / (sum(n_kw[topic]) + n_words * eta))
             n_dk[topic] += 1
             n_kw[topic][word] += 1

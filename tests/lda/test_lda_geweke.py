@@ -23,13 +23,24 @@ TOTAL = (0.1, 2.0)
 
 LENGTHS = np.array([6, 4, 3, 1, 0])
 N_WORDS, N_TOPICS = 4, 3
-NAMES = ("log alpha", "log eta", "n_dk squared", "n_wk squared", "n_k squared", "repeats", "joint")
+NAMES = (
+    "log alpha",
+    "alpha n_k",
+    "log eta",
+    "n_dk squared",
+    "n_wk squared",
+    "n_k squared",
+    "repeats",
+    "joint",
+)
 
 
-def largest_z(n_replicates: int, n_rounds: int) -> tuple[float, dict[str, float]]:
+def largest_z(
+    n_replicates: int, n_rounds: int, prior: str = "symmetric"
+) -> tuple[float, dict[str, float]]:
     """Return the largest z score in size, and all of them."""
     settings = settings_of(
-        {"n_topics": N_TOPICS}, sample_alpha=True, sample_eta=True, hyper_start=0
+        {"n_topics": N_TOPICS, "prior": prior}, sample_alpha=True, sample_eta=True, hyper_start=0
     )
     data = gibbs.prepare(corpus_of([[n, 0, 0, 0] for n in LENGTHS]), settings)
     state = gibbs.init(data, settings, at(0))
@@ -38,8 +49,11 @@ def largest_z(n_replicates: int, n_rounds: int) -> tuple[float, dict[str, float]
     iteration = 0
     for replicate in range(n_replicates):
         state.alpha = rng.uniform(*TOTAL) / N_TOPICS
+        if prior == "asymmetric":
+            state.alpha = state.alpha * N_TOPICS * rng.dirichlet(np.ones(N_TOPICS))
         state.eta = max(rng.exponential(), hyperparameters.LOWEST_ETA)
-        draw_topics(data.tokens.doc_ptr, state.alpha, state.z, rng)
+        alphas = np.broadcast_to(state.alpha, N_TOPICS).copy()
+        draw_topics(data.tokens.doc_ptr, alphas, state.z, rng)
         draw_words(state, data, rng)
         before[replicate] = measure(state, data, settings)
         for _ in range(n_rounds):
@@ -67,7 +81,8 @@ def measure(state: Any, data: Any, settings: Any) -> list[float]:
     z, words = state.z, data.tokens.word
     same = (words[:6, None] == words[None, :6]) & (z[:6, None] == z[None, :6])
     return [
-        np.log(state.alpha),
+        np.log(np.mean(state.alpha)),
+        float((state.alpha * state.n_k[:N_TOPICS]).sum()),
         np.log(state.eta),
         float((n_dk**2).sum()),
         float((state.n_wk**2).sum()),
@@ -84,10 +99,12 @@ def draw_words(state: Any, data: Any, rng: np.random.Generator) -> None:
 
 
 @numba.njit
-def draw_topics(doc_ptr: NDArray[np.int64], alpha: float, z: NDArray[np.int32], rng: Any) -> None:
+def draw_topics(
+    doc_ptr: NDArray[np.int64], alpha: NDArray[np.float64], z: NDArray[np.int32], rng: Any
+) -> None:
     """Draw all topics, documents' weights integrated out."""
     for doc in range(len(doc_ptr) - 1):
-        weights = np.full(N_TOPICS, alpha)
+        weights = alpha.copy()
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
             z[token] = _draw(weights, rng)
             weights[z[token]] += 1
@@ -117,8 +134,9 @@ def _draw(weights: NDArray[np.float64], rng: Any) -> int:
     return chosen
 
 
-def test_prior_draws_stay_prior_draws() -> None:
-    found, all_scores = largest_z(800, 8)
+@pytest.mark.parametrize("prior", ["symmetric", "asymmetric"])
+def test_prior_draws_stay_prior_draws(prior: str) -> None:
+    found, all_scores = largest_z(800, 8, prior)
     assert found < 4.0, all_scores
 
 
@@ -156,6 +174,33 @@ def alpha_without_its_jacobian(n_dk: Any, alpha: float, rng: Any) -> float:
     return hyperparameters.draw_by_slice(alpha, log_density, bounds, rng)
 
 
+def sweep_with_alphas_swapped(tokens: Any, tables: Any, prior: Prior, rng: Any) -> int:
+    """Sweep with the alphas of other topics."""
+    return int(sweep(tokens, tables, prior._replace(alpha=prior.alpha[::-1].copy()), rng))
+
+
+def alphas_without_their_shares(n_dk: Any, alpha: Any, rng: Any) -> Any:
+    """Draw alphas as if each were uniform, whatever the others."""
+    drawn = alpha.copy()
+    columns = hyperparameters.tallies_of_columns(n_dk)
+    for topic in range(len(drawn)):
+        rest = drawn.sum() - drawn[topic]
+        others = np.delete(drawn, topic)
+
+        def log_density(value: float, topic: int = topic, others: Any = others) -> float:
+            alphas = np.insert(others, topic, value)
+            return hyperparameters.log_evidence_of_columns(columns, alphas)
+
+        bounds = (max(TOTAL[0] - rest, 1e-9), TOTAL[1] - rest)
+        drawn[topic] = hyperparameters.draw_by_slice(drawn[topic], log_density, bounds, rng)
+    return drawn
+
+
+ASYMMETRIC_MUTANTS = {
+    "alphas swapped": (gibbs_kernels, "sweep", sweep_with_alphas_swapped),
+    "shares forgotten": (hyperparameters, "draw_alphas", alphas_without_their_shares),
+}
+
 MUTANTS = {
     "document prior off": (gibbs_kernels, "sweep", sweep_with_alpha_off),
     "word prior off": (gibbs_kernels, "sweep", sweep_with_eta_off),
@@ -171,3 +216,13 @@ def test_mutants_are_rejected(
     """The test above can fail: with one term wrong, a third of the replicates reject it."""
     monkeypatch.setattr(where, name, wrong)
     assert largest_z(500, 8)[0] > 5.0
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "wrong"), ASYMMETRIC_MUTANTS.values(), ids=ASYMMETRIC_MUTANTS
+)
+def test_mutants_of_the_asymmetric_prior_are_rejected(
+    where: ModuleType, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, wrong)
+    assert largest_z(300, 8, "asymmetric")[0] > 5.0

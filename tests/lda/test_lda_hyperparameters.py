@@ -78,6 +78,52 @@ def test_without_a_token_the_total_of_alpha_is_uniform(start: float) -> None:
     assert stats.kstest(totals[200::4], stats.uniform(0.1, 999.9).cdf).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("alphas", [[0.3, 1.0, 0.05], [20.0, 0.7, 3.0]])
+def test_evidence_of_differing_alphas_is_the_joint_token_by_token(alphas: list[float]) -> None:
+    n_dk, n_kw = tables()
+    by_doc = h.log_evidence_of_columns(h.tallies_of_columns(n_dk), np.array(alphas))
+    found = by_doc + h.log_evidence(h.tally(n_kw), 0.2)
+    expected = log_joint(DOCS, TOPICS, N_TOPICS, CORPUS.n_words, alphas, 0.2)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_differing_alphas_follow_their_conditional(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kolmogorov-Smirnov of both of two alphas against a grid over the two, their sum below 4."""
+    monkeypatch.setattr(h, "HIGHEST_TOTAL", 4.0)
+    n_dk = np.array([[6, 0], [0, 4], [5, 1], [0, 2], [7, 0], [1, 1], [0, 0]], np.int32)
+    rng, alphas, drawn = np.random.default_rng(4), np.ones(2), []
+    for _ in range(N_DRAWS):
+        alphas = h.draw_alphas(n_dk, alphas, rng)
+        drawn.append(alphas)
+    grid = np.exp(np.linspace(math.log(1e-3), math.log(4.0), 120))
+    columns = h.tallies_of_columns(n_dk)
+    pairs = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1)
+    logs = np.apply_along_axis(lambda pair: h.log_evidence_of_columns(columns, pair), 2, pairs)
+    total = grid[:, None] + grid
+    inside = (total > 0.1) & (total < 4.0)
+    weights = np.exp(logs - logs.max()) * inside * np.outer(grid, grid)
+    for axis in range(2):
+        thinned = np.array(drawn)[200::8, axis]
+        for prior, agrees in ((1 / total, True), (1.0, False)):
+            mass = np.cumsum((weights * prior).sum(axis=1 - axis))
+            found = stats.kstest(thinned, lambda x, m=mass: np.interp(x, grid, m / m[-1]))
+            assert (found.pvalue > 1e-3) == agrees
+
+
+def test_without_a_token_differing_alphas_have_uniform_total_and_shares() -> None:
+    empty = np.zeros((4, 3), np.int32)
+    rng, alphas, drawn = np.random.default_rng(3), np.full(3, 0.2), []
+    for _ in range(2 * N_DRAWS):
+        alphas = h.draw_alphas(empty, alphas, rng)
+        drawn.append(alphas)
+    thinned = np.array(drawn)[400::20]
+    totals = thinned.sum(axis=1)
+    assert totals.min() >= 0.1 and totals.max() <= 1000.0
+    assert stats.kstest(totals, stats.uniform(0.1, 999.9).cdf).pvalue > 1e-3
+    for share in (thinned / totals[:, None]).T:
+        assert stats.kstest(share, stats.beta(1, 2).cdf).pvalue > 1e-3
+
+
 def test_a_start_beyond_the_prior_comes_back() -> None:
     n_dk, _ = tables()
     assert 0.1 / 3 <= h.draw_alpha(n_dk, 1e6, np.random.default_rng(0)) <= 1000 / 3

@@ -24,13 +24,14 @@ def start() -> tuple[kernels.Tokens, kernels.Tables]:
     return data.tokens, kernels.Tables(state.z, state.n_wk, state.n_k)
 
 
-def test_sweep_equals_its_python_source() -> None:
+@pytest.mark.parametrize("alpha", [ALPHA, np.array([0.1, 2.0, 0.4, 0.03, 1.0])])
+def test_sweep_equals_its_python_source(alpha: Any) -> None:
     """Equal topics, counts and moves, and the generator in the same state afterwards."""
     results: list[list[Any]] = []
     for function in (kernels.sweep, kernels.sweep.py_func):
         tokens, tables = start()
         rng = np.random.default_rng(5)
-        moved = [function(tokens, tables, PRIOR, rng) for _ in range(3)]
+        moved = [function(tokens, tables, PRIOR._replace(alpha=alpha), rng) for _ in range(3)]
         results.append([moved, *tables, rng.bit_generator.state])
     for one, other in zip(*results, strict=True):
         np.testing.assert_equal(one, other)

@@ -31,6 +31,23 @@ def test_objective_is_the_joint_token_by_token(n_topics: int, iterations: int) -
     assert gibbs.objective(state, data, settings) == pytest.approx(expected, rel=1e-12)
 
 
+def test_objective_with_differing_alphas_is_the_joint_token_by_token() -> None:
+    state, data, settings = fitted(4, 6, alpha=0.3, eta=0.2, prior="asymmetric")
+    state.alpha = np.array([0.9, 0.1, 0.02, 3.0])
+    topics = split(state.z, DOCS)
+    expected = log_joint(DOCS, topics, 4, CORPUS.n_words, state.alpha.tolist(), 0.2)
+    assert gibbs.objective(state, data, settings) == pytest.approx(expected, rel=1e-12)
+
+
+def test_alphas_begin_alike_and_are_drawn_apart() -> None:
+    assert fitted(20, 0, prior="asymmetric")[0].alpha.tolist() == [2.5] * 20
+    settings = settings_of({"n_topics": 4, "prior": "asymmetric"}, sample_alpha=True, hyper_start=0)
+    data = gibbs.prepare(CORPUS, settings)
+    state, info = gibbs.step(gibbs.init(data, settings, at(0)), data, settings, at(1))
+    assert len(set(state.alpha.tolist())) == 4
+    assert info.alpha == pytest.approx(state.alpha.mean())
+
+
 def test_alpha_left_open_is_fifty_over_the_number_of_topics() -> None:
     assert fitted(20, 0)[0].alpha == 2.5
     assert fitted(20, 0, alpha=0.3)[0].alpha == 0.3
@@ -51,6 +68,22 @@ def test_predictions_are_those_of_all_topics(n_topics: int) -> None:
     assert (summary.tree.kind[-1] == OUTSIDE) == (n_live < n_topics)
     assert summary.tree.extra["doc_prior"].sum() == pytest.approx(0.2 * n_topics)
     assert (np.diff(summary.tree.n_tokens[summary.tree.kind == NODE]) <= 0).all()
+
+
+@pytest.mark.parametrize("n_topics", [3, 90])
+def test_rows_keep_the_alpha_of_their_topic(n_topics: int) -> None:
+    """Predictions of all topics again; the row outside has the sum of its topics' alphas."""
+    state, data, settings = fitted(n_topics, prior="asymmetric")
+    alphas = state.alpha = np.random.default_rng(1).gamma(0.5, size=n_topics)
+    summary = gibbs.summarise(state, data, settings)
+    n_dk = np.array([np.bincount(z, minlength=n_topics) for z in split(state.z, DOCS)])
+    theta = (n_dk + alphas) / (n_dk + alphas).sum(axis=1, keepdims=True)
+    n_kw = state.n_wk[:, :n_topics].T + 0.1
+    phi = n_kw / n_kw.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose((summary.theta @ summary.tree.phi), theta @ phi, rtol=1e-12)
+    np.testing.assert_allclose(
+        summary.tree.extra["doc_prior"] @ summary.tree.phi, alphas @ phi, rtol=1e-12
+    )
 
 
 def test_drawn_documents_have_the_moments_of_the_dirichlet() -> None:

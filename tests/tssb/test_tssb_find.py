@@ -125,6 +125,21 @@ def test_a_number_is_found_again_in_the_tree_at_rest() -> None:
     assert [positions(packed)[node] for node in again] == expected
 
 
+def test_parameters_of_empty_nodes_do_not_outlive_a_cull() -> None:
+    """Their parents' parameters will change: they must be drawn again when a datum looks."""
+    nodes = make_nodes(64, 2)
+    nodes.size[0] = 4
+    nodes.parent[:4], nodes.depth[:4] = [NONE, 0, 0, 0], [0, 1, 1, 1]
+    nodes.known[:4], nodes.value[:4] = True, np.log([0.3, 0.7])
+    home = np.array([0, 2], np.int32)
+    stick_kernels.count(home, nodes)
+    culled = trees.cull(nodes, home)
+    assert culled.size[0] == 3
+    assert culled.known[:3].tolist() == [True, False, True]
+    assert culled.value[1].tolist() == [0.0, 0.0]
+    assert home.tolist() == [0, 2]
+
+
 def test_want_of_room_changes_nothing() -> None:
     """The same tree grows in arrays that are too small and made larger on the way."""
     nodes, places, found, points = explored(60)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from tree_cases import PRIOR, at_root, urn
 
-from hiertopics.backends.tssb import mcmc
+from hiertopics.backends.tssb import mcmc, text
 from hiertopics.backends.tssb.layout import Nodes
 from hiertopics.backends.tssb.process_kernels import log_stops
 from hiertopics.backends.tssb.stick_kernels import count
@@ -54,8 +54,34 @@ def test_one_topic_is_the_smoothed_multinomial() -> None:
         expected = np.tile(counts / counts.sum(), (len(block.weights), 1))
         assert block.mixtures @ block.rows == pytest.approx(expected, rel=1e-12)
     assert summary.tree.phi == pytest.approx(
-        np.tile(counts / counts.sum(), (summary.tree.n_nodes, 1)), rel=1e-12
+        np.tile(counts / counts.sum(), (summary.tree.n_nodes, 1)), rel=2.0**-15
     )
+
+
+def test_rounded_rows_are_distributions_near_the_exact_ones() -> None:
+    exact = np.random.default_rng(0).dirichlet(np.full(2000, 0.05), 40)
+    rows = text.rounded(exact)
+    assert rows.sum(axis=1) == pytest.approx(1, abs=1e-14)
+    others = np.delete(np.arange(2000), exact.argmax(axis=1)[0])
+    assert rows[0, others] == pytest.approx(exact[0, others], rel=2.0**-16)
+    assert rows == pytest.approx(exact, rel=1e-3)
+    mantissas = np.frexp(rows[0, others])[0]
+    assert (mantissas * 2**16 == np.rint(mantissas * 2**16)).all()
+
+
+def test_as_many_topics_as_nodes_stay_topics() -> None:
+    """Only arrays by node get the row outside."""
+    settings = Settings(mcmc.Model(n_topics=5), mcmc.Inference(start="root", start_sweeps=1))
+    data = mcmc.prepare(CORPUS, settings)
+    for seed in range(200):
+        state = mcmc.init(data, settings, Context(seed, 0, Workers()))
+        state, info = mcmc.step(state, data, settings, Context(seed, 1, Workers()))
+        if info.n_nodes == 5:
+            tree = mcmc.draw(state, data, settings).tree
+            assert tree.extra["topics"].shape == (5, 6)
+            assert tree.extra["shares"].shape == (6, 5)
+            return
+    pytest.fail("no tree of five nodes")
 
 
 def test_documents_drawn_are_distributions_of_the_weight_asked_for() -> None:

@@ -14,6 +14,7 @@ from text_cases import (
     NO_MISTAKE,
     NO_SELF,
     ROOT_TOTAL,
+    SELF_TWICE,
     STALE_TABLES,
     STATISTICS,
     WRONG_URN,
@@ -27,7 +28,7 @@ from text_cases import (
 from tree_cases import z_scores
 
 from hiertopics.backends.tssb.layout import make_nodes
-from hiertopics.backends.tssb.text_kernels import count_tables, draw_log_dirichlet
+from hiertopics.backends.tssb.text_kernels import count_tables, draw_log_dirichlet, token_base
 
 PARENTS = np.array([-1, 0, 1, 0], np.int32)
 COUNTS = np.array([(1, 3), (4, 0), (0, 2), (2, 2)])
@@ -62,23 +63,24 @@ def test_the_whole_sampler_keeps_the_prior(prior: Any) -> None:
 
 @pytest.mark.parametrize(
     "mistake",
-    [STALE_TABLES, NO_SELF, ROOT_TOTAL, WRONG_URN],
+    [STALE_TABLES, NO_SELF, ROOT_TOTAL, WRONG_URN, SELF_TWICE],
     ids=[
         "kappa ignores the tables",
         "tokens ignore their node",
         "root's prior too weak",
         "the urn has another gamma",
+        "tokens know their node's shares though these are summed out",
     ],
 )
 def test_mistakes_in_the_text_sampler_are_rejected(prior: Any, mistake: int) -> None:
-    found = geweke(prior, 20_000, mistake)
+    found = geweke(prior, 40_000, mistake)
     assert max(map(abs, found.values())) > 6, found
 
 
 def test_shares_agree_with_the_listing_of_all_tables() -> None:
-    """T6: the means of two shares in a chain of nodes, and the evidence, at kappa = 1.7."""
+    """T6: means of two shares in a chain of nodes and of their product, evidence, kappa = 1.7."""
     expected = exact_shares(1.7)
-    assert expected == pytest.approx((1.829583e-5, 0.4488, 0.68070), rel=1e-4)
+    assert expected[:3] == pytest.approx((1.829583e-5, 0.4488, 0.68070), rel=1e-4)
     rng = np.random.default_rng(0)
     found = share_draws(PARENTS, COUNTS, (1.7, 1.7), 60_000, make_nodes(64, 2), rng)
     assert np.abs(z_scores(found[:, 1:], np.array(expected[1:]))).max() < 4
@@ -123,6 +125,20 @@ def test_tables_follow_the_law_of_stirling_numbers(n_tokens: int, mass: float) -
         )
     else:
         assert (drawn == 1).all()
+
+
+def test_nodes_of_one_document_alone_have_their_shares_summed_out() -> None:
+    """A chain 0 - 1 - 2, a leaf 3 of the root with two documents and an empty leaf 4."""
+    nodes, parents = make_nodes(64, 2), [-1, 0, 1, 0, 0]
+    nodes.size[0] = 5
+    nodes.parent[:5] = parents
+    nodes.n_at[:5], nodes.n_sub[:5] = [1, 1, 1, 2, 0], [5, 2, 1, 2, 0]
+    shares = np.random.default_rng(0).dirichlet([1.0, 1.0], 5)
+    nodes.value[:5] = np.log(shares)
+    base, alone = token_base(nodes, 3.5)
+    assert alone.tolist() == [False, False, True, False, False]
+    shares[2] = 3.5 * shares[1]
+    assert base == pytest.approx(shares, rel=1e-6)
 
 
 @pytest.mark.parametrize("mass", [1e-300, 1e-280, 1e-30])

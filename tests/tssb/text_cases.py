@@ -57,7 +57,7 @@ FROM_THE_SPEC = {
     "greatest depth": 1.671,
     "nodes in use": 2.236,
 }
-NO_MISTAKE, STALE_TABLES, NO_SELF, ROOT_TOTAL, WRONG_URN = range(5)
+NO_MISTAKE, STALE_TABLES, NO_SELF, ROOT_TOTAL, WRONG_URN, SELF_TWICE = range(6)
 
 
 class Text(NamedTuple):
@@ -174,18 +174,22 @@ def sweep(text: Text, kappa: float, mistake: int, rng: Any) -> Any:
     stick_kernels.count(home, nodes)
     begin, children = stick_kernels.hull(nodes)
     nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
-    urn = Process(1.5, 0.6, 3.0 if mistake == WRONG_URN else 1.2, 3)
-    resettle(topics.n_dk, home, nodes, urn, Dirichlet(kappa), rng)
-    begin, children = stick_kernels.partition(nodes)
-    nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
-    stick_kernels.draw_sticks(nodes, PROCESS, rng, False)
-    begin, children = stick_kernels.reorder(nodes, PROCESS, rng)
-    nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
+    if rng.random() < 0.5:  # else nodes without data stay where they are
+        urn = Process(1.5, 0.6, 3.0 if mistake == WRONG_URN else 1.2, 3)
+        resettle(topics.n_dk, home, nodes, urn, Dirichlet(kappa), rng)
+        begin, children = stick_kernels.partition(nodes)
+        nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
+        stick_kernels.draw_sticks(nodes, PROCESS, rng, False)
+        begin, children = stick_kernels.reorder(nodes, PROCESS, rng)
+        nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
     if mistake == NO_SELF:
-        text_kernels.sweep(words, topics, np.ones((1, 2), np.float32), home * 0, False, ETA, rng)
+        flat, mixing = np.ones((1, 2), np.float32), np.zeros(3, np.bool_)
+        text_kernels.sweep(words, topics, flat, home * 0, mixing, ETA, rng)
     else:
-        shares = np.exp(nodes.value).astype(np.float32)
-        text_kernels.sweep(words, topics, shares, home, False, ETA, rng)
+        base, alone = text_kernels.token_base(nodes, kappa)
+        if mistake == SELF_TWICE:
+            base = np.exp(nodes.value).astype(np.float32)
+        text_kernels.sweep(words, topics, base, home, alone[home], ETA, rng)
     from_tokens(text, topics)
     counts = np.zeros((nodes.size[0], N_TOPICS), np.int64)
     for doc in range(3):
@@ -246,16 +250,17 @@ def chained(text: Text, n_sweeps: int, mistake: int, rng: Any) -> NDArray[np.flo
 def share_draws(
     parents: Any, counts: Any, bounds: Any, n_sweeps: int, nodes: Nodes, rng: Any
 ) -> NDArray[np.float64]:
-    """Return kappa and the first share of nodes 0 and 1 after each update of a fixed tree."""
+    """Return kappa, first shares of nodes 0 and 1 and their product by update of a fixed tree."""
     n = len(parents)
     nodes.size[0] = n
     nodes.parent[:n] = parents
     nodes.n_sub[:n] = 1
     nodes.value[:n] = math.log(0.5)
-    found, kappa = np.empty((n_sweeps, 3)), 0.5 * (bounds[0] + bounds[1])
+    found, kappa = np.empty((n_sweeps, 4)), 0.5 * (bounds[0] + bounds[1])
     for place in range(n_sweeps):
         kappa = text_kernels.draw_shares(nodes, counts.copy(), kappa, bounds, 1.0, rng)
-        found[place] = kappa, math.exp(nodes.value[0, 0]), math.exp(nodes.value[1, 0])
+        root, child = math.exp(nodes.value[0, 0]), math.exp(nodes.value[1, 0])
+        found[place] = kappa, root, child, root * child
     return found
 
 
@@ -267,10 +272,10 @@ def stirling(n: int) -> list[int]:
     return row
 
 
-def exact_shares(kappa: float) -> tuple[float, float, float]:
-    """Return evidence and means of theta_01 and theta_11 of T6 by listing all tables."""
+def exact_shares(kappa: float) -> tuple[float, float, float, float]:
+    """Return evidence and means of theta_01, theta_11 and their product (T6) by listing tables."""
     own = {0: (1, 3), 1: (4, 0), 2: (0, 2), 3: (2, 2)}
-    total = mean_0 = mean_1 = 0.0
+    total = mean_0 = mean_1 = product = 0.0
 
     def options(counts: tuple[int, int]) -> list[tuple[tuple[int, int], float]]:
         tables = [[(t, float(s)) for t, s in enumerate(stirling(m)) if s] for m in counts]
@@ -287,8 +292,11 @@ def exact_shares(kappa: float) -> tuple[float, float, float]:
             log_root = sum(math.lgamma(kappa + m) - math.lgamma(kappa) for m in root)
             log_root += math.lgamma(2 * kappa) - math.lgamma(2 * kappa + sum(root))
             weight = w_1 * w_2 * w_3 * math.exp(log_root)
-            theta_0 = (kappa + root[0]) / (2 * kappa + sum(root))
+            mass = 2 * kappa + sum(root)
+            theta_0 = (kappa + root[0]) / mass
+            square = theta_0 * (kappa + root[0] + 1) / (mass + 1)
             total += weight
             mean_0 += weight * theta_0
             mean_1 += weight * (kappa * theta_0 + m_1[0]) / (kappa + sum(m_1))
-    return total, mean_0 / total, mean_1 / total
+            product += weight * (kappa * square + m_1[0] * theta_0) / (kappa + sum(m_1))
+    return total, mean_0 / total, mean_1 / total, product / total

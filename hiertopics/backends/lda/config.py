@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -18,6 +18,13 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         | None
     ) = None
     eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = 0.1
+    prior: Annotated[
+        Literal["symmetric", "asymmetric"],
+        Meta(
+            description="Whether all topics have one alpha, or each its own; these begin alike and "
+            "differ with inference.sample_alpha."
+        ),
+    ] = "symmetric"
     n_topics: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Number of topics; it does not change.")
     ] = 100

@@ -1,7 +1,7 @@
 """lda-gibbs: collapsed Gibbs sampling of latent Dirichlet allocation, a baseline.
 
-A fixed number of topics with symmetric priors; document weights and topics are integrated out.
-A sweep redraws every token's topic; alpha and eta can be drawn too.
+A fixed number of topics; document weights and topics are integrated out. A sweep redraws every
+token's topic; alpha, one or one for each topic, and eta can be drawn too.
 
 T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (spec tssb section 6).
 
@@ -45,7 +45,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     sample_alpha: Annotated[
         bool,
         Meta(
-            description="Draw alpha too, n_topics * alpha uniform from 0.1 to 1000 beforehand; "
+            description="Draw alpha too, its sum over topics uniform from 0.1 to 1000 beforehand; "
             "model.alpha is where it starts."
         ),
     ] = False
@@ -67,18 +67,20 @@ class State:
     """One draw.
 
     z: int32 [n_tokens]. n_wk int32 [n_words, P], n_k int64 [P]: counts, zero from n_topics to P,
-    the next multiple of 16.
+    the next multiple of 16. alpha: float64 [n_topics] where the prior is asymmetric.
     """
 
     z: NDArray[np.int32]
     n_wk: NDArray[np.int32]
     n_k: NDArray[np.int64]
-    alpha: float
+    alpha: float | NDArray[np.float64]
     eta: float
 
 
 class Info(NamedTuple):
-    """Columns of metrics.jsonl. n_topics: with a token. moved: tokens whose topic changed."""
+    """Columns of metrics.jsonl. n_topics: with a token. alpha: the mean of all topics'. moved:
+    tokens whose topic changed.
+    """
 
     n_topics: int
     alpha: float
@@ -108,7 +110,10 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     z = context.rng("init").integers(model.n_topics, size=len(data.tokens.word), dtype=np.int32)
     n_wk = np.zeros((data.n_words, padded(model.n_topics)), dtype=np.int32)
     kernels.count_words(data.tokens.word, z, n_wk)
-    return State(z, n_wk, n_wk.sum(axis=0, dtype=np.int64), start_alpha(model), model.eta)
+    alpha: float | NDArray[np.float64] = start_alpha(model)
+    if model.prior == "asymmetric":
+        alpha = np.full(model.n_topics, alpha)
+    return State(z, n_wk, n_wk.sum(axis=0, dtype=np.int64), alpha, model.eta)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -120,11 +125,16 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     held = context.iteration <= inference.hyper_start
     if inference.sample_alpha and not held:
         n_dk = _document_counts(state, data, n_topics)
-        state.alpha = hyperparameters.draw_alpha(n_dk, state.alpha, context.rng("alpha"))
+        rng = context.rng("alpha")
+        if isinstance(state.alpha, np.ndarray):
+            state.alpha = hyperparameters.draw_alphas(n_dk, state.alpha, rng)
+        else:
+            state.alpha = hyperparameters.draw_alpha(n_dk, state.alpha, rng)
     if inference.sample_eta and not held:
         n_kw = state.n_wk[:, :n_topics].T
         state.eta = hyperparameters.draw_eta(n_kw, state.eta, context.rng("eta"))
-    return state, Info(int((state.n_k > 0).sum()), state.alpha, state.eta, moved)
+    mean_alpha = float(np.mean(state.alpha))
+    return state, Info(int((state.n_k > 0).sum()), mean_alpha, state.eta, moved)
 
 
 def summarise(state: State, data: Data, settings: Settings) -> Summary:
@@ -141,7 +151,11 @@ def objective(state: State, data: Data, settings: Settings) -> float:
     n_dk = _document_counts(state, data, n_topics)
     n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
     kernels.count_words(data.tokens.word, state.z, n_wk)
-    by_doc = hyperparameters.log_evidence(hyperparameters.tally(n_dk), state.alpha)
+    if isinstance(state.alpha, np.ndarray):
+        columns = hyperparameters.tallies_of_columns(n_dk)
+        by_doc = hyperparameters.log_evidence_of_columns(columns, state.alpha)
+    else:
+        by_doc = hyperparameters.log_evidence(hyperparameters.tally(n_dk), state.alpha)
     return by_doc + hyperparameters.log_evidence(hyperparameters.tally(n_wk.T), state.eta)
 
 

@@ -38,10 +38,13 @@ class Tables(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """Pseudo-counts of each topic in a document (alpha) and of each word in a topic (eta)."""
+    """Pseudo-counts of each topic in a document (alpha) and of each word in a topic (eta).
+
+    alpha: one for all topics, or float64 [n_topics].
+    """
 
     n_topics: int
-    alpha: float
+    alpha: float | NDArray[np.float64]
     eta: float
 
 
@@ -64,7 +67,7 @@ def count_topics(doc_ptr: NDArray[np.int64], z: NDArray[np.int32], n_dk: NDArray
 def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator) -> int:
     """Redraw the topic of each token given all others; return how many moved.
 
-    P(z = k) is proportional to (n_dk + alpha)(n_wk + eta)/(n_k + V eta) without the token itself.
+    P(z = k) is proportional to (n_dk + alpha_k)(n_wk + eta)/(n_k + V eta) without the token itself.
     """
     doc_ptr, word = tokens
     z, n_wk, n_k = tables
@@ -81,7 +84,7 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
     moved = 0
     for doc in range(len(doc_ptr) - 1):
         first, stop = doc_ptr[doc], doc_ptr[doc + 1]
-        doc_row[:] = prior.alpha
+        doc_row[: prior.n_topics] = prior.alpha
         for token in range(first, stop):
             doc_row[z[token]] += one
         for topic in range(len(n_k)):

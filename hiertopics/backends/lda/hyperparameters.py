@@ -1,9 +1,9 @@
-"""Draws of alpha and eta given all topics, each by one exact slice sampling step.
+"""Draws of alpha and eta given all topics, each number by one exact slice sampling step.
 
-Both are symmetric Dirichlet priors with their multinomials integrated out, so that one function
-serves documents over topics (alpha) and topics over words (eta). Priors: n_topics * alpha is
-uniform from 0.1 to 1000, as kappa of the stick-breaking model (spec tssb section 6); eta is
-Exponential(1).
+Both are Dirichlet priors with their multinomials integrated out. Where they are symmetric, one
+function serves documents over topics (alpha) and topics over words (eta). Priors: n_topics * alpha
+is uniform from 0.1 to 1000, as kappa of the stick-breaking model (spec tssb section 6); so is the
+sum of alphas that differ, and their shares of it are uniform too. eta is Exponential(1).
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ LOWEST_TOTAL, HIGHEST_TOTAL = 0.1, 1000.0
 ETA_RATE = 1.0
 LOWEST_ETA, HIGHEST_ETA = 1e-6, 1e3
 """Where the prior of eta is cut off."""
+
+LOWEST_ALPHA = 1e-9
+"""Where the prior of an alpha of its own is cut off."""
 
 WIDTH = 1.0
 """First width of a slice, in logs."""
@@ -47,12 +50,34 @@ def tally(table: NDArray[np.int32]) -> Tally:
     return Tally(counts, of_cells[counts], totals, n_with, table.shape[1])
 
 
+def tallies_of_columns(table: NDArray[np.int32]) -> list[Tally]:
+    """Return the tally of each column of a table; totals are those of whole rows."""
+    totals, n_with = np.unique(table.sum(axis=1, dtype=np.int64), return_counts=True)
+    tallies = []
+    for column in np.ascontiguousarray(table.T):
+        of_cells = np.bincount(column, minlength=1)
+        counts = np.flatnonzero(of_cells[1:]) + 1
+        tallies.append(Tally(counts, of_cells[counts], totals, n_with, table.shape[1]))
+    return tallies
+
+
 def log_evidence(table: Tally, prior: float) -> float:
     """Return the log chance of the cells' draws, in their order, under Dir(prior, ..., prior)."""
-    mass = prior * table.n_columns
-    by_cell = table.times @ (gammaln(table.counts + prior) - gammaln(prior))
-    by_row = table.n_with @ (gammaln(mass) - gammaln(mass + table.totals))
-    return float(by_cell + by_row)
+    return _by_cell(table, prior) + _by_row(table, prior * table.n_columns)
+
+
+def log_evidence_of_columns(columns: list[Tally], priors: NDArray[np.float64]) -> float:
+    """Return the same of a table with these columns under Dir(priors)."""
+    by_cell = sum(_by_cell(*pair) for pair in zip(columns, priors, strict=True))
+    return by_cell + _by_row(columns[0], priors.sum())
+
+
+def _by_cell(table: Tally, prior: float) -> float:
+    return float(table.times @ (gammaln(table.counts + prior) - gammaln(prior)))
+
+
+def _by_row(table: Tally, mass: float) -> float:
+    return float(table.n_with @ (gammaln(mass) - gammaln(mass + table.totals)))
 
 
 def draw_alpha(n_dk: NDArray[np.int32], alpha: float, rng: np.random.Generator) -> float:
@@ -60,6 +85,24 @@ def draw_alpha(n_dk: NDArray[np.int32], alpha: float, rng: np.random.Generator) 
     table = tally(n_dk)
     bounds = (LOWEST_TOTAL / table.n_columns, HIGHEST_TOTAL / table.n_columns)
     return draw_by_slice(alpha, lambda value: log_evidence(table, value), bounds, rng)
+
+
+def draw_alphas(
+    n_dk: NDArray[np.int32], alpha: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw the alpha of each topic in turn, float64 [n_topics], given n_dk and all others."""
+    drawn = alpha.copy()
+    for topic, column in enumerate(tallies_of_columns(n_dk)):
+        rest = float(drawn.sum() - drawn[topic])
+
+        def log_density(value: float, column: Tally = column, rest: float = rest) -> float:
+            # Shares are uniform over the simplex: a total has density total^(1 - n_topics).
+            log_prior = (1.0 - column.n_columns) * math.log(value + rest)
+            return _by_cell(column, value) + _by_row(column, value + rest) + log_prior
+
+        bounds = (max(LOWEST_TOTAL - rest, LOWEST_ALPHA), HIGHEST_TOTAL - rest)
+        drawn[topic] = draw_by_slice(drawn[topic], log_density, bounds, rng)
+    return drawn
 
 
 def draw_eta(n_kw: NDArray[np.int32], eta: float, rng: np.random.Generator) -> float:

@@ -11,26 +11,33 @@ from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
 
 
 def summarise(
-    n_dk: NDArray[np.int32], n_wk: NDArray[np.int32], alpha: float, eta: float, shards: int
+    n_dk: NDArray[np.int32],
+    n_wk: NDArray[np.int32],
+    alpha: float | NDArray[np.float64],
+    eta: float,
+    shards: int,
 ) -> Summary:
     """Return topics with a token as roots, largest first, and theta of the documents.
 
-    n_dk [n_docs, n_topics], n_wk [n_words, n_topics]. Topics without a token all have the flat
-    distribution over words, so that one row outside with the sum of their priors loses nothing.
-    The tree keeps ``doc_prior`` [n_nodes], the pseudo-count alpha of each row in a document.
+    n_dk [n_docs, n_topics], n_wk [n_words, n_topics]; alpha: one for all topics or [n_topics].
+    Topics without a token all have the flat distribution over words, so that one row outside with
+    the sum of their priors loses nothing. The tree keeps ``doc_prior`` [n_nodes], the pseudo-count
+    alpha of each row in a document.
     """
     n_k = n_wk.sum(axis=0, dtype=np.int64)
     order = np.argsort(-n_k, kind="stable")
     live = order[n_k[order] > 0]
     n_empty = len(order) - len(live)
     phi = n_wk[:, live].T + eta
-    theta = np.asarray(n_dk[:, live] + alpha, dtype=np.float64)
-    doc_prior = np.full(len(live), alpha)
+    prior = np.broadcast_to(alpha, len(order))[order]
+    doc_prior = prior[: len(live)]
+    theta = np.asarray(n_dk[:, live] + doc_prior, dtype=np.float64)
     n_tokens = n_k[live].astype(np.float64)
     if n_empty:
         phi = np.vstack([phi, np.ones(len(n_wk))])
-        theta = np.column_stack([theta, np.full(len(n_dk), n_empty * alpha)])
-        doc_prior = np.append(doc_prior, n_empty * alpha)
+        prior_of_empty = prior[len(live) :].sum()
+        theta = np.column_stack([theta, np.full(len(n_dk), prior_of_empty)])
+        doc_prior = np.append(doc_prior, prior_of_empty)
         n_tokens = np.append(n_tokens, 0.0)
     theta /= theta.sum(axis=1, keepdims=True)
     doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)

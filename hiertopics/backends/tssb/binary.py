@@ -183,14 +183,13 @@ def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) ->
     mean = expit(value)
     n_at = draw.nodes.n_at[used].astype(np.float64)
     overall = (data.rows.sum(axis=0, dtype=np.float64) + 1.0) / (data.n_docs + 2.0)
-    extra = {
+    by_node = {
         "mean": mean,
         "value": value,
         "newborn": chance_of_child(value, draw.law[:-1], settings.model.persistence),
         "telling": mean - overall,
-        "variance": draw.law[:-1].copy(),
     }
-    return Rows(np.zeros((len(used), 0)), n_at, extra)
+    return Rows(np.zeros((len(used), 0)), n_at, by_node, {"variance": draw.law[:-1].copy()})
 
 
 def chance_of_child(

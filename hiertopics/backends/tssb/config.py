@@ -93,6 +93,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
     iterations: Iterations = 500
+    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 100
     chains: Annotated[
         int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
     ] = 1

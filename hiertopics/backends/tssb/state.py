@@ -82,11 +82,15 @@ class Start(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What a draw's nodes look like to users: phi [n, n_words], tokens at each node, extras."""
+    """What a draw's nodes look like to users: phi [n, n_words], tokens at each node, extras.
+
+    by_node: arrays with a row for each node. whole: arrays of another kind.
+    """
 
     phi: NDArray[np.float64]
     n_tokens: NDArray[np.float64]
-    extra: dict[str, NDArray[Any]]
+    by_node: dict[str, NDArray[Any]]
+    whole: dict[str, NDArray[Any]]
 
 
 class Walk(NamedTuple):

@@ -38,9 +38,9 @@ def summarise(draw: Draw, data: Any, likelihood: Any, settings: Settings) -> Sum
     weight = n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else np.eye(len(used) + 1)[0]
     with np.errstate(divide="ignore"):
         log_mass = np.log(np.append(mass, below.sum()))
-    extra = {name: _with_mean(array, outside, len(used)) for name, array in rows.extra.items()}
+    by_node = {name: _with_mean(array, outside) for name, array in rows.by_node.items()}
     tree = Tree(
-        phi=_with_mean(rows.phi, outside, len(used)),
+        phi=_with_mean(rows.phi, outside),
         parent=np.append(parent, ROOT).astype(np.int32),
         kind=np.append(np.full(len(used), NODE), OUTSIDE).astype(np.int8),
         weight=weight,
@@ -50,7 +50,8 @@ def summarise(draw: Draw, data: Any, likelihood: Any, settings: Settings) -> Sum
             "log_mass": np.maximum(log_mass, LEAST),
             "below": np.append(below, 0.0),
             "process": np.array([float(value) for value in draw.process]),
-            **extra,
+            **by_node,
+            **rows.whole,
         },
     )
     home = new_id[draw.node]
@@ -110,8 +111,6 @@ def lineages(draws: list[tuple[Nodes, NDArray[np.int32]]]) -> NDArray[np.int32]:
     return paths
 
 
-def _with_mean(rows: NDArray[Any], weights: NDArray[np.float64], n_rows: int) -> NDArray[Any]:
-    """Return rows of nodes with their weighted mean as a last row; other arrays as they are."""
-    if len(rows) != n_rows or rows.ndim < 2:
-        return rows
+def _with_mean(rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[Any]:
+    """Return rows of nodes with their weighted mean as a last row."""
     return np.vstack([rows, weights @ rows])

@@ -27,6 +27,9 @@ from hiertopics.corpus import Corpus
 from hiertopics.model import Settings
 from hiertopics.tree import Tree
 
+BITS = 16
+"""Digits of a word probability that are written."""
+
 START_MASS = 50.0
 """Pseudo-counts of all topics of a document, in the flat model that topics begin with."""
 
@@ -57,9 +60,9 @@ def start(data: Data, settings: Settings, rng: Rng) -> Start:
     z = draws.integers(model.n_topics, size=data.n_tokens).astype(np.int16)
     topics = counted(data, z, model.n_topics)
     flat = np.full((1, model.n_topics), START_MASS / model.n_topics, np.float32)
-    rows = np.zeros(data.n_docs, np.int32)
+    rows, mixing = np.zeros(data.n_docs, np.int32), np.ones(data.n_docs, np.bool_)
     for _ in range(settings.inference.start_sweeps):
-        kernels.sweep(data.words, topics, flat, rows, True, model.eta, draws)
+        kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
     kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
     root = np.empty(model.n_topics)
     mass = np.full(model.n_topics, kappa * root_share(model))
@@ -95,8 +98,9 @@ def update(chain: Chain, data: Data, settings: Settings, iteration: int, rng: Rn
     """Redraw the topics of tokens, kappa, and the topic shares of all nodes with data."""
     model = settings.model
     if iteration > settings.inference.hold_topics:
-        shares = np.exp(chain.nodes.value[: chain.nodes.size[0]]).astype(np.float32)
-        kernels.sweep(data.words, chain.topics, shares, chain.node, False, model.eta, rng("tokens"))
+        base, alone = kernels.token_base(chain.nodes, chain.law[0])
+        mixing = alone[chain.node]
+        kernels.sweep(data.words, chain.topics, base, chain.node, mixing, model.eta, rng("tokens"))
     counts = counts_at(chain.nodes, chain.node, chain.topics)
     kappa = kernels.draw_shares(
         chain.nodes, counts, chain.law[0], ends(model.kappa), root_share(model), rng("shares")
@@ -134,7 +138,11 @@ def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
 
 
 def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
-    """Return word probabilities and topic shares of the nodes ``used``, and the topics."""
+    """Return word probabilities and topic shares of the nodes ``used``, and the topics.
+
+    Word probabilities are rounded, so that those of thousands of nodes are written small; shares
+    and topics are not.
+    """
     model = settings.model
     topics = counted(data, draw.z, model.n_topics)
     phi = (topics.n_wk.T + model.eta) / (topics.n_k + data.n_words * model.eta)[:, None]
@@ -144,8 +152,20 @@ def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) ->
     lengths = topics.n_dk.sum(axis=1)
     n_tokens = np.zeros(int(draw.nodes.size[0]))
     np.add.at(n_tokens, draw.node, lengths)
-    extra = {"shares": shares, "topics": phi, "kappa": draw.law[:1]}
-    return Rows(shares @ phi, n_tokens[used], extra)
+    whole = {"topics": phi, "kappa": draw.law[:1]}
+    return Rows(rounded(shares @ phi), n_tokens[used], {"shares": shares}, whole)
+
+
+def rounded(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distributions [n, n_words] to BITS binary digits; the largest makes up for the rest.
+
+    Rows still sum to 1; a probability changes by a share of 2^-BITS, the largest by little more.
+    """
+    digits, exponents = np.frexp(rows)
+    near = np.ldexp(np.rint(np.ldexp(digits, BITS)), exponents - BITS)
+    largest = near.argmax(axis=1)
+    near[np.arange(len(near)), largest] += 1.0 - near.sum(axis=1)
+    return np.asarray(near)
 
 
 def scorer(tree: Tree, corpus: Corpus) -> Callable[[int], NDArray[np.float64]]:

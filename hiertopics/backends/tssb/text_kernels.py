@@ -132,20 +132,38 @@ def pick(weight: NDArray[np.float32], total: float, rng: np.random.Generator) ->
 
 
 @kernel()
+def token_base(nodes: Nodes, kappa: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the rows that ``sweep`` takes as base, one for each node, and which are ``mixing``.
+
+    A node that is one document's alone has its shares summed out: its row is that of its prior,
+    kappa times the shares of its parent. These shares are void until they are drawn again.
+    """
+    n = nodes.size[0]
+    base = np.empty((n, nodes.value.shape[1]), np.float32)
+    alone = np.zeros(n, np.bool_)
+    for node in range(n):
+        alone[node] = node > 0 and nodes.n_sub[node] == 1 and nodes.n_at[node] == 1
+        source, scale = (nodes.parent[node], kappa) if alone[node] else (node, 1.0)
+        for topic in range(base.shape[1]):
+            base[node, topic] = scale * math.exp(nodes.value[source, topic])
+    return base, alone
+
+
+@kernel()
 def sweep(
     words: Words,
     topics: Topics,
     base: NDArray[np.float32],
     row_of: NDArray[np.int32],
-    mixing: bool,
+    mixing: NDArray[np.bool_],
     eta: float,
     rng: np.random.Generator,
 ) -> int:
     """Redraw the topic of each token given all others; return how many moved.
 
     P(topic) is proportional to base (n_wk + eta)/(n_k + V eta) without the token. base: float32
-    [., K], of which row_of names each document's row: weights of its node; or, where ``mixing``,
-    prior pseudo-counts that the document's own counts are added to.
+    [., K], of which row_of names each document's row: weights of its node; or, for documents that
+    are ``mixing``, prior pseudo-counts that the document's own counts are added to.
     """
     z, n_dk, n_wk, n_k = topics
     n_topics = n_dk.shape[1]
@@ -157,8 +175,9 @@ def sweep(
         inverse[topic] = 1.0 / (n_k[topic] + word_mass)
     moved = 0
     for doc in range(len(row_of)):
+        own_counts = mixing[doc]
         for topic in range(n_topics):
-            own = n_dk[doc, topic] if mixing else 0
+            own = n_dk[doc, topic] if own_counts else 0
             local[topic] = base[row_of[doc], topic] + np.float32(own)
         for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
             row = n_wk[words.word[pair]]
@@ -167,13 +186,13 @@ def sweep(
                 row[old] -= 1
                 n_k[old] -= 1
                 inverse[old] = 1.0 / (n_k[old] + word_mass)
-                if mixing:
+                if own_counts:
                     local[old] -= np.float32(1.0)
                 new = pick(weight, weigh(local, row, inverse, pseudo, weight), rng)
                 row[new] += 1
                 n_k[new] += 1
                 inverse[new] = 1.0 / (n_k[new] + word_mass)
-                if mixing:
+                if own_counts:
                     local[new] += np.float32(1.0)
                 if new != old:
                     z[token] = new

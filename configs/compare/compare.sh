@@ -1,0 +1,11 @@
+#!/bin/sh
+# Fit every text backend and baseline to CORPUS on one split, with its defaults, and print one table.
+#
+#   sh configs/compare/compare.sh CORPUS [OPTIONS OF hiertopics sweep]
+#
+# BACKENDS=a,b in the environment takes these only. A fit that fails does not stop the others and is
+# named after the table; given again, the command does what is missing and no more.
+: "${BACKENDS:=hlda-variational,hlda-gibbs,tssb-mcmc,chdp-gibbs,chdp-variational,hdp-pcvb0,hdp-pcvb,hdp-cvb0,hdp-cvb,hdp-gibbs,lda-gibbs,multinomial}"
+jobs=$(hiertopics sweep "$(dirname "$0")/text.yaml" "$@" --grid "backend=$BACKENDS") || exit
+printf '%s\n' "$jobs" | sed 's/$/ -q/' | sh >&2
+printf '%s\n' "$jobs" | sed 's/.* -o //' | xargs hiertopics compare || exit 1
