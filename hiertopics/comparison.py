@@ -14,6 +14,7 @@ from hiertopics import files
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.evaluation import evaluate
 from hiertopics.rundir import RunDir
+from hiertopics.scorefiles import read_arrays
 from hiertopics.scores import pool
 
 Given = TypeVar("Given")
@@ -21,13 +22,16 @@ Made = TypeVar("Made")
 
 
 def compare(
-    runs: Sequence[Path | str | RunDir], *, protocol: str | None = None
+    runs: Sequence[Path | str | RunDir], *, protocol: str | None = None, average: bool = False
 ) -> list[dict[str, Any]]:
     """Return the scores of runs on their common split, best first.
 
+    average: score the mean of p(w | d) over the kept draws of every run that has some.
+
     Beside the fields of ``evaluate``: status, iterations, seconds and peak_memory_bytes of the
-    fit; behind, by how much the log likelihood per word is below that of the best run, and the
-    standard error of this difference over documents (None for the best, and for vectors).
+    fit; draws, how many were averaged (None: the summarised one was scored); behind, by how much
+    the log likelihood per word is below that of the best run, and behind_error, the standard
+    error of this difference over documents (both None for the best, and for vectors).
 
     A run that cannot be read or scored is left out and named on stderr, so that one failed fit
     does not hide the others; where that is so of all, the first error is raised. Raises UsageError
@@ -36,7 +40,7 @@ def compare(
     problems: list[HiertopicsError] = []
     targets = _each(_opened, runs, problems)
     _refuse_unequal_splits(targets)
-    rows = _each(partial(_row, protocol=protocol), targets, problems)
+    rows = _each(partial(_row, protocol=protocol, average=average), targets, problems)
     if problems and not rows:
         raise problems[0]
     for problem in problems:
@@ -72,9 +76,11 @@ def _refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
         raise UsageError(f"these runs were not scored on the same split: {listed}")
 
 
-def _row(run: RunDir, *, protocol: str | None) -> dict[str, Any]:
+def _row(run: RunDir, *, protocol: str | None, average: bool) -> dict[str, Any]:
     """Return a run's scores and what its fit took."""
-    return evaluate(run, protocol=protocol) | {
+    draws = (run.n_draws or None) if average else None
+    return evaluate(run, protocol=protocol, average=draws is not None) | {
+        "draws": draws,
         "status": run.manifest["status"],
         "iterations": run.manifest["iterations"],
         "seconds": run.manifest["wall_seconds"],
@@ -93,7 +99,8 @@ def _behind(row: dict[str, Any], best: dict[str, Any]) -> dict[str, float | None
 
 
 def _score_arrays(row: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    return files.read_npz(Path(row["run"]) / "eval" / f"{row['protocol']}.npz")
+    options = {} if row["draws"] is None else {"average": True}
+    return read_arrays(RunDir(row["run"]), row["protocol"], options)
 
 
 def _log_likelihood(row: dict[str, Any]) -> float:

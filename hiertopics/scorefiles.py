@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -22,12 +23,22 @@ def keep_score(
 
     options: those that are not the default; an option that is None counts as default.
     """
-    given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
-    folder = run.path / "eval"
-    files.make_folder(folder)
+    stem = _stem(run, name, options)
+    files.make_folder(stem.parent)
     files.write_together(
         {
-            folder / f"{name}{given}.npz": files.as_npz(arrays),
-            folder / f"{name}{given}.json": files.as_json(dict(record)),
+            stem.with_name(f"{stem.name}.npz"): files.as_npz(arrays),
+            stem.with_name(f"{stem.name}.json"): files.as_json(dict(record)),
         }
     )
+
+
+def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a score that was kept; raises RunError where there is none."""
+    stem = _stem(run, name, options)
+    return files.read_npz(stem.with_name(f"{stem.name}.npz"))
+
+
+def _stem(run: RunDir, name: str, options: Mapping[str, Any]) -> Path:
+    given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
+    return run.path / "eval" / f"{name}{given}"

@@ -14,6 +14,7 @@ from hiertopics.cli.options import json_option
     metavar="NAME",
     help="completion, tokens, path, full, empirical or density. [default: by the split]",
 )
+@click.option("--average", is_flag=True, help="Average chances over a sampler's kept draws.")
 @click.option(
     "--format",
     "form",
@@ -23,7 +24,9 @@ from hiertopics.cli.options import json_option
     help="csv and json hold every score.",
 )
 @json_option
-def command(runs: tuple[str, ...], protocol: str | None, form: str, as_json: bool) -> int:
+def command(
+    runs: tuple[str, ...], protocol: str | None, average: bool, form: str, as_json: bool
+) -> int:
     """Score RUNS on their common split, best first; unequal splits are refused.
 
     behind: nats per word below the best run, with the standard error over the same documents.
@@ -33,7 +36,7 @@ def command(runs: tuple[str, ...], protocol: str | None, form: str, as_json: boo
     from hiertopics.files import to_json
     from hiertopics.render.comparison import to_comparison_csv, to_comparison_table
 
-    rows = compare(runs, protocol=protocol)
+    rows = compare(runs, protocol=protocol, average=average)
     if as_json or form == "json":
         for row in rows:
             click.echo(to_json(row))

@@ -49,6 +49,7 @@ def _cells(row: Row) -> dict[str, Any]:
         "perplexity": perplexity,
         "per_row": _measured(per_row, 1, row["standard_error"], 2),
         "behind": _measured(row["behind"], 1, row["behind_error"], 3),
+        "draws": row.get("draws"),
         "topics": row.get("n_topics"),
         "npmi": _rounded(row.get("coherence_npmi")),
         "diversity": _rounded(row.get("diversity")),

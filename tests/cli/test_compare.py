@@ -120,6 +120,20 @@ def naive_log_likelihoods(run: Path) -> np.ndarray:
         return np.asarray((scored * np.log(theta @ model["phi"])).sum(axis=1))
 
 
+def test_draws_are_averaged_where_there_are_some(call: Call, copied: Copied) -> None:
+    sampled, other = copied("hdp-gibbs"), copied()
+    averaged = json.loads(call("eval", sampled, "--heldout", "--average", "--json").out)
+    rows = {row["backend"]: row for row in rows_of(call, sampled, other, "--average")}
+    assert rows["hdp-gibbs"]["perplexity"] == averaged["perplexity"]
+    assert rows["hdp-gibbs"]["draws"] == len(list((sampled / "draws").glob("*.npz"))) > 1
+    assert rows["hdp-pcvb0"]["draws"] is None
+    worse, best = sorted(rows.values(), key=lambda row: row["log_likelihood_per_word"])
+    lost = best["log_likelihood_per_word"] - worse["log_likelihood_per_word"]
+    assert worse["behind"] == pytest.approx(lost, rel=1e-9)
+    table = call("compare", sampled, other, "--average").out
+    assert sorted(column(table, "draws")) == sorted(["-", str(rows["hdp-gibbs"]["draws"])])
+
+
 def test_a_run_that_failed_is_named_and_the_others_are_compared(call: Call, copied: Copied) -> None:
     broken, good = copied("hdp-gibbs"), copied()
     (broken / "model.npz").unlink()
