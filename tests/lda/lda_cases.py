@@ -36,8 +36,9 @@ def docs_of(corpus: Corpus) -> Docs:
 
 
 def settings_of(model: dict[str, Any] | None = None, **inference: Any) -> Settings:
-    """Return settings of lda-gibbs."""
-    return Settings(gibbs.Model(**(model or {})), gibbs.Inference(**inference))
+    """Return settings of lda-gibbs, alpha and eta held unless ``inference`` says otherwise."""
+    held = {"sample_alpha": False, "sample_eta": False}
+    return Settings(gibbs.Model(**(model or {})), gibbs.Inference(**(held | inference)))
 
 
 def at(iteration: int, seed: int = 0) -> Context:

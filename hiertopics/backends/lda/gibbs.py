@@ -48,9 +48,9 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             description="Draw alpha too, its sum over topics uniform from 0.1 to 1000 beforehand; "
             "model.alpha is where it starts."
         ),
-    ] = False
+    ] = True
     sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
-        False
+        True
     )
     hyper_start: Annotated[
         int,
