@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ from benchmarks.peers import PEERS, train
 from benchmarks.records import Record
 from benchmarks.scorer import score
 from benchmarks.splits import load_split
+from benchmarks.timing import Cost
 from benchmarks.tree_models import read_tree
 from benchmarks.tree_scorer import score as tree_score
 
@@ -21,17 +20,14 @@ from benchmarks.tree_scorer import score as tree_score
 def train_peer(
     data: Path, corpus_name: str, split_spec: str, name: str, seed: int, iterations: int | None
 ) -> Record:
-    """Train a peer and score it; seconds are those of the training loop alone."""
+    """Train a peer and score it; the times are those of the training loop alone."""
     corpus, split = load_split(corpora.load(data, corpus_name), split_spec)
     sweeps = PEERS[name].n_sweeps if iterations is None else iterations
-    start = time.perf_counter()
-    peer = train(name, corpus.counts, seed, sweeps)
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    with Cost() as cost:
+        peer = train(name, corpus.counts, seed, sweeps)
     return {
         "sweeps": sweeps,
-        "train_seconds": seconds,
-        "peak_bytes": peak,
+        **cost.record,
         "topics": peer.live_topics(),
         "split_hash": split.hash,
         **score(peer.model(), split)._asdict(),

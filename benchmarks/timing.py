@@ -6,10 +6,30 @@ shares its core with others shows in ``core_share``: repeat the run then.
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Mapping
 from statistics import median
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
+
+from benchmarks.records import Record
+
+
+class Cost:
+    """What the block of a ``with`` statement took: wall and processor time, peak memory."""
+
+    def __enter__(self) -> Self:
+        """Start both clocks."""
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop them."""
+        self.record: Record = {
+            "train_seconds": time.perf_counter() - self._wall,
+            "train_cpu_seconds": time.process_time() - self._cpu,
+            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        }
 
 
 class Sweeper(Protocol):

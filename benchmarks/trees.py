@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -13,7 +12,7 @@ from benchmarks import corpora, process
 from benchmarks.machine import pinned
 from benchmarks.records import Record
 from benchmarks.splits import load_split
-from benchmarks.timing import Timed, alternate, paired
+from benchmarks.timing import Cost, Timed, alternate, paired
 from benchmarks.tree_models import OurTree, Prior, TomotopyTree, read_tree
 from benchmarks.tree_scorer import TreeModel, score
 from hiertopics.split import Split
@@ -50,10 +49,9 @@ def _train_peer(
 ) -> Record:
     corpus, split = load_split(corpora.load(data, corpus_name), split_spec)
     peer = TomotopyTree(corpus.counts, seed, prior)
-    start = time.perf_counter()
-    peer.sweep(PEER_SWEEPS)
-    seconds = time.perf_counter() - start
-    return {"sweeps": PEER_SWEEPS, "train_seconds": seconds, **_scored(peer.tree(), split)}
+    with Cost() as cost:
+        peer.sweep(PEER_SWEEPS)
+    return {"sweeps": PEER_SWEEPS, **cost.record, **_scored(peer.tree(), split)}
 
 
 def _train_ours(
