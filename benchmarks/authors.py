@@ -28,13 +28,13 @@ from benchmarks import corpora, scorer
 from benchmarks.peers import train
 from benchmarks.records import Record
 from benchmarks.splits import TUNING_SEED, load_split
-from hiertopics import newdocs
-from hiertopics.corpus import Corpus
-from hiertopics.rundir import RunDir
-from hiertopics.split import Split, partition
-from hiertopics.tasks import evaluate_task
-from hiertopics.tasks.groups import SHARPNESS, rank_metrics
-from hiertopics.tasks.tagging import Tagger, tag_scores
+from hiertopics.data.corpus import Corpus
+from hiertopics.holdouts.split import Split, partition
+from hiertopics.runs import newdocs
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.tasks import evaluate_task
+from hiertopics.scoring.tasks.groups import SHARPNESS, rank_metrics
+from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from benchmarks.table import markdown
-from hiertopics.config import load_yaml
+from hiertopics.settings.config import load_yaml
 
 Settings = dict[str, Any]
 Scored = tuple[Settings, dict[str, float]]

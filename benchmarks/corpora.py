@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hiertopics.corpus import Corpus
+    from hiertopics.data.corpus import Corpus
 
 FILES = {
     "kos": "kos/docword.kos.txt.gz",
@@ -37,7 +37,7 @@ def settings(name: str) -> list[str]:
 def load(data: Path, name: str) -> Corpus:
     """Read corpus ``name`` as ``hiertopics fit`` reads it."""
     # Not at the top: the processes that measure memory only ask for paths, and stay small.
-    from hiertopics.config import DataConfig
-    from hiertopics.dataset import load_corpus
+    from hiertopics.corpora.dataset import load_corpus
+    from hiertopics.settings.config import DataConfig
 
     return load_corpus(DataConfig(corpus=str(path(data, name)), **WORDS.get(name, {})))

@@ -16,9 +16,9 @@ from scipy.stats import spearmanr
 
 from benchmarks.records import Record
 from hiertopics import files
-from hiertopics.original import read_original
-from hiertopics.rundir import RunDir
-from hiertopics.tree import ROOT
+from hiertopics.data.tree import ROOT
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir
 
 
 def measure(folder: Path) -> Record:

@@ -17,10 +17,10 @@ from benchmarks.machine import pinned
 from benchmarks.records import Record
 from benchmarks.splits import load_split
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.backends.ncrp import clustering, starts, variational
-from hiertopics.backends.ncrp.state import Sums, csr_of, local_pass, refit
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
+from hiertopics.families.ncrp import clustering, starts, variational
+from hiertopics.families.ncrp.state import Sums, csr_of, local_pass, refit
 from hiertopics.model import Context, Settings
 
 SHARES = (0.25, 0.5, 1.0)

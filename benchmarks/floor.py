@@ -19,8 +19,8 @@ from benchmarks.ours import PERIOD, our_backend
 from benchmarks.records import Record
 from benchmarks.splits import load_split
 from benchmarks.timing import Sweeper, Timed, alternate
-from hiertopics.corpus import Corpus
-from hiertopics.jit import kernel
+from hiertopics.data.corpus import Corpus
+from hiertopics.numeric.jit import kernel
 
 WITH_INDICATORS = ("hdp-pcvb0",)
 

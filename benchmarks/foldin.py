@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.jit import REASSOCIATE, kernel
+from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 
 @kernel(fastmath=REASSOCIATE)

@@ -10,12 +10,12 @@ from scipy import sparse
 
 from benchmarks.scorer import TopicModel
 from hiertopics import registry
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import NODE
 from hiertopics.engine import Workers
-from hiertopics.loop import iterate
+from hiertopics.fitting.loop import iterate
+from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings
-from hiertopics.split import Split
-from hiertopics.tree import NODE
 
 NEVER = 2**62  # iterations between two computations of the objective, which is not timed
 PERIOD = 20  # sweeps that hold two recounts and one update of hdp-cvb0: a fair measurement

@@ -13,7 +13,7 @@ from benchmarks.ours import PERIOD, our_backend
 from benchmarks.records import Record
 from benchmarks.splits import load_split
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 
 SHARES = (0.25, 0.5, 1.0)
 TRUNCATIONS = (50, 100, 200, 400)

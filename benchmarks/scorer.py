@@ -20,7 +20,7 @@ from scipy import sparse
 
 from benchmarks import foldin
 from benchmarks.splits import Trial, trials
-from hiertopics.split import Split
+from hiertopics.holdouts.split import Split
 
 STRENGTHS = tuple(2.0 ** (power / 2) for power in range(-4, 17))
 MAX_STEPS = 300

@@ -12,8 +12,8 @@ from scipy import sparse
 from benchmarks import corpora, scorer
 from benchmarks.peers import PEERS, train
 from benchmarks.splits import load_split, trials
-from hiertopics.corpus import Corpus, default_vocab
-from hiertopics.split import Split
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.holdouts.split import Split
 
 KOS_UNIGRAM = 2780.0
 Counts = NDArray[np.int32]

@@ -14,7 +14,7 @@ from benchmarks.peers import Peer, train
 from benchmarks.records import Record
 from benchmarks.splits import load_split
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 
 
 class Plan(NamedTuple):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
-from hiertopics.split import Split, make_split, parse_holdout, partition
+from hiertopics.data.corpus import Corpus
+from hiertopics.holdouts.split import Split, make_split, parse_holdout, partition
 
 TUNING_SEED = 1_000_003  # not a split's own seed: the two draws should share no random numbers
 

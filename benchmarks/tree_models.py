@@ -16,12 +16,12 @@ from scipy import sparse
 from benchmarks.peers import TomotopyModel
 from benchmarks.tree_scorer import TreeModel
 from hiertopics import registry
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import NODE
 from hiertopics.engine import Workers
-from hiertopics.loop import iterate
+from hiertopics.fitting.loop import iterate
+from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings
-from hiertopics.split import Split
-from hiertopics.tree import NODE
 
 PLAIN = "-plain"
 NEVER = 2**62  # iterations between two computations of the objective, which is not timed

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from benchmarks import treefold
 from benchmarks.splits import Trial, trials
-from hiertopics.split import Split
+from hiertopics.holdouts.split import Split
 
 STRENGTHS = tuple(2.0**power for power in range(-1, 9))
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.jit import kernel
+from hiertopics.numeric.jit import kernel
 
 STEPS = 40
 

@@ -15,7 +15,7 @@ from benchmarks.splits import load_split
 from benchmarks.timing import Cost, Timed, alternate, paired
 from benchmarks.tree_models import OurTree, Prior, TomotopyTree, read_tree
 from benchmarks.tree_scorer import TreeModel, score
-from hiertopics.split import Split
+from hiertopics.holdouts.split import Split
 
 PEER = "tomotopy-hlda"
 OURS = ("hlda-variational", "hlda-gibbs")

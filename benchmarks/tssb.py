@@ -15,13 +15,13 @@ from scipy.special import expit
 from benchmarks.machine import pinned
 from benchmarks.records import Record
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.backends.tssb import binary, mcmc, trees
-from hiertopics.backends.tssb.layout import NONE, Process, make_nodes, room
-from hiertopics.backends.tssb.state import Chain, State, Walk, drawn, pack, unpack
-from hiertopics.backends.tssb.stick_kernels import count, draw_sticks
 from hiertopics.engine import Workers
-from hiertopics.experiment import read_experiment
+from hiertopics.families.tssb import binary, mcmc, trees
+from hiertopics.families.tssb.layout import NONE, Process, make_nodes, room
+from hiertopics.families.tssb.state import Chain, State, Walk, drawn, pack, unpack
+from hiertopics.families.tssb.stick_kernels import count, draw_sticks
 from hiertopics.model import Context, Settings
+from hiertopics.runs.experiment import read_experiment
 
 PROCESS = Process(alpha0=20.0, decay=0.5, gamma=3.0, max_depth=64)
 VARIANCE = 0.5

@@ -18,9 +18,9 @@ from msgspec import structs
 
 from hiertopics import registry
 from hiertopics.cli import COMMANDS, group
-from hiertopics.config import DataConfig, Header, OutputConfig
-from hiertopics.fields import description, expectation, nested
-from hiertopics.yamlfile import dump_yaml
+from hiertopics.settings.config import DataConfig, Header, OutputConfig
+from hiertopics.settings.fields import description, expectation, nested
+from hiertopics.settings.yamlfile import dump_yaml
 
 WIDTH = 96
 HERE = Path(__file__).resolve().parent

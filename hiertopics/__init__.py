@@ -11,39 +11,37 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Corpus": "corpus",
+    "Corpus": "data.corpus",
     "HierarchicalTopics": "estimator",
     "HiertopicsError": "errors",
     "Run": "run",
     "Source": "formats",
-    "Tags": "corpus",
-    "Vectors": "vectors",
-    "check": "checking",
-    "compare": "comparison",
-    "convert": "conversion",
-    "evaluate": "evaluation",
-    "evaluate_task": "tasks",
-    "export": "exporting",
+    "Tags": "data.corpus",
+    "Vectors": "data.vectors",
+    "backends": "catalogue",
+    "check": "corpora.checking",
+    "compare": "scoring.comparison",
+    "config": "catalogue",
+    "convert": "corpora.conversion",
+    "evaluate": "scoring.evaluation",
+    "evaluate_task": "scoring.tasks",
+    "export": "views.exporting",
     "fit": "api",
-    "infer": "newdocs",
+    "infer": "runs.newdocs",
     "read_corpus": "formats",
     "show_tree": "api",
-    "simulate": "simulation",
-    "sweep": "sweeping",
+    "simulate": "fitting.simulation",
+    "sweep": "fitting.sweeping",
     "topics": "api",
     "write_corpus": "formats",
 }
-_MODULES = ("backends", "config")
-"""Modules of the package that can be called as the commands of their names."""
 
-__all__ = ["__version__", *_MODULES, *_HOMES]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in _MODULES:
-        return importlib.import_module(f"hiertopics.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'hiertopics' has no attribute {name!r}")
     return getattr(importlib.import_module(f"hiertopics.{_HOMES[name]}"), name)

@@ -10,19 +10,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hiertopics import fitting
-from hiertopics.artifacts import node_rows
+from hiertopics.corpora.inmemory import as_corpus, is_file, store
+from hiertopics.data.groups import group_rows, groups_of
 from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.exporting import few_documents, show
-from hiertopics.groups import group_rows, groups_of
-from hiertopics.inmemory import as_corpus, is_file, store
-from hiertopics.layers import Overrides
-from hiertopics.loop import Callback
-from hiertopics.render import View
+from hiertopics.fitting import driver
+from hiertopics.fitting.loop import Callback
 from hiertopics.run import Run
-from hiertopics.rundir import RunDir
-from hiertopics.topdocs import documents_of
+from hiertopics.runs.artifacts import node_rows
+from hiertopics.runs.rundir import RunDir
+from hiertopics.settings.layers import Overrides
 from hiertopics.units import parse_duration
+from hiertopics.views.exporting import few_documents, show
+from hiertopics.views.render import View
+from hiertopics.views.topdocs import documents_of
 
 SIDES = ("vocab", "groups", "labels")
 
@@ -74,7 +74,7 @@ def fit(
     flags |= {} if seed is None else {"seed": seed}
     flags |= {} if iterations is None else {"inference": {"iterations": iterations}}
     with _kept(corpus, sides, target) as path:
-        fitting.fit(
+        driver.fit(
             path,
             run=target.path,
             config=config,

@@ -20,7 +20,9 @@ def config(backend: str) -> str:
 
     Raises UsageError for an unknown name.
     """
-    from hiertopics.template import template  # reads YAML, which a list of backends does not need
+    from hiertopics.settings.template import (
+        template,  # reads YAML, which a list of backends does not need
+    )
 
     module = registry.load(backend)
     return template(backend, registry.BACKENDS[backend].summary, module.Model, module.Inference)

@@ -11,15 +11,15 @@ from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.api import fit
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.corpora.observations import kind_of
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.tree import NODE
 from hiertopics.errors import UsageError
-from hiertopics.experiment import experiment_of, read_experiment
-from hiertopics.layers import Overrides
-from hiertopics.newdocs import place
-from hiertopics.observations import kind_of
-from hiertopics.scores import Score, log_likelihoods, pool, word_chances
-from hiertopics.split import partition
-from hiertopics.tree import NODE
+from hiertopics.holdouts.split import partition
+from hiertopics.runs.experiment import experiment_of, read_experiment
+from hiertopics.runs.newdocs import place
+from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances
+from hiertopics.settings.layers import Overrides
 
 try:
     from sklearn.base import BaseEstimator, TransformerMixin

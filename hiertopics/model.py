@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
 from hiertopics.engine import Workers
-from hiertopics.tree import Tree
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -20,55 +20,55 @@ DEFAULT = "hlda-variational"
 
 BACKENDS: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
-        "hiertopics.backends.hdp.pcvb0",
+        "hiertopics.families.hdp.pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
     ),
     "hdp-pcvb": Entry(
-        "hiertopics.backends.hdp.pcvb",
+        "hiertopics.families.hdp.pcvb",
         "flat topics, number learned: the same to second order, for comparison",
     ),
     "hdp-cvb0": Entry(
-        "hiertopics.backends.hdp.cvb0",
+        "hiertopics.families.hdp.cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
     ),
     "hdp-cvb": Entry(
-        "hiertopics.backends.hdp.cvb",
+        "hiertopics.families.hdp.cvb",
         "flat topics, number learned: collapsed variational Bayes to second order",
     ),
     "hdp-gibbs": Entry(
-        "hiertopics.backends.hdp.gibbs",
+        "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
     ),
     "hlda-variational": Entry(
-        "hiertopics.backends.ncrp.variational",
+        "hiertopics.families.ncrp.variational",
         "a tree of topics whose shape is learned: variational inference under the nested CRP",
     ),
     "hlda-gibbs": Entry(
-        "hiertopics.backends.ncrp.gibbs",
+        "hiertopics.families.ncrp.gibbs",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
     ),
     "chdp-gibbs": Entry(
-        "hiertopics.backends.chdp.gibbs",
+        "hiertopics.families.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",
     ),
     "chdp-variational": Entry(
-        "hiertopics.backends.chdp.variational",
+        "hiertopics.families.chdp.variational",
         "flat topics of documents with several authors or labels: the cooperative HDP, variational",
     ),
     "tssb-mcmc": Entry(
-        "hiertopics.backends.tssb.mcmc",
+        "hiertopics.families.tssb.mcmc",
         "documents at the nodes of a tree without bounds: tree-structured stick breaking by MCMC",
     ),
     "lda-gibbs": Entry(
-        "hiertopics.backends.lda.gibbs",
+        "hiertopics.families.lda.gibbs",
         "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
     ),
     "multinomial": Entry(
-        "hiertopics.backends.multinomial",
+        "hiertopics.families.multinomial",
         "one smoothed distribution over words for all documents, a baseline",
     ),
     "hca-variational": Entry(
-        "hiertopics.backends.hca.variational",
+        "hiertopics.families.hca.variational",
         "a tree of principal axes in rows of numbers: variational inference under the nested CRP",
     ),
 }

@@ -14,17 +14,18 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from hiertopics import degenerate, files, fitting
-from hiertopics.config import dump
+from hiertopics import files
 from hiertopics.errors import RunError
-from hiertopics.evaluation import evaluate
-from hiertopics.experiment import experiment_of
-from hiertopics.loop import Callback
+from hiertopics.fitting import degenerate, driver
+from hiertopics.fitting.loop import Callback
 from hiertopics.model import Summary
-from hiertopics.newdocs import Inferred, infer
-from hiertopics.rundir import RunDir
-from hiertopics.topdocs import top_documents
-from hiertopics.topictree import TopicTree
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.newdocs import Inferred, infer
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.settings.config import dump
+from hiertopics.views.topdocs import top_documents
+from hiertopics.views.topictree import TopicTree
 
 
 class Run(RunDir):
@@ -109,7 +110,7 @@ class Run(RunDir):
         time_limit: seconds. Raises DataError where the corpus is gone, ConfigError where it has
         changed.
         """
-        fitting.fit(
+        driver.fit(
             run=self.path,
             config=self.path / "config.yaml",
             flags={} if iterations is None else {"inference": {"iterations": iterations}},

@@ -17,10 +17,10 @@ from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.corpus import Corpus
-from hiertopics.fitting import FitResult, fit
+from hiertopics.corpora.observations import kind_of
+from hiertopics.data.corpus import Corpus
+from hiertopics.fitting.driver import FitResult, fit
 from hiertopics.formats import write_corpus
-from hiertopics.observations import kind_of
 
 # The same examples each time, and no verdict by the clock: a busy machine is no defect.
 settings.register_profile(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.formats import write_corpus
 
 LABELS = ("food", "sport", "both")

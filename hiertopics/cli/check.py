@@ -9,7 +9,7 @@ import click
 from hiertopics.cli.options import corpus_options, corpus_settings, json_option
 
 if TYPE_CHECKING:
-    from hiertopics.checking import Checked
+    from hiertopics.corpora.checking import Checked
 
 PROBLEMS = 2
 
@@ -33,7 +33,7 @@ def command(**options: Any) -> int:
     Every problem is a line file:line: what on stdout, and the exit code is 2. A sound corpus is
     summed up on stderr.
     """
-    from hiertopics.checking import check
+    from hiertopics.corpora.checking import check
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
     checked = check(**options, data=data)
@@ -55,8 +55,8 @@ def _print_problems(checked: Checked, as_json: bool) -> None:
 
 
 def _print_summary(checked: Checked, as_json: bool) -> None:
+    from hiertopics.data.shape import in_words
     from hiertopics.files import to_json
-    from hiertopics.shape import in_words
 
     source, shape = checked.source, checked.shape
     sides = [str(side) for side in (source.vocab, source.groups, source.labels) if side is not None]

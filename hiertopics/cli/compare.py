@@ -32,9 +32,9 @@ def command(
     behind: nats per word below the best run, with the standard error over the same documents.
     A run that cannot be scored is named on stderr, the others are printed, and the exit code is 1.
     """
-    from hiertopics.comparison import compare
     from hiertopics.files import to_json
-    from hiertopics.render.comparison import to_comparison_csv, to_comparison_table
+    from hiertopics.scoring.comparison import compare
+    from hiertopics.views.render.comparison import to_comparison_csv, to_comparison_table
 
     rows = compare(runs, protocol=protocol, average=average)
     if as_json or form == "json":

@@ -29,9 +29,9 @@ def command(**options: Any) -> int:
     Vocabulary, groups and labels go beside OUT; no file of IN is replaced. The path of OUT is
     the last line of stdout.
     """
-    from hiertopics.conversion import convert
+    from hiertopics.corpora.conversion import convert
+    from hiertopics.data.shape import in_words, shape_of
     from hiertopics.files import to_json
-    from hiertopics.shape import in_words, shape_of
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
     done = convert(**options, data=data)

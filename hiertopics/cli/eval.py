@@ -16,7 +16,7 @@ from hiertopics.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from hiertopics.rundir import RunDir
+    from hiertopics.runs.rundir import RunDir
 
 COLUMNS = (
     "run",
@@ -84,8 +84,8 @@ def command(**options: Any) -> int:
     Every score is kept in the run's folder eval/.
     """
     from hiertopics.files import to_json
-    from hiertopics.render.table import to_table
-    from hiertopics.render.tasks import to_task_table
+    from hiertopics.views.render.table import to_table
+    from hiertopics.views.render.tasks import to_task_table
 
     names = ("task", "heldout", "as_json", "runs")
     task, heldout, as_json, runs = (options.pop(name) for name in names)
@@ -112,8 +112,8 @@ def _score_of(
     """Return the function that scores a run with the options that were given."""
     from functools import partial
 
-    from hiertopics.evaluation import evaluate
-    from hiertopics.tasks import evaluate_task
+    from hiertopics.scoring.evaluation import evaluate
+    from hiertopics.scoring.tasks import evaluate_task
 
     data = corpus_settings(options)
     # False is a flag left out; 0 is a number that somebody gave.

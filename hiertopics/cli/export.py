@@ -28,8 +28,8 @@ def command(
     run: str | None, output: str, to: str | None, words: int, arrange: bool, as_json: bool
 ) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
-    from hiertopics.exporting import export
     from hiertopics.files import to_json
+    from hiertopics.views.exporting import export
 
     target = chosen_run(run)
     path = export(target, output, to=to, words=words, arrange=arrange)

@@ -47,8 +47,8 @@ def command(**options: Any) -> int:
     The run's path is the last line of stdout. Flags win over --set, which wins over the config
     file. Exit code 75: stopped early, the same command continues.
     """
-    from hiertopics import fitting
     from hiertopics.files import to_json
+    from hiertopics.fitting import driver
     from hiertopics.units import parse_duration
 
     data = corpus_settings(options)
@@ -63,7 +63,7 @@ def command(**options: Any) -> int:
     if options["iterations"] is not None:
         flags["inference"] = {"iterations": options["iterations"]}
     limit = options["time_limit"]
-    result = fitting.fit(
+    result = driver.fit(
         options["corpus"],
         run=options["run"],
         config=options["config"],
@@ -95,10 +95,10 @@ def command(**options: Any) -> int:
 
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
-    from hiertopics.exporting import few_documents
-    from hiertopics.render import View
-    from hiertopics.render.text import to_text
     from hiertopics.units import format_duration
+    from hiertopics.views.exporting import few_documents
+    from hiertopics.views.render import View
+    from hiertopics.views.render.text import to_text
 
     run, tree = result.run, result.run.supported_tree
     view = View(min_docs=few_documents(tree))

@@ -30,7 +30,7 @@ def command(**options: Any) -> int:
     path_level_weights). Words are matched by string; unknown ones are skipped and counted.
     """
     from hiertopics.files import to_json
-    from hiertopics.newdocs import infer
+    from hiertopics.runs.newdocs import infer
 
     data = corpus_settings(options)
     matched = infer(

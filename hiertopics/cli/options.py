@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from hiertopics.rundir import RunDir
+    from hiertopics.runs.rundir import RunDir
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,7 +85,7 @@ run_argument = click.argument("run", required=False, type=click.Path())
 
 def chosen_run(path: str | None) -> RunDir:
     """Return the run at ``path``, or the newest under runs/, which stderr then names."""
-    from hiertopics.rundir import RunDir
+    from hiertopics.runs.rundir import RunDir
 
     if path is not None:
         return RunDir.open(path)

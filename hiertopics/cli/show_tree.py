@@ -49,8 +49,8 @@ def command(
 
     A flat model is shown as one level of topics, largest first.
     """
-    from hiertopics.exporting import few_documents, show
-    from hiertopics.render import View
+    from hiertopics.views.exporting import few_documents, show
+    from hiertopics.views.render import View
 
     target = chosen_run(run)
     hidden = few_documents(target.tree) if form == "text" and min_docs is None else 0

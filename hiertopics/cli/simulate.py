@@ -52,7 +52,7 @@ def command(**options: Any) -> int:
     What it was drawn from goes to <stem>.truth.npz beside FILE, the words to <stem>.vocab.
     """
     from hiertopics.files import to_json
-    from hiertopics.simulation import simulate
+    from hiertopics.fitting.simulation import simulate
 
     drawn = simulate(
         options["backend"],

@@ -34,7 +34,7 @@ def command(
     run as they are: hiertopics sweep ... | sh
     """
     from hiertopics.files import to_json
-    from hiertopics.sweeping import sweep, to_line
+    from hiertopics.fitting.sweeping import sweep, to_line
 
     for job in sweep(config, corpus, grid=grid, seeds=seeds):
         click.echo(to_json(job._asdict()) if as_json else to_line(job))

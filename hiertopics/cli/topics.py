@@ -9,7 +9,7 @@ import click
 from hiertopics.cli.options import chosen_run, docs_option, run_argument
 
 if TYPE_CHECKING:
-    from hiertopics.rundir import RunDir
+    from hiertopics.runs.rundir import RunDir
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 
@@ -49,9 +49,9 @@ def command(
             raise click.UsageError("--docs has no meaning with --by group")
         return _by_group(chosen_run(run), words, form, similar or 0)
     from hiertopics.api import topics
-    from hiertopics.artifacts import listed, topics_csv
     from hiertopics.files import to_json
-    from hiertopics.render.table import to_table
+    from hiertopics.runs.artifacts import listed, topics_csv
+    from hiertopics.views.render.table import to_table
 
     rows = topics(chosen_run(run), words=words, docs=n_docs)
     if form == "csv":
@@ -71,7 +71,7 @@ def _by_group(run: RunDir, n_words: int, form: str, n_similar: int) -> int:
     """Print each group's main topics."""
     from hiertopics.api import topics
     from hiertopics.files import to_json
-    from hiertopics.render.groups import to_group_csv, to_group_lines
+    from hiertopics.views.render.groups import to_group_csv, to_group_lines
 
     rows = topics(run, words=n_words, by="group", similar=n_similar)
     if form == "json":

@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors, no_count, to_corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.files import Write, write_together
 from hiertopics.formats.siblings import (
@@ -28,7 +29,6 @@ from hiertopics.formats.sidefiles import (
 )
 from hiertopics.formats.source import FORMATS, Format, Source, format_of, unpacked
 from hiertopics.formats.writing import packed
-from hiertopics.vectors import Vectors, no_count, to_corpus
 
 __all__ = [
     "FORMATS",

@@ -17,7 +17,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import MAX_CELLS, Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.attributes import Attribute, attribute_line, read_attributes
 from hiertopics.formats.counting import MAX_COUNT, shown
@@ -28,7 +29,6 @@ from hiertopics.formats.siblings import names_columns
 from hiertopics.formats.source import Source
 from hiertopics.formats.tables import NUMBER, class_name, label_index, table_lines
 from hiertopics.formats.vectors import columns_of, tags_of
-from hiertopics.vectors import MAX_CELLS, Vectors
 
 
 class _Roles(NamedTuple):

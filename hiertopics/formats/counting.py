@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.corpus import default_vocab
+from hiertopics.data.corpus import default_vocab
 from hiertopics.errors import DataError
 from hiertopics.formats.source import Source
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import DIGITS, shown, whole_numbers
 from hiertopics.formats.opening import Block, blocks, decoded_line, without_blank_end

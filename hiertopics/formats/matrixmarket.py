@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import MAX_DOCS, in_digits, shown, whole_number, words_of
 from hiertopics.formats.opening import Block, blocks, without_blank_end

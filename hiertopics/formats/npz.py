@@ -7,7 +7,7 @@ from typing import IO
 import numpy as np
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import MAX_COUNT, MAX_DOCS, words_of
 from hiertopics.formats.opening import opened

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.formats.counting import MAX_COUNT, shown, whole_number
 
 NEWLINE = ord("\n")

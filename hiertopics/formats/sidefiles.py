@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from hiertopics.corpus import Tags
+from hiertopics.data.corpus import Tags
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import shown, whole_number
 from hiertopics.formats.opening import blocks, lines, rows

@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 from hiertopics.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from hiertopics.corpus import Corpus
-    from hiertopics.vectors import Vectors
+    from hiertopics.data.corpus import Corpus
+    from hiertopics.data.vectors import Vectors
 
 PACKED = (".gz", ".xz")
 FOLDER = "folder"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import IO, NamedTuple
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import MAX_DOCS, shown, whole_number, words_of
 from hiertopics.formats.opening import Block, blocks, without_blank_end

@@ -9,7 +9,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors, default_columns, to_vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.opening import opened
 from hiertopics.formats.sidefiles import TagTable
@@ -22,7 +23,6 @@ from hiertopics.formats.tables import (
     read_table,
     table_lines,
 )
-from hiertopics.vectors import Vectors, default_columns, to_vectors
 
 MAGIC = b"\x93NUMPY"
 

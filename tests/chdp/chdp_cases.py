@@ -10,10 +10,10 @@ from msgspec import structs
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hiertopics.backends.chdp import gibbs
-from hiertopics.backends.chdp.layout import Data
-from hiertopics.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.chdp import gibbs
+from hiertopics.families.chdp.layout import Data
 from hiertopics.model import Context, Settings, Sizes
 
 COOPERATIONS = ("superposition", "maximization")

@@ -9,26 +9,26 @@ import numpy as np
 from chdp_cases import at, begin, settings_of, tiny
 from numpy.typing import NDArray
 
-from hiertopics.backends.chdp import gibbs, irp
-from hiertopics.backends.chdp.base_kernels import Weights
-from hiertopics.backends.chdp.gibbs_kernels import sweep_block
-from hiertopics.backends.chdp.irp_kernels import sweep_options, sweep_tables, sweep_tokens
-from hiertopics.backends.chdp.maximum_kernels import (
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.chdp import gibbs, irp
+from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.gibbs_kernels import sweep_block
+from hiertopics.families.chdp.irp_kernels import sweep_options, sweep_tables, sweep_tokens
+from hiertopics.families.chdp.maximum_kernels import (
     SMALLEST,
     draw_rates,
     log_weights,
     slice_groups,
     slice_sticks,
 )
-from hiertopics.backends.chdp.table_kernels import (
+from hiertopics.families.chdp.table_kernels import (
     draw_group_weights,
     draw_options,
     draw_sticks,
     seat_tokens,
     split_tables,
 )
-from hiertopics.backends.hdp.gibbs_kernels import Tables
-from hiertopics.corpus import Corpus
+from hiertopics.families.hdp.gibbs_kernels import Tables
 
 ALPHA_DOC, ALPHA_GROUP, GAMMA, ETA = 2.0, 1.5, 1.2, 0.7
 BATCHES = 40

@@ -10,13 +10,13 @@ import numpy as np
 from chdp_cases import at, begin, settings_of, with_parents
 from joint import Outcome, Story
 
-from hiertopics.backends.chdp import gibbs, irp
-from hiertopics.backends.chdp import maximum_kernels as maximum
-from hiertopics.backends.chdp.base_kernels import base_rows
-from hiertopics.backends.chdp.gibbs_state import State, weights_of
-from hiertopics.backends.chdp.layout import Data
-from hiertopics.backends.chdp.restaurant_kernels import new_table_row, seat_table
-from hiertopics.backends.chdp.table_kernels import draw_group_weights
+from hiertopics.families.chdp import gibbs, irp
+from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp.base_kernels import base_rows
+from hiertopics.families.chdp.gibbs_state import State, weights_of
+from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.restaurant_kernels import new_table_row, seat_table
+from hiertopics.families.chdp.table_kernels import draw_group_weights
 
 LENGTHS = (6, 4, 3, 1, 0)
 PARENTS = [[0, 1], [0], [], [1], [0, 1]]

@@ -9,17 +9,17 @@ from naive_chdp import Urn as NaiveUrn
 from naive_chdp import base
 from scipy import sparse
 
-from hiertopics.backends.chdp import gibbs, irp
-from hiertopics.backends.chdp.base_kernels import Weights, base_row, base_rows
-from hiertopics.backends.chdp.layout import link_parents
-from hiertopics.backends.chdp.restaurant_kernels import (
+from hiertopics.data.corpus import Tags
+from hiertopics.families.chdp import gibbs, irp
+from hiertopics.families.chdp.base_kernels import Weights, base_row, base_rows
+from hiertopics.families.chdp.layout import link_parents
+from hiertopics.families.chdp.restaurant_kernels import (
     Options,
     Urn,
     add_option,
     join_option,
     new_table_row,
 )
-from hiertopics.corpus import Tags
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [3], [0, 2, 3], [2]]

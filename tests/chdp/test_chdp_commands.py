@@ -13,11 +13,11 @@ from chdp_cases import COOPERATIONS, simulated
 from scipy import sparse
 
 from hiertopics.errors import UsageError
-from hiertopics.fitting import fit
+from hiertopics.fitting.driver import fit
+from hiertopics.fitting.loop import Event, Stop
 from hiertopics.formats import write_corpus
-from hiertopics.loop import Event, Stop
 from hiertopics.model import Sizes
-from hiertopics.rundir import RunDir
+from hiertopics.runs.rundir import RunDir
 
 SETTINGS = ("model.truncation=8", "inference.hyper_start=2", "output.record_every=2")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chdp_geweke import joint_test
 
-from hiertopics.backends.chdp import exact, maximum_kernels, table_kernels
+from hiertopics.families.chdp import exact, maximum_kernels, table_kernels
 
 SAMPLERS = {
     "superposition": {},

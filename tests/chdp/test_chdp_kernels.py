@@ -12,11 +12,11 @@ from naive_chdp import base, log_groups, log_sticks
 from naive_chdp import sweep as naive_sweep
 from scipy import stats
 
-from hiertopics.backends.chdp import gibbs, gibbs_kernels
-from hiertopics.backends.chdp import maximum_kernels as maximum
-from hiertopics.backends.chdp import table_kernels as kernels
-from hiertopics.backends.chdp.base_kernels import Weights
-from hiertopics.backends.chdp.gibbs_state import weights_of
+from hiertopics.families.chdp import gibbs, gibbs_kernels
+from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import table_kernels as kernels
+from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]

@@ -11,10 +11,10 @@ from scipy.special import digamma, gammaln, polygamma
 from test_chdp_variational_recovery import TOPICS, recover
 from test_chdp_variational_steps import fit, settings_of
 
-from hiertopics.backends.chdp import ascent_kernels as ascent
-from hiertopics.backends.chdp import variational
-from hiertopics.backends.chdp.estimates import weights_of
 from hiertopics.errors import ConfigError
+from hiertopics.families.chdp import ascent_kernels as ascent
+from hiertopics.families.chdp import variational
+from hiertopics.families.chdp.estimates import weights_of
 from hiertopics.model import Sizes
 
 KEYS: dict[str, Any] = {"cooperation": "maximization", "fit_normaliser": True, "hyper_start": 2}

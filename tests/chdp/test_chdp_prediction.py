@@ -12,11 +12,11 @@ from naive_chdp import base
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.backends.chdp import gibbs
-from hiertopics.corpus import Corpus, Tags, default_vocab
-from hiertopics.groups import groups_of
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.groups import groups_of
+from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.families.chdp import gibbs
 from hiertopics.model import Settings
-from hiertopics.tree import OUTSIDE, Tree
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
 

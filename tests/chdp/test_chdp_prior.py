@@ -9,10 +9,10 @@ import pytest
 from chdp_cases import COOPERATIONS, at, settings_of
 from scipy.special import digamma
 
-from hiertopics.backends.chdp import gibbs
-from hiertopics.backends.chdp.base_kernels import Weights
-from hiertopics.backends.chdp.layout import link_parents
-from hiertopics.backends.chdp.table_kernels import seat_tokens
+from hiertopics.families.chdp import gibbs
+from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.layout import link_parents
+from hiertopics.families.chdp.table_kernels import seat_tokens
 from hiertopics.model import Sizes
 
 N_DOCS, LENGTH, ALPHA_DOC, GAMMA = 30, 8, 1.5, 2.0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated
 
-from hiertopics.backends.chdp import gibbs
-from hiertopics.groups import groups_of
+from hiertopics.data.groups import groups_of
+from hiertopics.families.chdp import gibbs
 from hiertopics.model import Sizes
 
 TOPICS = {"alpha_doc": 5.0, "alpha_group": 2.0, "gamma": 8.0, "eta": 0.05, "truncation": 12}

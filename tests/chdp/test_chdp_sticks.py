@@ -10,11 +10,11 @@ from chdp_cases import at, simulated, tiny, with_parents
 from sticks_twin import SticksTwin, best_order, log_weights
 from test_chdp_variational_steps import settings_of
 
-from hiertopics.backends.chdp import stick_kernels, sticks, variational
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.groups import groups_of
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError
-from hiertopics.groups import groups_of
+from hiertopics.families.chdp import stick_kernels, sticks, variational
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1, 2], [2]]

@@ -9,8 +9,8 @@ import pytest
 from chdp_cases import COOPERATIONS, simulated
 from test_chdp_variational_steps import fit
 
-from hiertopics.backends.chdp import variational
-from hiertopics.groups import groups_of
+from hiertopics.data.groups import groups_of
+from hiertopics.families.chdp import variational
 from hiertopics.model import Sizes
 
 TOPICS = {"alpha_doc": 5.0, "alpha_group": 2.0, "gamma": 8.0, "eta": 0.05, "truncation": 12}

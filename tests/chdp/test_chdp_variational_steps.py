@@ -11,13 +11,13 @@ from chdp_cases import COOPERATIONS, at, simulated, with_parents
 from msgspec import structs
 from variational_twin import Twin, sticks
 
-from hiertopics.backends.chdp import variational
-from hiertopics.backends.chdp.estimates import weights_of
-from hiertopics.backends.hdp import pcvb0
-from hiertopics.corpus import Corpus
-from hiertopics.groups import groups_of
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.groups import groups_of
+from hiertopics.data.tree import OUTSIDE
+from hiertopics.families.chdp import variational
+from hiertopics.families.chdp.estimates import weights_of
+from hiertopics.families.hdp import pcvb0
 from hiertopics.model import Settings, Sizes
-from hiertopics.tree import OUTSIDE
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
 

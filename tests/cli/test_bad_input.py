@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.rundir import RunDir
+from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
 FILES = {

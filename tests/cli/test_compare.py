@@ -17,8 +17,8 @@ import pytest
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.observations import kind_of
-from hiertopics.render.comparison import to_comparison_table
+from hiertopics.corpora.observations import kind_of
+from hiertopics.views.render.comparison import to_comparison_table
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import hiertopics
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import ConfigError, UsageError
 from hiertopics.formats import Source, read_corpus
 

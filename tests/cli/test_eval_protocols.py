@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hiertopics.hierarchy import Hierarchy
-from hiertopics.protocols import PROTOCOLS
+from hiertopics.scoring.hierarchy import Hierarchy
+from hiertopics.scoring.protocols import PROTOCOLS
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

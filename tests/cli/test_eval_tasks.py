@@ -11,9 +11,9 @@ import pytest
 from task_corpora import write_graph, write_labelled
 
 import hiertopics
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
-from hiertopics.tasks import TASKS, evaluate_task
+from hiertopics.scoring.tasks import TASKS, evaluate_task
 
 Call = Callable[..., Any]
 Fit = Callable[..., Any]

@@ -16,8 +16,8 @@ import pytest
 
 import hiertopics
 from hiertopics import files
-from hiertopics.exporting import FORMS
-from hiertopics.rundir import RunDir
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.exporting import FORMS
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

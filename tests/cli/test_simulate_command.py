@@ -13,12 +13,12 @@ import pytest
 
 import hiertopics
 from hiertopics import files, formats, registry
-from hiertopics.corpus import default_vocab
+from hiertopics.corpora.observations import kind_of
+from hiertopics.data.corpus import default_vocab
 from hiertopics.engine import Workers
-from hiertopics.experiment import read_experiment
 from hiertopics.formats import Source, read_corpus
 from hiertopics.model import Context, Settings, Sizes
-from hiertopics.observations import kind_of
+from hiertopics.runs.experiment import read_experiment
 
 Call = Callable[..., Any]
 SMALL = ("--docs", 12, "--words", 20, "--length", 15, "-s", "model.truncation=4")

@@ -18,7 +18,7 @@ import pytest
 
 import hiertopics
 from hiertopics.errors import ConfigError, UsageError
-from hiertopics.sweeping import MOST_JOBS
+from hiertopics.fitting.sweeping import MOST_JOBS
 
 Call = Callable[..., Any]
 CONFIG = "backend: hdp-cvb0\nmodel: {truncation: 3}\ninference: {iterations: 2}\n"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from imaginary_backend import Inference, Model
 
-from hiertopics.config import Experiment, build
+from hiertopics.settings.config import Experiment, build
 
 Build = Callable[..., Experiment]
 

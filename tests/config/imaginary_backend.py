@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from hiertopics.config import InferenceConfig, Iterations
+from hiertopics.settings.config import InferenceConfig, Iterations
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from hiertopics.config import (
+from hiertopics.errors import ConfigError
+from hiertopics.settings.config import (
     Discretise,
     Experiment,
     InferenceConfig,
@@ -20,7 +21,6 @@ from hiertopics.config import (
     merge,
     parse_set,
 )
-from hiertopics.errors import ConfigError
 
 Build = Callable[..., Experiment]
 

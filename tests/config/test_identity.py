@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, structs
 
-from hiertopics.config import (
+from hiertopics.settings.config import (
     Experiment,
     InferenceConfig,
     build,
@@ -23,7 +23,7 @@ from hiertopics.config import (
     dump,
     load_yaml,
 )
-from hiertopics.yamlfile import parse_value
+from hiertopics.settings.yamlfile import parse_value
 
 Build = Callable[..., Experiment]
 

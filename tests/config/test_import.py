@@ -11,7 +11,7 @@ PROGRAM = f"""
 import time
 import msgspec, yaml
 begin = time.perf_counter()
-import hiertopics.config, hiertopics.template, hiertopics.units
+import hiertopics.settings.config, hiertopics.settings.template, hiertopics.units
 seconds = time.perf_counter() - begin
 import sys
 print(seconds, *(name for name in {HEAVY!r} if name in sys.modules))

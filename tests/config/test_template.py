@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from msgspec import Meta, structs
 
-from hiertopics.config import (
+from hiertopics.errors import ConfigError
+from hiertopics.settings.config import (
     DataConfig,
     Discretise,
     Experiment,
@@ -21,9 +22,8 @@ from hiertopics.config import (
     build,
     load_yaml,
 )
-from hiertopics.errors import ConfigError
-from hiertopics.fields import description, expectation
-from hiertopics.template import template
+from hiertopics.settings.fields import description, expectation
+from hiertopics.settings.template import template
 
 Build = Callable[..., Experiment]
 

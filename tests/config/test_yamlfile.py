@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hiertopics.errors import ConfigError
-from hiertopics.yamlfile import dump_yaml, load_yaml, parse_value
+from hiertopics.settings.yamlfile import dump_yaml, load_yaml, parse_value
 
 
 def load(tmp_path: Path, text: str | bytes) -> dict[str, object]:

@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpus import Corpus, Tags, default_vocab
+from hiertopics.corpora.observations import kind_of
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.vectors import to_vectors
 from hiertopics.engine import Workers
-from hiertopics.experiment import read_experiment
 from hiertopics.model import Context, Settings, Sizes, Summary
-from hiertopics.observations import kind_of
-from hiertopics.vectors import to_vectors
+from hiertopics.runs.experiment import read_experiment
 
 SIZES = Sizes(n_docs=11, n_words=17, doc_length=23)
 

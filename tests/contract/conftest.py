@@ -8,7 +8,7 @@ import pytest
 from backend_bench import HARD, Bench, varied
 
 from hiertopics import registry
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.model import Settings
 
 

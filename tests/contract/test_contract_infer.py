@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from backend_bench import Bench, of_rows
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
 from hiertopics.model import Posterior, Summary
-from hiertopics.tree import Tree
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,11 @@ import pytest
 from backend_bench import SIZES, Bench, varied
 
 from hiertopics import registry
-from hiertopics.config import InferenceConfig, SamplerConfig, build
 from hiertopics.engine import Workers
 from hiertopics.model import Backend, Context
-from hiertopics.template import template
-from hiertopics.yamlfile import load_yaml
+from hiertopics.settings.config import InferenceConfig, SamplerConfig, build
+from hiertopics.settings.template import template
+from hiertopics.settings.yamlfile import load_yaml
 
 FUNCTIONS = [name for name, value in vars(Backend).items() if inspect.isfunction(value)]
 FUNCTIONS = [name for name in FUNCTIONS if not name.startswith("_")]

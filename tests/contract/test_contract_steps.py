@@ -15,8 +15,8 @@ import pytest
 from backend_bench import Bench, bits, of_rows
 
 from hiertopics import files, registry
-from hiertopics.corpus import Corpus
-from hiertopics.rundir import RunDir
+from hiertopics.data.corpus import Corpus
+from hiertopics.runs.rundir import RunDir
 
 MONOTONE = [name for name in registry.BACKENDS if registry.load(name).monotone]
 CLOSE = {"rel": 1e-4, "abs": 1e-4}

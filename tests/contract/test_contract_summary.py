@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from backend_bench import Bench, of_rows
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
-from hiertopics.tree import NODE, OUTSIDE, ROOT, Tree
 
 
 def assert_sound(summary: Summary, corpus: Corpus) -> None:

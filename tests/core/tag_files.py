@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.formats import write_corpus
 
 NAMES = ("ann", "bob", "cyd", "dee", "eve")

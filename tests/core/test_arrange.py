@@ -14,17 +14,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrange import NOTE, arrange, documents_with
-from hiertopics.artifacts import node_rows
+from hiertopics.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.files import read_npz
-from hiertopics.render import View
-from hiertopics.render.dot import to_dot
-from hiertopics.render.graphml import to_graphml
-from hiertopics.render.newick import to_newick
-from hiertopics.render.text import to_text
-from hiertopics.rundir import RunDir
-from hiertopics.tree import NODE, OUTSIDE, OWN, ROOT, Tree
+from hiertopics.runs.artifacts import node_rows
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.arrange import NOTE, arrange, documents_with
+from hiertopics.views.render import View
+from hiertopics.views.render.dot import to_dot
+from hiertopics.views.render.graphml import to_graphml
+from hiertopics.views.render.newick import to_newick
+from hiertopics.views.render.text import to_text
 
 Members = NDArray[np.bool_]
 VOCAB = tuple(f"word{number}" for number in range(12))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.errors import HiertopicsError
 
 ROWS = np.array([[2, 0, 1], [0, 0, 0], [1, 5, 0], [0, 0, 3]])

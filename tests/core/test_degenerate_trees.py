@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics import degenerate
+from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.fitting import degenerate
 from hiertopics.model import Paths, Summary
-from hiertopics.tree import OUTSIDE, Tree
 
 PARENT = (-1, 0, 0, 1, 1, 2, -1)
 PHI = np.vstack([np.full((1, 8), 0.125), np.eye(8)[:5] * 0.9 + 0.0125, np.full((1, 8), 0.125)])

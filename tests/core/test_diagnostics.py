@@ -9,9 +9,9 @@ import pytest
 from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 
-from hiertopics import diagnostics
-from hiertopics.diagnostics import diagnosis, split_r_hat, traces
 from hiertopics.errors import UsageError
+from hiertopics.fitting import diagnostics
+from hiertopics.fitting.diagnostics import diagnosis, split_r_hat, traces
 
 RNG = np.random.default_rng(3)
 TRACES = {

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import registry, seeds
+from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
-from hiertopics.evaluation import evaluate
-from hiertopics.experiment import experiment_of
 from hiertopics.model import Components, Settings
-from hiertopics.protocols import pseudo_documents
-from hiertopics.protocols.empirical import N_BLOCKS, log_likelihoods
-from hiertopics.protocols.pseudo_documents import Documents, LogSums, parts
-from hiertopics.rundir import RunDir
-from hiertopics.tree import Tree
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.protocols import pseudo_documents
+from hiertopics.scoring.protocols.empirical import N_BLOCKS, log_likelihoods
+from hiertopics.scoring.protocols.pseudo_documents import Documents, LogSums, parts
 
 Finished = Callable[..., Path]
 Copied = Callable[..., Path]

@@ -13,13 +13,13 @@ import pytest
 from scipy import sparse
 
 from hiertopics import files
-from hiertopics.comparison import compare
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
-from hiertopics.evaluation import evaluate
-from hiertopics.newdocs import infer_theta
-from hiertopics.rundir import RunDir
-from hiertopics.split import partition
+from hiertopics.holdouts.split import partition
+from hiertopics.runs.newdocs import infer_theta
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.comparison import compare
+from hiertopics.scoring.evaluation import evaluate
 
 Copied = Callable[..., Path]
 Fit = Callable[..., Any]

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from hiertopics.arrange import NOTE, arrange
-from hiertopics.render import View
-from hiertopics.render.graphml import to_graphml
-from hiertopics.tree import OUTSIDE, Tree
+from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.views.arrange import NOTE, arrange
+from hiertopics.views.render import View
+from hiertopics.views.render.graphml import to_graphml
 
 XMLNS = "{http://graphml.graphdrawing.org/xmlns}"
 TYPES: dict[str, Any] = {"double": float, "int": int, "string": str}

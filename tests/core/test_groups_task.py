@@ -13,11 +13,11 @@ from tag_files import N_DOCS, NAMES, tagged, write_tagged
 
 from hiertopics import files
 from hiertopics.errors import UsageError
-from hiertopics.rundir import RunDir
-from hiertopics.tasks import evaluate_task, groups
-from hiertopics.tasks.groups import rank_metrics
-from hiertopics.tasks.result import Request
-from hiertopics.tasks.sides import read_sides
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.tasks import evaluate_task, groups
+from hiertopics.scoring.tasks.groups import rank_metrics
+from hiertopics.scoring.tasks.result import Request
+from hiertopics.scoring.tasks.sides import read_sides
 
 Fit = Callable[..., Any]
 METRICS = ["precision_at_1", "precision_at_5", "precision_at_10", "mean_reciprocal_rank"]
@@ -156,7 +156,7 @@ def test_authors_of_a_file_are_matched_by_name_and_strangers_counted(
 
 
 def test_inference_does_not_see_the_authors(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hiertopics import newdocs
+    from hiertopics.runs import newdocs
 
     seen = []
     original = newdocs.infer_theta

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics import hierarchy
-from hiertopics.corpus import Corpus
-from hiertopics.evaluation import evaluate
-from hiertopics.hierarchy import Hierarchy, hierarchy_quality
-from hiertopics.quality import npmi
-from hiertopics.tree import NODE, OUTSIDE, Tree
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.scoring import hierarchy
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
+from hiertopics.scoring.quality import npmi
 
 TOPS = {0: (0, 1), 1: (2, 3), 2: (4, 5), 3: (2, 6), 4: (2, 7), 5: (4, 5), 6: (0, 5)}
 """The two top words of each node, 0.6 and 0.3 probable; 0 is the root, 1 and 2 its children."""

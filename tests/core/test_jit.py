@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numba import types
 
-from hiertopics.jit import copy_row
+from hiertopics.numeric.jit import copy_row
 
 CALLS = """
-from hiertopics.jit import kernel
+from hiertopics.numeric.jit import kernel
 
 @kernel()
 def doubled(number):
@@ -48,7 +48,7 @@ def test_a_row_is_copied(dtype: type) -> None:
 
 MODULE = """
 import numpy as np
-from hiertopics.jit import kernel
+from hiertopics.numeric.jit import kernel
 
 @kernel()
 def total(row):

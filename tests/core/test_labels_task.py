@@ -14,9 +14,9 @@ from tag_files import N_DOCS, NAMES, tagged, write_tagged
 
 from hiertopics import files
 from hiertopics.errors import UsageError
-from hiertopics.rundir import RunDir
-from hiertopics.tasks import evaluate_task, multilabel
-from hiertopics.tasks.tagging import Tagger, tag_scores
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.tasks import evaluate_task, multilabel
+from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
 
 Fit = Callable[..., Any]
 METRICS = [

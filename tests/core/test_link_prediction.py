@@ -16,20 +16,20 @@ from scipy import sparse
 from task_corpora import communities, graph_of, write_graph
 
 from hiertopics import files
-from hiertopics.comparison import compare
 from hiertopics.errors import UsageError
-from hiertopics.evaluation import evaluate
-from hiertopics.rundir import RunDir
-from hiertopics.seeds import derive
-from hiertopics.split import Split, make_split, parse_holdout
-from hiertopics.tasks import evaluate_task, graph
-from hiertopics.tasks.graph import BASELINES
-from hiertopics.tasks.ranking import (
+from hiertopics.holdouts.split import Split, make_split, parse_holdout
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.comparison import compare
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.tasks import evaluate_task, graph
+from hiertopics.scoring.tasks.graph import BASELINES
+from hiertopics.scoring.tasks.ranking import (
     Candidates,
     average_precisions,
     candidates,
     mean_with_error,
 )
+from hiertopics.seeds import derive
 
 Fit = Callable[..., Any]
 SPECS = ("links:0.2@4", "links:0.2@4,drop")

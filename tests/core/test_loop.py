@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from hiertopics import loop
 from hiertopics.errors import Interrupted, NumericalError
-from hiertopics.loop import Event
+from hiertopics.fitting import loop
+from hiertopics.fitting.loop import Event
 from hiertopics.model import Settings
 
 SETTINGS = Settings(None, None)

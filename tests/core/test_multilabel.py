@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
-from hiertopics.tasks import multilabel
+from hiertopics.scoring.tasks import multilabel
 
 
 def case(seed: int, n_docs: int, n_labels: int, levels: int) -> tuple[Any, Any, Any]:

@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from scipy import sparse
 from task_corpora import LABELS, write_labelled
 
-from hiertopics import files, newdocs
-from hiertopics.corpus import Corpus
+from hiertopics import files
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
 from hiertopics.formats import Source, read_corpus
-from hiertopics.newdocs import infer_theta
-from hiertopics.rundir import RunDir
-from hiertopics.tasks import evaluate_task, nearest
-from hiertopics.tasks.nearest import predict
-from hiertopics.tasks.tfidf import inverse_document_frequency, unit_vectors
+from hiertopics.runs import newdocs
+from hiertopics.runs.newdocs import infer_theta
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.tasks import evaluate_task, nearest
+from hiertopics.scoring.tasks.nearest import predict
+from hiertopics.scoring.tasks.tfidf import inverse_document_frequency, unit_vectors
 
 Fit = Callable[..., Any]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.newdocs import infer
-from hiertopics.rundir import RunDir
+from hiertopics.runs.newdocs import infer
+from hiertopics.runs.rundir import RunDir
 
 Finished = Callable[..., Path]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.errors import DataError, HiertopicsError
-from hiertopics.newdocs import infer, infer_theta, match, read_matched
-from hiertopics.rundir import RunDir
+from hiertopics.runs.newdocs import infer, infer_theta, match, read_matched
+from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., object]
 Finished = Callable[..., Path]

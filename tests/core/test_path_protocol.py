@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
-from hiertopics.evaluation import evaluate
 from hiertopics.model import PathMixture
-from hiertopics.newdocs import infer_theta
-from hiertopics.protocols.mixtures import log_likelihoods
-from hiertopics.rundir import RunDir
-from hiertopics.scores import word_chances
+from hiertopics.runs.newdocs import infer_theta
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.protocols.mixtures import log_likelihoods
+from hiertopics.scoring.scores import word_chances
 
 Copied = Callable[..., Path]
 TREES = ("hlda-variational", "hlda-gibbs")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.pruning import notes, prune
 from hiertopics.errors import DataError
-from hiertopics.pruning import notes, prune
 
 VOCAB = tuple("abcdefgh")
 

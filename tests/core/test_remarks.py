@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.exporting import LARGE, few_documents
-from hiertopics.rundir import RunDir
-from hiertopics.tree import Tree
+from hiertopics.data.tree import Tree
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.exporting import LARGE, few_documents
 
 Call = Callable[..., Any]
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hiertopics.render import View
-from hiertopics.render.dot import to_dot
-from hiertopics.render.newick import to_newick
-from hiertopics.render.table import to_table
-from hiertopics.render.text import to_text
-from hiertopics.tree import OUTSIDE, Tree
+from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.views.render import View
+from hiertopics.views.render.dot import to_dot
+from hiertopics.views.render.newick import to_newick
+from hiertopics.views.render.table import to_table
+from hiertopics.views.render.text import to_text
 
 VOCAB = ("o'clock", 'say "hi"', "back\\slash", "(paren", "zoë")
 PARENT = (-1, 0, 0, 2, 2, -1)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
-from hiertopics.quality import npmi, topic_quality
-from hiertopics.scores import Score, log_likelihoods, pool, word_chances
-from hiertopics.tree import OUTSIDE, Tree
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.scoring.quality import npmi, topic_quality
+from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances
 
 
 @pytest.fixture(scope="module")

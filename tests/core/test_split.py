@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import ConfigError, DataError
-from hiertopics.split import (
+from hiertopics.holdouts.split import (
     Holdout,
     Split,
     make_split,

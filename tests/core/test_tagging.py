@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from hiertopics.tasks.tagging import Tagger, mixture, padded, single, tag_scores
+from hiertopics.scoring.tasks.tagging import Tagger, mixture, padded, single, tag_scores
 
 RNG = np.random.default_rng(2)
 CHANCES = RNG.dirichlet(np.ones(6), 3)

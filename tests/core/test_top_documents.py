@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.artifacts import node_rows, topics_csv
+from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.errors import UsageError
-from hiertopics.exporting import show
-from hiertopics.render import View
-from hiertopics.render.text import to_text
-from hiertopics.rundir import RunDir
-from hiertopics.topdocs import documents_of, top_documents
-from hiertopics.tree import NODE, OUTSIDE, Tree
+from hiertopics.runs.artifacts import node_rows, topics_csv
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.exporting import show
+from hiertopics.views.render import View
+from hiertopics.views.render.text import to_text
+from hiertopics.views.topdocs import documents_of, top_documents
 
 Fit = Callable[..., Any]
 THETA = np.array(

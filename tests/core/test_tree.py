@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from hiertopics.artifacts import node_rows
-from hiertopics.tree import NODE, OUTSIDE, Tree
+from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.runs.artifacts import node_rows
 
 WEIGHT = (0.1, 0.2, 0.1, 0.05, 0.3, 0.15, 0.1)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hiertopics import watch
+from hiertopics.fitting import watch
 
 
 def test_a_start_that_reports_is_shown_with_its_share(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,11 +11,11 @@ from naive import Docs, Pairs, Point, Resp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.backends.hdp import cvb, cvb0, gibbs, pcvb, pcvb0
-from hiertopics.backends.hdp.layout import Data, lay_out
-from hiertopics.backends.hdp.sticks import fit_sticks
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.hdp import cvb, cvb0, gibbs, pcvb, pcvb0
+from hiertopics.families.hdp.layout import Data, lay_out
+from hiertopics.families.hdp.sticks import fit_sticks
 from hiertopics.model import Context, Settings
 
 BACKENDS = [pcvb0, pcvb, cvb0, cvb, gibbs]

@@ -20,7 +20,7 @@ from naive import Point, posterior, stick_nodes, surrogate, true_bound
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from hiertopics.backends.hdp import hyper, pcvb0, sticks
+from hiertopics.families.hdp import hyper, pcvb0, sticks
 
 TINY = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])
 CONCENTRATIONS = {"alpha": 0.8, "gamma": 1.3, "eta": 0.3}

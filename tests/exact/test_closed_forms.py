@@ -19,7 +19,7 @@ from naive import (
 )
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import hyper, sticks
+from hiertopics.families.hdp import hyper, sticks
 
 SEEDS = range(4)
 N_DOCS, N_WORDS, N_TOPICS = 9, 12, 5

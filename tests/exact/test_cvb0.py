@@ -33,8 +33,8 @@ from naive import (
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from hiertopics.backends.hdp import cvb0, moments, posteriors, variational
-from hiertopics.backends.hdp.layout import Data
+from hiertopics.families.hdp import cvb0, moments, posteriors, variational
+from hiertopics.families.hdp.layout import Data
 from hiertopics.model import Settings
 
 CONCENTRATIONS = [0.001, 0.004, 0.016, 0.06, 0.2, 0.4, 0.8, 3.0]

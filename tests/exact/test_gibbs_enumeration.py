@@ -12,10 +12,10 @@ from exact.cases import at, begin, corpus_of, docs_of, settings_of
 from naive import Exact, log_topics, posterior, share, stick_nodes
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import gibbs
-from hiertopics.backends.hdp.gibbs_kernels import Tables, draw_tables, sweep_block
-from hiertopics.backends.hdp.kernels import Prior
-from hiertopics.backends.hdp.layout import Cells
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp.gibbs_kernels import Tables, draw_tables, sweep_block
+from hiertopics.families.hdp.kernels import Prior
+from hiertopics.families.hdp.layout import Cells
 
 ALPHA, GAMMA, ETA = 0.8, 1.3, 0.3
 CORPUS = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])

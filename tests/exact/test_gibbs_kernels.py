@@ -10,10 +10,10 @@ from exact.cases import begin, docs_of, random_corpus, settings_of
 from naive import antoniak, log_joint
 from scipy import stats
 
-from hiertopics.backends.hdp import gibbs
-from hiertopics.backends.hdp import gibbs_kernels as kernels
-from hiertopics.backends.hdp.kernels import Prior
-from hiertopics.backends.hdp.layout import Cells
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp import gibbs_kernels as kernels
+from hiertopics.families.hdp.kernels import Prior
+from hiertopics.families.hdp.layout import Cells
 
 N_TOPICS = 4
 CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)

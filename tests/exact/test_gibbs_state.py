@@ -10,7 +10,7 @@ import pytest
 from exact.cases import advance, at, begin, docs_of, fitted, random_corpus, settings_of
 from naive import log_joint
 
-from hiertopics.backends.hdp import gibbs, sticks
+from hiertopics.families.hdp import gibbs, sticks
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
 

@@ -8,9 +8,9 @@ from exact.cases import at, begin, corpus_of, pairs_of, random_corpus, settings_
 from naive import grouped, seen
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import cvb0, kernels, moments, pcvb0, variational
-from hiertopics.backends.hdp.kernels import Prior, Tables
-from hiertopics.backends.hdp.layout import lay_out
+from hiertopics.families.hdp import cvb0, kernels, moments, pcvb0, variational
+from hiertopics.families.hdp.kernels import Prior, Tables
+from hiertopics.families.hdp.layout import lay_out
 
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-6)]
 SHARES = [[0.0, 1.0, 0.0], [0.5, 0.5], [1e-8, 1e-3, 0.2, 0.3, 0.499, 0.0], [1.0]]

@@ -20,7 +20,7 @@ from exact.cases import (
 )
 from naive import grouped, seen
 
-from hiertopics.backends.hdp import gibbs, pcvb0
+from hiertopics.families.hdp import gibbs, pcvb0
 
 KEYS = {"truncation": 12, "hyper_start": 3}
 

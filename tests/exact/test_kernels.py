@@ -19,10 +19,10 @@ from exact.cases import (
 from naive import Pairs, fold_in, grouped, pair_sweep, seen
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import kernels, pcvb0, variational
-from hiertopics.backends.hdp.kernels import Prior, Tables
-from hiertopics.backends.hdp.layout import Cells, lay_out
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.hdp import kernels, pcvb0, variational
+from hiertopics.families.hdp.kernels import Prior, Tables
+from hiertopics.families.hdp.layout import Cells, lay_out
 
 N_TOPICS = 5
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-5)]

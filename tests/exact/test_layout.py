@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from exact.cases import corpus_of, docs_of, random_corpus
 
-from hiertopics.backends.hdp.layout import Data, lay_out, rounds
+from hiertopics.families.hdp.layout import Data, lay_out, rounds
 
 SHARDS = [1, 2, 3, 7]
 

@@ -19,8 +19,8 @@ from exact.cases import (
 from naive import Pairs, TokenPcvb0, pair_sweep
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import pcvb0
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.hdp import pcvb0
 
 
 def token_twin(state: Any, corpus: Corpus) -> TokenPcvb0:

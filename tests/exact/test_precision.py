@@ -18,8 +18,8 @@ from exact.cases import (
     word_chances,
 )
 
-from hiertopics.backends.hdp import second_order, variational
 from hiertopics.errors import NumericalError
+from hiertopics.families.hdp import second_order, variational
 
 TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
 

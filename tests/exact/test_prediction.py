@@ -22,7 +22,7 @@ from exact.cases import (
 from naive import posterior, predictive
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import cvb0
+from hiertopics.families.hdp import cvb0
 
 PI = np.array([0.6, 0.3, 0.1])
 ALPHA, ETA = 1.0, 0.5

@@ -26,7 +26,7 @@ from naive import lda_sweep
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from hiertopics.backends.hdp import cvb0, gibbs, pcvb0
+from hiertopics.families.hdp import cvb0, gibbs, pcvb0
 
 COUNTS = np.array([[4, 0, 1, 0], [2, 3, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 BY_WORD = COUNTS.sum(axis=0)

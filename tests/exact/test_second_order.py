@@ -28,12 +28,12 @@ from naive import (
 from numba import njit
 from numpy.typing import NDArray
 
-from hiertopics import jit
-from hiertopics.backends.hdp import cvb, cvb0, pcvb, posteriors, second_order
-from hiertopics.backends.hdp import second_order_kernels as kernels
-from hiertopics.backends.hdp.kernels import Prior, Tables
-from hiertopics.backends.hdp.layout import Cells
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.hdp import cvb, cvb0, pcvb, posteriors, second_order
+from hiertopics.families.hdp import second_order_kernels as kernels
+from hiertopics.families.hdp.kernels import Prior, Tables
+from hiertopics.families.hdp.layout import Cells
+from hiertopics.numeric import jit
 
 HELD = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}
 

@@ -13,7 +13,7 @@ from numba import njit
 from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
-from hiertopics import simd
+from hiertopics.numeric import simd
 
 Row = NDArray[np.floating]
 
@@ -315,7 +315,7 @@ def _load(path: Path) -> ModuleType:
 def test_a_kernel_is_cached_on_disk(tmp_path: Path) -> None:
     path = tmp_path / "cached_kernel.py"
     path.write_text(
-        "from numba import njit\nfrom hiertopics.simd import settle\n"
+        "from numba import njit\nfrom hiertopics.numeric.simd import settle\n"
         "@njit(cache=True)\ndef run(q, doc, word, weights, scale, count):\n"
         "    settle(q, doc, word, weights, scale, count)\n"
     )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
 
-from hiertopics import jit
+from hiertopics.numeric import jit
 
 ARGUMENTS = np.concatenate([np.logspace(-8, 6, 400), [1.0, 2.0, 9.999999, 10.0, 10.000001]])
 

@@ -12,11 +12,11 @@ from unittest import mock
 import numpy as np
 from fuzzing import Seed
 
-from hiertopics.checking import check
-from hiertopics.corpus import Corpus
+from hiertopics.corpora.checking import check
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, DataError, HiertopicsError, UsageError
 from hiertopics.formats import Source, read_corpus, write_corpus
-from hiertopics.vectors import Vectors
 
 WITHOUT_LINE = re.compile(
     "archive is damaged|holds no (documents|rows)|no words in|cannot be read|lines, but"

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import Source, read_corpus, write_corpus
 from hiertopics.formats.sidefiles import same_tags
-from hiertopics.vectors import Vectors
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spoilt import PIECES, SOUND
 
-from hiertopics.checking import check
+from hiertopics.corpora.checking import check
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import Source, read_corpus
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import Source, read_corpus, write_corpus
 from hiertopics.formats.edges import read_fast, read_slowly

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import examine
 
-from hiertopics.checking import check
+from hiertopics.corpora.checking import check
 from hiertopics.formats import FORMATS
 
 LINE_BASED = set(FORMATS) - {"npz", "folder"}

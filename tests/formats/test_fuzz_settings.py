@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from judging import INTERNALS, LONGEST
 
-from hiertopics import dataset
-from hiertopics.config import DataConfig, dump
+from hiertopics.corpora import dataset
 from hiertopics.errors import ConfigError, DataError, UsageError
-from hiertopics.experiment import read_experiment
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.settings.config import DataConfig, dump
 
 YAML = b"""backend: hdp-pcvb0
 seed: 3

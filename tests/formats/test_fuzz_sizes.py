@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fuzzing import MTX
 
-from hiertopics.checking import check
+from hiertopics.corpora.checking import check
 from hiertopics.errors import DataError
 from hiertopics.formats import FORMATS, Source, read_corpus
 

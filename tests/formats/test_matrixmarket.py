@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.formats import Source, read_corpus, write_corpus
 

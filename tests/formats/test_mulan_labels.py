@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import Source, read_corpus, resolve, write_corpus
 from hiertopics.formats.mulan import read_label_names
-from hiertopics.vectors import Vectors
 
 XMLNS = 'xmlns="http://mulan.sourceforge.net/labels"'
 XML = (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from spoilt import PIECES, SOUND
 
-from hiertopics.conversion import convert
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.corpora.conversion import convert
+from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
 from hiertopics.formats import (
     Source,

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors, to_corpus
 from hiertopics.formats import FORMATS, Source, read_corpus, write_corpus
-from hiertopics.vectors import Vectors, to_corpus
 
 Call = Callable[..., Any]
 NAMES = {

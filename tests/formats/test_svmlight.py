@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
 from hiertopics.formats import Source, read_corpus, write_corpus
 from hiertopics.formats.svmlight import Heads, read_fast, read_slowly, rules_of

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import Source, read_corpus, resolve, write_corpus
 from hiertopics.formats.sidefiles import same_tags
 from hiertopics.formats.tables import NUMBER, _Layout, _read_fast, _read_slowly, number_text
-from hiertopics.vectors import Vectors
 
 common = settings(
     deadline=None, derandomize=True, max_examples=50, suppress_health_check=list(HealthCheck)
@@ -390,7 +390,7 @@ def test_a_corpus_is_written_as_its_dense_table(tmp_path):
 
 
 def test_a_corpus_too_large_for_a_table_leaves_no_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("hiertopics.vectors.MAX_CELLS", 3)
+    monkeypatch.setattr("hiertopics.data.vectors.MAX_CELLS", 3)
     with pytest.raises(UsageError, match="has 4 cells, more than 3; choose a sparse format"):
         write_corpus(COUNTS, tmp_path / "a.npy")
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.files import write_together
 from hiertopics.formats import Source, read_corpus, write_corpus

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.rundir import RunDir
+from hiertopics.runs.rundir import RunDir
 
 N_COLUMNS = 5
 

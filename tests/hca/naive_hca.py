@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaln, psi, softmax, xlogy
 
-from hiertopics.backends.hca.config import Model
-from hiertopics.backends.hca.kernels import Sums
-from hiertopics.backends.hca.state import Data, State, lay_out
-from hiertopics.backends.ncrp.bound import sticks_term
-from hiertopics.backends.ncrp.slots import log_masses
+from hiertopics.families.hca.config import Model
+from hiertopics.families.hca.kernels import Sums
+from hiertopics.families.hca.state import Data, State, lay_out
+from hiertopics.families.ncrp.bound import sticks_term
+from hiertopics.families.ncrp.slots import log_masses
 
 PARENT = np.array([-1, 0, 0, 0, 1, 1, 2], dtype=np.int32)
 """Depth 3; node 3 is of level 2 and has no child."""

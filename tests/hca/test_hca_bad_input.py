@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from hiertopics.errors import ConfigError, DataError, UsageError
-from hiertopics.evaluation import evaluate
-from hiertopics.rundir import RunDir
-from hiertopics.tasks import evaluate_task
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.tasks import evaluate_task
 
 Fit = Callable[..., Any]
 HCA = "hca-variational"
@@ -129,9 +129,9 @@ def test_new_rows_have_the_columns_of_the_run(
 
 def test_another_table_is_another_run(digits: RunDir, table: np.ndarray, tmp_path: Path) -> None:
     """The split's hash holds every bit of the held-out rows."""
-    from hiertopics.holdout import parse_holdout
-    from hiertopics.rowsplit import split_rows
-    from hiertopics.vectors import Vectors, default_columns
+    from hiertopics.data.vectors import Vectors, default_columns
+    from hiertopics.holdouts.rows import split_rows
+    from hiertopics.holdouts.spec import parse_holdout
 
     holdout = parse_holdout("train:60@0")
     _, split = split_rows(Vectors(table, default_columns(5)), holdout)

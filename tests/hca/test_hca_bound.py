@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from naive_hca import MODEL, Local
 
-from hiertopics.backends.hca import updates
-from hiertopics.backends.hca.kernels import Sums
-from hiertopics.backends.hca.state import (
+from hiertopics.engine import Workers
+from hiertopics.families.hca import updates
+from hiertopics.families.hca.kernels import Sums
+from hiertopics.families.hca.state import (
     Data,
     State,
     elbo,
@@ -22,9 +23,8 @@ from hiertopics.backends.hca.state import (
     slot_chances,
     slot_scores,
 )
-from hiertopics.backends.hca.variational import reordered
-from hiertopics.backends.ncrp.slots import in_order, renumbered
-from hiertopics.engine import Workers
+from hiertopics.families.hca.variational import reordered
+from hiertopics.families.ncrp.slots import in_order, renumbered
 from hiertopics.model import Context
 
 CONTEXT = Context(0, 0, Workers())

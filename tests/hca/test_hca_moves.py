@@ -7,13 +7,13 @@ import copy
 import numpy as np
 import pytest
 
-from hiertopics.backends.hca import moves, proposals, starts
-from hiertopics.backends.hca.config import Inference, Model
-from hiertopics.backends.hca.draft import OUT, Draft, draft_of, state_of_draft
-from hiertopics.backends.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
+from hiertopics.data.tree import ROOT
 from hiertopics.engine import Workers
+from hiertopics.families.hca import moves, proposals, starts
+from hiertopics.families.hca.config import Inference, Model
+from hiertopics.families.hca.draft import OUT, Draft, draft_of, state_of_draft
+from hiertopics.families.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
 from hiertopics.model import Context, Settings
-from hiertopics.tree import ROOT
 
 STARTS = ("clusters", "residuals", "axes")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
-from hiertopics.backends.hca import variational as hca
-from hiertopics.backends.hca.config import Inference, Model
+from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.engine import Workers
+from hiertopics.families.hca import variational as hca
+from hiertopics.families.hca.config import Inference, Model
 from hiertopics.model import Context, Settings, Sizes, Summary
-from hiertopics.vectors import Vectors, default_columns
 
 
 def fitted(rows: np.ndarray, settings: Settings, iterations: int, seed: int = 0) -> Summary:

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from hiertopics import newdocs
-from hiertopics.backends.hca.config import Inference, Model
-from hiertopics.backends.hca.prediction import log_density
-from hiertopics.comparison import compare
-from hiertopics.evaluation import evaluate
-from hiertopics.experiment import experiment_of
+from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.families.hca.config import Inference, Model
+from hiertopics.families.hca.prediction import log_density
 from hiertopics.files import read_npz
 from hiertopics.model import Settings
-from hiertopics.rundir import RunDir
-from hiertopics.tasks import evaluate_task
-from hiertopics.tasks.reconstruction import pca_squared_distances, squared_distances
-from hiertopics.vectors import Vectors, default_columns
+from hiertopics.runs import newdocs
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.comparison import compare
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.tasks import evaluate_task
+from hiertopics.scoring.tasks.reconstruction import pca_squared_distances, squared_distances
 
 
 def settings_of(run: RunDir) -> Settings:
@@ -159,8 +159,8 @@ def test_runs_on_vectors_are_compared_by_their_density(digits: RunDir) -> None:
 
 def test_meanfield_inference_starts_at_the_average_and_settles() -> None:
     """Two disjoint axes: rows on either end up on their own leaf."""
-    from hiertopics.backends.hca import variational as hca
     from hiertopics.engine import Workers
+    from hiertopics.families.hca import variational as hca
     from hiertopics.model import Context
 
     rng = np.random.default_rng(4)

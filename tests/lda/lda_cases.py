@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics.backends.lda import gibbs
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.lda import gibbs
 from hiertopics.model import Context, Settings
 
 Docs = list[list[int]]

@@ -11,7 +11,7 @@ from numba.core.errors import TypingError
 from numpy.typing import NDArray
 from scipy import stats
 
-from hiertopics.simd_draw import LANES, draw_topic, padded
+from hiertopics.numeric.simd_draw import LANES, draw_topic, padded
 
 
 @numba.njit

@@ -12,8 +12,8 @@ import pytest
 from lda.lda_cases import at, corpus_of, docs_of, log_joint, settings_of, split
 from numpy.typing import NDArray
 
-from hiertopics.backends.lda import gibbs
-from hiertopics.backends.lda.gibbs_kernels import Prior, Tables, Tokens, sweep
+from hiertopics.families.lda import gibbs
+from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens, sweep
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 2]])
 DOCS = docs_of(CORPUS)

@@ -15,8 +15,8 @@ import pytest
 from lda.lda_cases import at, corpus_of, settings_of
 from numpy.typing import NDArray
 
-from hiertopics.backends.lda import gibbs, gibbs_kernels, hyperparameters
-from hiertopics.backends.lda.gibbs_kernels import Prior
+from hiertopics.families.lda import gibbs, gibbs_kernels, hyperparameters
+from hiertopics.families.lda.gibbs_kernels import Prior
 
 TOTAL = (0.1, 2.0)
 """A narrower prior of n_topics * alpha, under which alpha matters."""

@@ -9,7 +9,7 @@ import pytest
 from lda.lda_cases import docs_of, log_joint, varied_corpus
 from scipy import stats
 
-from hiertopics.backends.lda import hyperparameters as h
+from hiertopics.families.lda import hyperparameters as h
 
 CORPUS = varied_corpus()
 DOCS = docs_of(CORPUS)

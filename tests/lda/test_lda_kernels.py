@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from lda.lda_cases import at, docs_of, settings_of, split, varied_corpus
 
-from hiertopics.backends.lda import gibbs, infer_kernels
-from hiertopics.backends.lda import gibbs_kernels as kernels
+from hiertopics.families.lda import gibbs, infer_kernels
+from hiertopics.families.lda import gibbs_kernels as kernels
 
 CORPUS = varied_corpus()
 N_TOPICS, ALPHA, ETA = 5, 0.4, 0.3

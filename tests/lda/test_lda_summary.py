@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from lda.lda_cases import at, corpus_of, docs_of, log_joint, settings_of, split, varied_corpus
 
-from hiertopics.backends.lda import gibbs
-from hiertopics.tree import NODE, OUTSIDE
+from hiertopics.data.tree import NODE, OUTSIDE
+from hiertopics.families.lda import gibbs
 
 CORPUS = varied_corpus()
 DOCS = docs_of(CORPUS)

@@ -10,11 +10,11 @@ from naive_gibbs import Hyper
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from hiertopics.backends.ncrp import chains, gibbs
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
-from hiertopics.backends.ncrp.chains import Data
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.ncrp import chains, gibbs
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.chains import Data
 from hiertopics.model import Context, Settings
 
 SERIAL = Workers()

@@ -18,9 +18,9 @@ from gibbs_cases import (
 from naive_gibbs import level_chances, path_chances
 from scipy.special import gammaln
 
-from hiertopics.backends.ncrp import gibbs_kernels, path_kernels
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior, Scratch, make_scratch
-from hiertopics.backends.ncrp.chains import Data
+from hiertopics.families.ncrp import gibbs_kernels, path_kernels
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Scratch, make_scratch
+from hiertopics.families.ncrp.chains import Data
 
 CORPUS = varied_corpus()
 GRID = 400

@@ -20,8 +20,8 @@ from naive_gibbs import log_joint
 from numpy.typing import NDArray
 from scipy import stats
 
-from hiertopics.backends.ncrp import hyperparameters as h
-from hiertopics.backends.ncrp.chain_kernels import Prior
+from hiertopics.families.ncrp import hyperparameters as h
+from hiertopics.families.ncrp.chain_kernels import Prior
 
 CORPUS = varied_corpus()
 DATA, CHAIN, PRIOR = random_chain(CORPUS, seed=2)

@@ -11,10 +11,10 @@ from gibbs_cases import advance, at, corpus_of, settings_of, varied_corpus
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from hiertopics.backends.ncrp import gibbs
-from hiertopics.backends.ncrp.infer_kernels import Topics, sample_document
+from hiertopics.data.tree import Tree
+from hiertopics.families.ncrp import gibbs
+from hiertopics.families.ncrp.infer_kernels import Topics, sample_document
 from hiertopics.model import Summary
-from hiertopics.tree import Tree
 
 RNG = np.random.default_rng(4)
 PARENT = np.array([-1, 0, 1, 1, 0], dtype=np.int32)

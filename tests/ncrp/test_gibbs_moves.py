@@ -20,15 +20,15 @@ from gibbs_cases import (
 from naive_gibbs import log_joint, normalised
 from test_tree_gibbs_kernels import assert_counts_are_recounts, python_twins
 
-from hiertopics.backends.ncrp import chains, graft_kernels, leap_kernels
-from hiertopics.backends.ncrp.chain_kernels import (
+from hiertopics.families.ncrp import chains, graft_kernels, leap_kernels
+from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
     make_scratch,
     trace,
     vacate,
 )
-from hiertopics.backends.ncrp.path_kernels import FACTORS
+from hiertopics.families.ncrp.path_kernels import FACTORS
 
 CORPUS = varied_corpus()
 

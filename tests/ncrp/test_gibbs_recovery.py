@@ -10,7 +10,7 @@ from gibbs_cases import at, corpus_of, settings_of
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from hiertopics.backends.ncrp import gibbs
+from hiertopics.families.ncrp import gibbs
 
 ALPHA = [5.0, 5.0, 5.0]
 

@@ -18,9 +18,9 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.backends.ncrp import chains, gibbs_start, joint_kernels, starts, variational
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
-from hiertopics.backends.ncrp.state import Data
+from hiertopics.families.ncrp import chains, gibbs_start, joint_kernels, starts, variational
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.state import Data
 from hiertopics.model import Settings
 
 CORPUS, _, _ = planted(0, 60)

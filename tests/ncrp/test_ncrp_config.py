@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hiertopics.backends.ncrp.config import level_prior
 from hiertopics.errors import ConfigError
-from hiertopics.experiment import read_experiment
+from hiertopics.families.ncrp.config import level_prior
+from hiertopics.runs.experiment import read_experiment
 
 
 def problems(*overrides: str) -> list[str]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from partial_cases import one_generator
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
-from hiertopics.backends.ncrp import gamma_kernels, partial, partial_kernels
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp import gamma_kernels, partial, partial_kernels
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 
 N_SWEEPS = 16_000
 FOUR = corpus_of([[1, 0], [0, 1], [2, 0], [0, 1]])

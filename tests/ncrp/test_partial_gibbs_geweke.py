@@ -20,8 +20,8 @@ from test_gibbs_geweke import (
     read_levels,
 )
 
-from hiertopics.backends.ncrp import partial
-from hiertopics.backends.ncrp.chains import Data
+from hiertopics.families.ncrp import partial
+from hiertopics.families.ncrp.chains import Data
 
 N_SWEEPS = 40 * N_BATCHES
 

@@ -13,9 +13,9 @@ from partial_cases import one_generator
 from scipy import stats
 from test_tree_gibbs_kernels import assert_counts_are_recounts
 
-from hiertopics.backends.ncrp import gamma_kernels, partial, partial_kernels
-from hiertopics.backends.ncrp.chain_kernels import Prior
-from hiertopics.backends.ncrp.partial_kernels import Table, Topics
+from hiertopics.families.ncrp import gamma_kernels, partial, partial_kernels
+from hiertopics.families.ncrp.chain_kernels import Prior
+from hiertopics.families.ncrp.partial_kernels import Table, Topics
 
 CORPUS = varied_corpus()
 KEY = np.uint64(20_181_001)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from gibbs_cases import advance, at, settings_of, varied_corpus
 
-from hiertopics.backends.ncrp import gibbs, joint_kernels, partial
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
-from hiertopics.backends.ncrp.gibbs_state import State, unpack
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
-from hiertopics.experiment import read_experiment
+from hiertopics.families.ncrp import gibbs, joint_kernels, partial
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.gibbs_state import State, unpack
 from hiertopics.model import Context
+from hiertopics.runs.experiment import read_experiment
 
 CORPUS = varied_corpus(n_docs=25, n_words=11)
 PARTIAL = {"collapse": "partial", "gamma": 2.0}

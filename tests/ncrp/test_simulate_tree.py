@@ -7,8 +7,8 @@ import pytest
 from gibbs_cases import at, settings_of
 from naive_gibbs import Hyper, posterior, relabelled
 
-from hiertopics.backends.ncrp import gibbs
-from hiertopics.backends.ncrp.simulate import draw_tree
+from hiertopics.families.ncrp import gibbs
+from hiertopics.families.ncrp.simulate import draw_tree
 from hiertopics.model import Sizes
 
 GAMMA = 0.7

@@ -10,10 +10,10 @@ from gibbs_cases import copy_of, corpus_of, docs_of, levels_of, paths_of, random
 from naive_gibbs import Hyper, Posterior, posterior, relabelled
 from numpy.typing import NDArray
 
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior, Words
-from hiertopics.backends.ncrp.gibbs_kernels import sweep
-from hiertopics.backends.ncrp.graft_kernels import graft_level
-from hiertopics.backends.ncrp.leap_kernels import leap_all
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Words
+from hiertopics.families.ncrp.gibbs_kernels import sweep
+from hiertopics.families.ncrp.graft_kernels import graft_level
+from hiertopics.families.ncrp.leap_kernels import leap_all
 
 CORPUS = corpus_of([[2, 1, 0], [1, 0, 2]])
 PRIOR = Prior(np.array([2.0, 1.0]), 1.0, 1.0)

@@ -19,7 +19,7 @@ from naive_gibbs import log_joint
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from hiertopics.backends.ncrp import (
+from hiertopics.families.ncrp import (
     chain_kernels,
     chains,
     gibbs_kernels,
@@ -27,8 +27,8 @@ from hiertopics.backends.ncrp import (
     joint_kernels,
     path_kernels,
 )
-from hiertopics.backends.ncrp.chain_kernels import Chain, Prior
-from hiertopics.backends.ncrp.chains import Data
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.chains import Data
 
 CORPUS = varied_corpus()
 

@@ -22,13 +22,13 @@ from gibbs_cases import (
 from naive_gibbs import log_joint
 from scipy import sparse
 
-from hiertopics.backends.ncrp import chains, gibbs, hyperparameters, restarts
-from hiertopics.backends.ncrp.gibbs_state import State, begin, pack, unpack
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.tree import OUTSIDE
 from hiertopics.errors import ConfigError
-from hiertopics.experiment import read_experiment
-from hiertopics.fitting import FitResult
-from hiertopics.tree import OUTSIDE
+from hiertopics.families.ncrp import chains, gibbs, hyperparameters, restarts
+from hiertopics.families.ncrp.gibbs_state import State, begin, pack, unpack
+from hiertopics.fitting.driver import FitResult
+from hiertopics.runs.experiment import read_experiment
 
 CORPUS = varied_corpus(n_docs=12, n_words=8)
 LEARN = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}

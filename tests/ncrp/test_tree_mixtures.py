@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from variational_cases import MODES
 from variational_cases import settings_of as variational_settings_of
 
-from hiertopics.backends.ncrp import gibbs, variational
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.families.ncrp import gibbs, variational
 from hiertopics.model import PathMixture
-from hiertopics.protocols.mixtures import log_likelihoods
-from hiertopics.tree import NODE, OUTSIDE, Tree
+from hiertopics.scoring.protocols.mixtures import log_likelihoods
 
 PARENT = np.array([-1, 0, 1, 1, 0, -1], dtype=np.int32)
 """The root, its children 1 and 4, the children 2 and 3 of 1; 5 is outside."""

@@ -17,7 +17,7 @@ from variational_cases import (
     settings_of,
 )
 
-from hiertopics.backends.ncrp import variational
+from hiertopics.families.ncrp import variational
 
 CORPUS, BRANCH, _ = planted(0, 120)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from variational_cases import MODES, TREE, at, bound, data_of, exact_sweep, state_of, varied
 
-from hiertopics.backends.ncrp import growth
-from hiertopics.backends.ncrp import state as states
-from hiertopics.backends.ncrp.prediction import slot_chances
-from hiertopics.backends.ncrp.state import Data, State
+from hiertopics.families.ncrp import growth
+from hiertopics.families.ncrp import state as states
+from hiertopics.families.ncrp.prediction import slot_chances
+from hiertopics.families.ncrp.state import Data, State
 
 COUNTS = varied().counts.toarray().astype(float)
 

@@ -10,11 +10,11 @@ from naive_variational import dirichlet
 from scipy.special import digamma
 from variational_cases import TREE, corpus_of
 
-from hiertopics.backends.ncrp import bound, slot_kernels, tables
-from hiertopics.backends.ncrp.slot_simd import multiply_four
-from hiertopics.backends.ncrp.slots import nodes_of
-from hiertopics.backends.ncrp.state import lay_out
-from hiertopics.jit import kernel
+from hiertopics.families.ncrp import bound, slot_kernels, tables
+from hiertopics.families.ncrp.slot_simd import multiply_four
+from hiertopics.families.ncrp.slots import nodes_of
+from hiertopics.families.ncrp.state import lay_out
+from hiertopics.numeric.jit import kernel
 
 Array = np.ndarray[Any, Any]
 

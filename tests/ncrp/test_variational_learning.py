@@ -21,8 +21,8 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.backends.ncrp import learning, variational
-from hiertopics.backends.ncrp.state import local_pass, refit
+from hiertopics.families.ncrp import learning, variational
+from hiertopics.families.ncrp.state import local_pass, refit
 
 COUNTS = varied().counts.toarray().astype(float)
 PRIOR = np.array([2.0, 0.7, 1.5])

@@ -21,11 +21,11 @@ from variational_cases import (
     settings_of,
 )
 
-from hiertopics.backends.ncrp import births, growth, joins, moves, reshaping, starts, variational
-from hiertopics.backends.ncrp.draft import GONE, Draft, draft_of, state_of_draft
-from hiertopics.backends.ncrp.prediction import slot_chances
-from hiertopics.backends.ncrp.reshaping import FRESH
-from hiertopics.backends.ncrp.state import Data, State
+from hiertopics.families.ncrp import births, growth, joins, moves, reshaping, starts, variational
+from hiertopics.families.ncrp.draft import GONE, Draft, draft_of, state_of_draft
+from hiertopics.families.ncrp.prediction import slot_chances
+from hiertopics.families.ncrp.reshaping import FRESH
+from hiertopics.families.ncrp.state import Data, State
 
 GAMMA, ETA = 1.4, 0.3
 CORPUS, BRANCH, _ = planted(3, 60)

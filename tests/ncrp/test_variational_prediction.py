@@ -17,11 +17,11 @@ from variational_cases import (
     settings_of,
 )
 
-from hiertopics import degenerate
-from hiertopics.backends.ncrp import variational
-from hiertopics.backends.ncrp.summary import place
+from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.families.ncrp import variational
+from hiertopics.families.ncrp.summary import place
+from hiertopics.fitting import degenerate
 from hiertopics.model import Posterior, Settings, Summary
-from hiertopics.tree import NODE, OUTSIDE, Tree
 
 CORPUS, BRANCH, _ = planted(0, 120)
 NEW, NEW_BRANCH, _ = planted(1, 40)

@@ -15,9 +15,9 @@ from variational_cases import (
     settings_of,
 )
 
-from hiertopics.backends.ncrp import clustering, starts, variational
-from hiertopics.backends.ncrp.prediction import slot_chances
-from hiertopics.backends.ncrp.state import Data, State, csr_of
+from hiertopics.families.ncrp import clustering, starts, variational
+from hiertopics.families.ncrp.prediction import slot_chances
+from hiertopics.families.ncrp.state import Data, State, csr_of
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
 FLAT = {"eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}

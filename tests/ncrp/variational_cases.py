@@ -10,10 +10,10 @@ from naive_variational import Q
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from hiertopics.backends.ncrp import variational
-from hiertopics.backends.ncrp.state import Data, State, lay_out, local_pass, refit
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.ncrp import variational
+from hiertopics.families.ncrp.state import Data, State, lay_out, local_pass, refit
 from hiertopics.model import Context, Settings
 
 MODES = ("meanfield", "structured")
@@ -130,6 +130,6 @@ def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
 
 def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
     """Return the most probable slot of each document."""
-    from hiertopics.backends.ncrp.prediction import slot_chances
+    from hiertopics.families.ncrp.prediction import slot_chances
 
     return np.asarray(np.argmax(slot_chances(state, data), axis=1))

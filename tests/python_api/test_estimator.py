@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hiertopics as ht
 from hiertopics import HierarchicalTopics
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import ConfigError, UsageError
 from hiertopics.run import Run
 

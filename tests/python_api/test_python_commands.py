@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,11 +13,11 @@ import pytest
 
 import hiertopics as ht
 from hiertopics.cli import COMMANDS
-from hiertopics.corpus import default_vocab
+from hiertopics.data.corpus import default_vocab
+from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.run import Run
-from hiertopics.topictree import TopicTree
-from hiertopics.tree import Tree
+from hiertopics.views.topictree import TopicTree
 
 Call = Callable[..., Any]
 
@@ -28,17 +26,6 @@ Call = Callable[..., Any]
 def test_every_command_is_a_function(name: str) -> None:
     word = "evaluate" if name == "eval" else name.replace("-", "_")
     assert word in ht.__all__ and word in dir(ht) and callable(getattr(ht, word))
-
-
-@pytest.mark.parametrize("before", ["", "import hiertopics.config, hiertopics.backends; "])
-def test_modules_named_as_commands_are_commands_however_imported(before: str) -> None:
-    program = (
-        f"{before}import hiertopics as ht; from hiertopics import backends, config; "
-        "print(ht.backends()[0]['backend'], backends() == ht.backends(), "
-        "ht.config('multinomial') == config('multinomial'), config.build.__name__)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("hdp-pcvb0 True True build\n", "")
 
 
 def test_every_name_of_the_package_loads_and_has_a_docstring() -> None:
@@ -144,7 +131,7 @@ def test_html_shows_words_as_text_and_nothing_else_as_elements(tree: TopicTree) 
 def test_html_of_a_large_tree_leaves_small_nodes_out_and_says_so(
     tree: TopicTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hiertopics.topictree.few_documents", lambda tree: 5)
+    monkeypatch.setattr("hiertopics.views.topictree.few_documents", lambda tree: 5)
     page = Page(tree._repr_html_())
     assert [level for tag, level, _ in page.seen if tag == "li"] == [1, 2, 3]
     assert "nodes with fewer than 5 documents are not shown" in page.texts

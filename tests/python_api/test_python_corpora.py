@@ -11,11 +11,11 @@ import pytest
 from scipy import sparse
 
 import hiertopics as ht
-from hiertopics.corpus import Corpus, Tags
+from hiertopics.corpora.inmemory import as_corpus, on_disk
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors, to_corpus
 from hiertopics.errors import DataError, HiertopicsError, UsageError
-from hiertopics.inmemory import as_corpus, on_disk
 from hiertopics.run import Run
-from hiertopics.vectors import Vectors, to_corpus
 
 Fit = Callable[..., Run]
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import hiertopics as ht
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import ConfigError, DataError, RunError, UsageError
-from hiertopics.loop import Stop
+from hiertopics.fitting.loop import Stop
 from hiertopics.run import Run
 
 Fit = Callable[..., Run]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from hiertopics.loop import Callback, Event, Stop
+from hiertopics.fitting.loop import Callback, Event, Stop
 
 TIMED = ("manifest.json", "metrics.jsonl", "log.txt", ".lock", "config.yaml")
 """Files that may differ between two runs that agree: clock times, paths and the like."""

@@ -13,11 +13,11 @@ import pytest
 from run_files import artefacts, stop_at
 
 from hiertopics import registry
-from hiertopics.diagnostics import diagnose, traces
 from hiertopics.errors import UsageError
 from hiertopics.files import read_npz
-from hiertopics.rundir import RunDir
-from hiertopics.splits import split_probability
+from hiertopics.fitting.diagnostics import diagnose, traces
+from hiertopics.fitting.support import split_probability
+from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., Any]
 CHAINS = ["inference.chains=2"]

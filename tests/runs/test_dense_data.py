@@ -11,13 +11,13 @@ import pytest
 from run_files import artefacts, stop_at
 from scipy import sparse
 
-from hiertopics import dataset
-from hiertopics.config import DataConfig, Discretise
+from hiertopics.corpora import dataset
 from hiertopics.errors import DataError, RunError, UsageError
-from hiertopics.evaluation import evaluate
 from hiertopics.files import read_npz, write_npz
-from hiertopics.newdocs import infer, read_matched
-from hiertopics.rundir import RunDir
+from hiertopics.runs.newdocs import infer, read_matched
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.settings.config import DataConfig, Discretise
 
 Fit = Callable[..., Any]
 BINS = ("data.discretise.bins=4",)

@@ -14,7 +14,7 @@ from run_files import contents
 from task_corpora import write_graph, write_labelled
 
 from hiertopics import cli
-from hiertopics.corpus import Corpus
+from hiertopics.data.corpus import Corpus
 
 Call = Callable[..., Any]
 Files = dict[str, bytes]

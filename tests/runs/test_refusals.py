@@ -12,7 +12,7 @@ import pytest
 from run_files import artefacts, contents, newest_checkpoint, stop_at, wait_for_checkpoint
 
 from hiertopics.errors import ConfigError, RunError
-from hiertopics.rundir import RunDir
+from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., Any]
 Copied = Callable[..., Path]

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from run_files import artefacts, newest_checkpoint, stop_at, wait_for_checkpoint
 
-from hiertopics import artifacts, loop, registry, rundir
+from hiertopics import registry
 from hiertopics.errors import Interrupted, NumericalError, RunError
-from hiertopics.loop import Event, Stop
+from hiertopics.fitting import loop
+from hiertopics.fitting.loop import Event, Stop
+from hiertopics.runs import artifacts, rundir
 
 Fit = Callable[..., Any]
 EACH_ITERATION = ["output.checkpoint_seconds=0"]

@@ -13,10 +13,10 @@ import yaml
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpus import Corpus
+from hiertopics.corpora.observations import kind_of
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.vectors import default_columns
 from hiertopics.files import read_npz, unpack_csr
-from hiertopics.observations import kind_of
-from hiertopics.vectors import default_columns
 
 MANIFEST = {
     "schema",

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from hiertopics import registry
-from hiertopics.evaluation import evaluate
+from hiertopics.corpora.observations import kind_of
 from hiertopics.formats import Source, read_corpus
-from hiertopics.observations import kind_of
+from hiertopics.scoring.evaluation import evaluate
 
 
 def arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:

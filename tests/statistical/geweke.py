@@ -10,8 +10,8 @@ from exact.cases import at, begin, corpus_of, settings_of
 from joint import Outcome, Story
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import gibbs, sticks
-from hiertopics.backends.hdp.layout import Data
+from hiertopics.families.hdp import gibbs, sticks
+from hiertopics.families.hdp.layout import Data
 
 LENGTHS = np.array([7, 5, 3, 1, 0])
 N_WORDS, N_TOPICS = 4, 3

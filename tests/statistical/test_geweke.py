@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from statistical.geweke import joint_test
 
-from hiertopics.backends.hdp import gibbs, gibbs_kernels
-from hiertopics.backends.hdp.kernels import Prior
+from hiertopics.families.hdp import gibbs, gibbs_kernels
+from hiertopics.families.hdp.kernels import Prior
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from exact.cases import (
 )
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import gibbs, pcvb0
+from hiertopics.families.hdp import gibbs, pcvb0
 
 ITERATIONS = {gibbs: 60}
 CHECKS = 4

@@ -7,7 +7,7 @@ import pytest
 from exact.cases import BACKENDS, at, settings_of
 from numpy.typing import NDArray
 
-from hiertopics.backends.hdp import pcvb0
+from hiertopics.families.hdp import pcvb0
 from hiertopics.model import Sizes
 
 ALPHA, GAMMA, ETA = 3.0, 2.0, 0.4

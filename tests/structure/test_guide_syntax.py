@@ -29,15 +29,15 @@ from msgspec import structs
 
 from hiertopics import registry
 from hiertopics.cli import COMMANDS, group
-from hiertopics.config import section_types
 from hiertopics.errors import HiertopicsError
-from hiertopics.experiment import read_experiment
-from hiertopics.exporting import FORMS
 from hiertopics.formats import FORMATS
-from hiertopics.protocols import PROTOCOLS
-from hiertopics.split import parse_holdout
-from hiertopics.tasks import TASKS
-from hiertopics.yamlfile import dump_yaml
+from hiertopics.holdouts.split import parse_holdout
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.scoring.protocols import PROTOCOLS
+from hiertopics.scoring.tasks import TASKS
+from hiertopics.settings.config import section_types
+from hiertopics.settings.yamlfile import dump_yaml
+from hiertopics.views.exporting import FORMS
 
 WORDS = {
     "from_": set(FORMATS),

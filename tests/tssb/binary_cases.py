@@ -9,12 +9,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.backends.tssb import binary_kernels, diffusion_kernels, stick_kernels, urn_kernels
-from hiertopics.backends.tssb.assign_kernels import assign
-from hiertopics.backends.tssb.binary_kernels import Diffusion
-from hiertopics.backends.tssb.diffusion_kernels import Family
-from hiertopics.backends.tssb.find_kernels import find, lay_out, reveal
-from hiertopics.backends.tssb.layout import (
+from hiertopics.families.tssb import binary_kernels, diffusion_kernels, stick_kernels, urn_kernels
+from hiertopics.families.tssb.assign_kernels import assign
+from hiertopics.families.tssb.binary_kernels import Diffusion
+from hiertopics.families.tssb.diffusion_kernels import Family
+from hiertopics.families.tssb.find_kernels import find, lay_out, reveal
+from hiertopics.families.tssb.layout import (
     NONE,
     Nodes,
     Places,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
 
-from hiertopics.backends.tssb import stick_kernels
-from hiertopics.backends.tssb.layout import Nodes, Process
-from hiertopics.backends.tssb.process_kernels import ProcessBounds, draw_process
+from hiertopics.families.tssb import stick_kernels
+from hiertopics.families.tssb.layout import Nodes, Process
+from hiertopics.families.tssb.process_kernels import ProcessBounds, draw_process
 
 AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED = range(4)
 NEARLY_ONE = 1.0 - 1e-6

@@ -14,21 +14,21 @@ from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 
 from benchmarks.distances import correlation, edges_between, lineage
-from hiertopics.backends.tssb import binary, binary_kernels, mcmc, trees
-from hiertopics.backends.tssb.assign_kernels import product
-from hiertopics.backends.tssb.state import unpack
+from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.engine import Workers
 from hiertopics.errors import DataError, UsageError
-from hiertopics.evaluation import evaluate
-from hiertopics.experiment import read_experiment
-from hiertopics.exporting import show
+from hiertopics.families.tssb import binary, binary_kernels, mcmc, trees
+from hiertopics.families.tssb.assign_kernels import product
+from hiertopics.families.tssb.state import unpack
 from hiertopics.files import read_npz
 from hiertopics.model import Context, Settings, Sizes
-from hiertopics.newdocs import infer
-from hiertopics.render import View
-from hiertopics.rundir import RunDir
-from hiertopics.tasks import evaluate_task
-from hiertopics.vectors import Vectors, default_columns
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.runs.newdocs import infer
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.tasks import evaluate_task
+from hiertopics.views.exporting import show
+from hiertopics.views.render import View
 
 BINARY = ("model.likelihood=binary",)
 PLANTED = np.array([-1, 0, 0, 1, 1, 2, 2])

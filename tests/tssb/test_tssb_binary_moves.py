@@ -8,9 +8,9 @@ from binary_cases import log_joint, some_family
 from numpy.typing import NDArray
 from scipy import stats
 
-from hiertopics.backends.tssb import binary_kernels
-from hiertopics.backends.tssb import diffusion_kernels as moves
-from hiertopics.backends.tssb.diffusion_kernels import Family
+from hiertopics.families.tssb import binary_kernels
+from hiertopics.families.tssb import diffusion_kernels as moves
+from hiertopics.families.tssb.diffusion_kernels import Family
 
 GRID = np.linspace(-9.0, 9.0, 3601)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.backends.tssb import mcmc
-from hiertopics.config import build
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError
-from hiertopics.layers import parse_set
+from hiertopics.families.tssb import mcmc
 from hiertopics.model import Context, Settings
+from hiertopics.settings.config import build
+from hiertopics.settings.layers import parse_set
 
 
 def built(*settings: str) -> Settings:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hiertopics.backends.tssb import find_kernels, stick_kernels, trees
-from hiertopics.backends.tssb.layout import (
+from hiertopics.families.tssb import find_kernels, stick_kernels, trees
+from hiertopics.families.tssb.layout import (
     FULL,
     NONE,
     Nodes,
@@ -18,9 +18,9 @@ from hiertopics.backends.tssb.layout import (
     places_with_room,
     with_room,
 )
-from hiertopics.backends.tssb.starts import plant
-from hiertopics.backends.tssb.summary import masses_below
-from hiertopics.backends.tssb.text_kernels import Dirichlet
+from hiertopics.families.tssb.starts import plant
+from hiertopics.families.tssb.summary import masses_below
+from hiertopics.families.tssb.text_kernels import Dirichlet
 
 WIDE = Process(2.0, 0.9, 60.0, 64)
 LAW = Dirichlet(2.0)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from tree_cases import PRIOR, at_root, urn
 
-from hiertopics.backends.tssb import mcmc, text
-from hiertopics.backends.tssb.layout import Nodes
-from hiertopics.backends.tssb.process_kernels import log_stops
-from hiertopics.backends.tssb.stick_kernels import count
-from hiertopics.config import build
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.tssb import mcmc, text
+from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.process_kernels import log_stops
+from hiertopics.families.tssb.stick_kernels import count
 from hiertopics.model import Context, Settings, Summary
+from hiertopics.settings.config import build
 
 ROWS = np.random.default_rng(3).poisson(1.5, (25, 6))
 CORPUS = Corpus(sparse.csr_array(ROWS), default_vocab(6))

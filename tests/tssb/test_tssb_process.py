@@ -25,8 +25,8 @@ from tree_cases import (
     z_scores,
 )
 
-from hiertopics.backends.tssb.layout import Process
-from hiertopics.backends.tssb.process_kernels import ProcessBounds
+from hiertopics.families.tssb.layout import Process
+from hiertopics.families.tssb.process_kernels import ProcessBounds
 
 LAW = TwoStates(0.7)
 DATA = (1, 0, 1)

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from hiertopics.backends.tssb import mcmc
-from hiertopics.backends.tssb.state import unpack
-from hiertopics.config import build
-from hiertopics.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
+from hiertopics.families.tssb import mcmc
+from hiertopics.families.tssb.state import unpack
 from hiertopics.model import Context, Settings
+from hiertopics.settings.config import build
 
 N_TOPICS = 10
 PARENTS = (-1, 0, 0, 1, 1, 2, 2)

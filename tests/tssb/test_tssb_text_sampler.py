@@ -27,8 +27,8 @@ from text_cases import (
 )
 from tree_cases import z_scores
 
-from hiertopics.backends.tssb.layout import make_nodes
-from hiertopics.backends.tssb.text_kernels import count_tables, draw_log_dirichlet, token_base
+from hiertopics.families.tssb.layout import make_nodes
+from hiertopics.families.tssb.text_kernels import count_tables, draw_log_dirichlet, token_base
 
 PARENTS = np.array([-1, 0, 1, 0], np.int32)
 COUNTS = np.array([(1, 3), (4, 0), (0, 2), (2, 2)])

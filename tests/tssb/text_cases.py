@@ -10,10 +10,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.backends.tssb import stick_kernels, text_kernels
-from hiertopics.backends.tssb.assign_kernels import assign
-from hiertopics.backends.tssb.find_kernels import find, lay_out, reveal
-from hiertopics.backends.tssb.layout import (
+from hiertopics.families.tssb import stick_kernels, text_kernels
+from hiertopics.families.tssb.assign_kernels import assign
+from hiertopics.families.tssb.find_kernels import find, lay_out, reveal
+from hiertopics.families.tssb.layout import (
     NONE,
     Nodes,
     Places,
@@ -21,8 +21,8 @@ from hiertopics.backends.tssb.layout import (
     make_nodes,
     make_places,
 )
-from hiertopics.backends.tssb.text_kernels import Dirichlet, Topics, Words
-from hiertopics.backends.tssb.urn_kernels import resettle
+from hiertopics.families.tssb.text_kernels import Dirichlet, Topics, Words
+from hiertopics.families.tssb.urn_kernels import resettle
 
 CAPACITY = 512
 LENGTHS = (2, 3, 2)

@@ -11,14 +11,14 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.backends.tssb import stick_kernels
-from hiertopics.backends.tssb.assign_kernels import assign as cached_assign
-from hiertopics.backends.tssb.find_kernels import (
+from hiertopics.families.tssb import stick_kernels
+from hiertopics.families.tssb.assign_kernels import assign as cached_assign
+from hiertopics.families.tssb.find_kernels import (
     lay_out,
     log_gamma_draw,
     log_sum,
 )
-from hiertopics.backends.tssb.layout import (
+from hiertopics.families.tssb.layout import (
     BEAR,
     NONE,
     Nodes,

@@ -1,0 +1,118 @@
+"""``convert``: a corpus from any format that can be read into any that can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hiertopics.corpora import dataset
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.vectors import Vectors
+from hiertopics.errors import ConfigError, UsageError
+from hiertopics.formats import FORMATS, Source, resolve, writable, write_corpus
+from hiertopics.formats.siblings import beside, find_groups, find_labels, vocabulary_names
+from hiertopics.formats.sidefiles import key_of
+from hiertopics.settings.config import DataConfig, parse_set
+from hiertopics.settings.layers import Overrides, Reader
+
+MEANINGLESS = ("corpus", "holdout")
+
+
+class _Top(msgspec.Struct):
+    """Settings outside any section: there are none."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What was read from where, and which files were written in which format.
+
+    notes: what the reader said, and what the written files do not hold.
+    """
+
+    corpus: Corpus | Vectors
+    source: Source
+    path: Path
+    format: str
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def convert(
+    corpus: Path | str,
+    output: Path | str,
+    *,
+    to: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    overrides: Overrides = (),
+) -> Converted:
+    """Read a corpus and write it to ``output`` with its vocabulary, groups and labels beside it.
+
+    to: the format, None: by suffix. data: entries of the ``data`` section that describe the file
+    (vocab, from_, text_field, ...). overrides: ``data.key=value`` strings, such as data.min_df=5,
+    or a mapping. All files are written or none, and none that belongs to what is read.
+
+    Raises ConfigError, DataError, or UsageError for what cannot be written.
+    """
+    target = Path(output)
+    name = writable(target, to)
+    config = _data_config({**(data or {}), "corpus": str(corpus)}, overrides)
+    source = resolve(dataset.source_of(config))
+    _refuse_confusion(source, target, config)
+    read = dataset.read_data(config)
+    files = write_corpus(read, target, name, spared=_files_of(source))
+    return Converted(read, source, target, name, files, (*read.notes, *_losses(read)))
+
+
+def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
+    """Return the ``data`` section, every key checked."""
+    settings = parse_set(overrides)
+    section = settings.get("data")
+    if isinstance(section, Mapping):
+        wrong = [key for key in MEANINGLESS if key in section]
+        if wrong:
+            raise ConfigError([f"data.{key} has no meaning for convert (--set)" for key in wrong])
+    named = {"from" if key == "from_" else key: value for key, value in data.items()}
+    layers: list[tuple[str, Mapping[str, object]]]
+    layers = [("--set", settings), ("flag", {"data": named})]
+    reader = Reader(layers, {"": _Top, "data": DataConfig})
+    reader.read("")
+    config = reader.read("data")
+    if reader.problems or not isinstance(config, DataConfig):
+        raise ConfigError(reader.problems)
+    return config
+
+
+def _files_of(source: Source) -> list[Path]:
+    """Return the files that a resolved source is read from, those found by name included."""
+    path = source.path
+    sides = [source.groups, source.labels, find_groups(path), find_labels(path)]
+    marks = [Path(side) for side in sides if side is not None]
+    keys = [key for side in marks if (key := key_of(side)) is not None]
+    vocabularies = [path.with_name(name) for name in vocabulary_names(path)]
+    found = [file for file in vocabularies if file.is_file()]
+    return [path, *marks, *keys, *found, *([] if source.vocab is None else [Path(source.vocab)])]
+
+
+def _refuse_confusion(source: Source, target: Path, config: DataConfig) -> None:
+    """Refuse names under which the corpus that is read would be read otherwise afterwards."""
+    path = source.path
+    if path.is_dir() and target.resolve().is_relative_to(path.resolve()):
+        raise UsageError(f"{target} lies in {path}, the folder that is read; choose another one")
+    if FORMATS[str(source.format)].text or not dataset.chooses_words(config):
+        return
+    vocabulary = beside(target, ".vocab")
+    if vocabulary.resolve() in {path.with_name(n).resolve() for n in vocabulary_names(path)}:
+        what = f"{vocabulary} with other words would be taken for the vocabulary of {path}"
+        raise UsageError(f"{what}; choose another name or folder")
+
+
+def _losses(corpus: Corpus | Vectors) -> list[str]:
+    """Return what no file beside the counts holds; names that are words are in the vocabulary."""
+    names = corpus.columns if isinstance(corpus, Vectors) else corpus.vocab
+    if corpus.doc_ids is None or corpus.doc_ids == names:
+        return []
+    return ["the names of the documents are not written; their order is kept"]

@@ -1,0 +1,176 @@
+"""From the ``data`` section of a config to the corpus that a fit sees."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import structs
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.discretise import Bins, learn_bins, to_words
+from hiertopics.data.pruning import prune
+from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
+from hiertopics.errors import DataError, HiertopicsError, UsageError
+from hiertopics.formats import FORMATS, Source, read_corpus, resolve
+from hiertopics.formats.siblings import stem
+from hiertopics.formats.source import format_of
+from hiertopics.settings.config import DataConfig
+
+FILES = ("corpus", "vocab", "groups", "labels")
+WORDS = ("min_df", "max_df", "stop_words", "discretise")
+
+
+class Loaded(NamedTuple):
+    """What a backend observes; bins: how the columns of a dense table were cut, if they were."""
+
+    corpus: Any
+    bins: Bins | None
+
+
+def located(data: DataConfig) -> DataConfig:
+    """Return the config with its files found (side files by name) and their paths absolute.
+
+    Raises UsageError where no corpus is named, DataError where a file is missing.
+    """
+    if data.corpus is None:
+        raise UsageError("name a corpus: hiertopics fit CORPUS, or data.corpus in the config")
+    found = resolve(source_of(data))
+    paths = (found.path, found.vocab, found.groups, found.labels)
+    absolute = {
+        name: None if path is None else str(Path(path).absolute())
+        for name, path in zip(FILES, paths, strict=True)
+    }
+    return structs.replace(data, from_=found.format, **absolute)
+
+
+def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
+    """Read the corpus and choose its vocabulary (min_df, max_df, stop words), before any split.
+
+    A dense table becomes a corpus: cut into ``bins`` or, where ``discretise`` is set, into bins
+    of its own; without both it must be a table of counts. Raises DataError naming file and line,
+    UsageError where counts were to be cut into bins.
+    """
+    read = read_corpus(source_of(data))
+    if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
+        read = _table(read, data)
+    if isinstance(read, Vectors):
+        if bins is None and data.discretise is not None:
+            bins = learn_bins(read, data.discretise.method, data.discretise.bins)
+        corpus = _counted(read, data, bins)
+    else:
+        corpus = read
+    return Loaded(prune(corpus, data.min_df, data.max_df, _stop_words(data.stop_words)), bins)
+
+
+def load_vectors(data: DataConfig, bins: Bins | None = None) -> Loaded:
+    """Read a dense table as the rows of numbers that it is.
+
+    Raises DataError naming file and line, UsageError where words were to be chosen.
+    """
+    if bins is not None or chooses_words(data):
+        raise UsageError(
+            f"{', '.join(f'data.{name}' for name in WORDS)} choose words, but the backend observes "
+            "rows of numbers; leave them out or choose a backend for counts"
+        )
+    read = read_corpus(source_of(data))
+    if isinstance(read, Vectors):
+        return Loaded(read, None)
+    if not FORMATS[format_of(Path(str(data.corpus)), data.from_)].dense:
+        what = "holds counts of words, but the backend observes rows of numbers"
+        raise DataError(str(data.corpus), f"{what}; choose another backend or --from vectors")
+    return Loaded(to_vectors(read), None)
+
+
+def load_bits(data: DataConfig, bins: Bins | None = None) -> Loaded:
+    """Read a dense table of 0 and 1 as ``load_vectors`` does; raises DataError for any other."""
+    found = load_vectors(data, bins)
+    wrong = np.argwhere((found.corpus.rows != 0) & (found.corpus.rows != 1))
+    if len(wrong):
+        row, column = wrong[0]
+        held, name = found.corpus.rows[row, column], found.corpus.columns[column]
+        what = f"row {row + 1} holds {held:g} in column {name!r}, but the backend observes 0 and 1"
+        raise DataError(str(data.corpus), f"{what}; set a threshold, or choose another backend")
+    return found
+
+
+def load_corpus(data: DataConfig, bins: Bins | None = None) -> Corpus:
+    """Return the corpus of ``load`` alone."""
+    corpus: Corpus = load(data, bins).corpus
+    return corpus
+
+
+def read_data(data: DataConfig) -> Corpus | Vectors:
+    """Read the file as it is: vectors stay vectors where the section says nothing about words."""
+    return load_corpus(data) if chooses_words(data) else read_corpus(source_of(data))
+
+
+def chooses_words(data: DataConfig) -> bool:
+    """Tell whether the section makes other words than the file has."""
+    # As text, because a limit of 1 is one document and 1.0 is all of them.
+    given, default = (repr([getattr(d, name) for name in WORDS]) for d in (data, DataConfig()))
+    return given != default
+
+
+def _table(corpus: Corpus, data: DataConfig) -> Vectors:
+    """Return the counts that stand in a file of a dense format as the table that they are."""
+    if not FORMATS[format_of(Path(str(data.corpus)), data.from_)].dense:
+        raise UsageError(f"data.discretise is for dense tables, but {data.corpus} holds counts")
+    return to_vectors(corpus)
+
+
+def other_columns(data: DataConfig, what: str) -> DataError:
+    """Return the error for a table whose columns are not those of the run."""
+    hint = "; data.label_column has taken one out (--label-column none leaves it in)"
+    return DataError(str(data.corpus), what if data.label_column is None else what + hint)
+
+
+def _counted(vectors: Vectors, data: DataConfig, bins: Bins | None) -> Corpus:
+    if bins is not None:
+        try:
+            return to_words(vectors, bins)
+        except HiertopicsError as error:
+            raise other_columns(data, str(error)) from error
+    if (place := no_count(vectors)) is not None:
+        what = f"{place}, which is no count; cut the columns into bins (data.discretise.bins=5)"
+        raise DataError(str(data.corpus), f"{what} or choose a backend for vectors")
+    return to_corpus(vectors)
+
+
+def corpus_name(path: str) -> str:
+    """Return the short name of a corpus file, for run directories: ``docword.kos.txt`` is kos."""
+    return stem(Path(path).absolute())
+
+
+def source_of(data: DataConfig) -> Source:
+    """Return what the section says about the file and how it is to be read."""
+    options: dict[str, Any] = {
+        field.name: getattr(data, field.name)
+        for field in fields(Source)
+        if field.name not in ("path", "format", "report", *FILES)
+    }
+    paths: dict[str, Any] = {
+        name: None if (value := getattr(data, name)) is None else Path(value) for name in FILES[1:]
+    }
+    return Source(Path(data.corpus or ""), format=data.from_, **paths, **options)
+
+
+def _stop_words(name: str | None) -> frozenset[str]:
+    if name is None:
+        return frozenset()
+    if name == "english":
+        try:
+            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+        except ImportError:
+            raise UsageError(
+                "data.stop_words: english needs scikit-learn: pip install 'hiertopics[text]'"
+            ) from None
+        return frozenset(ENGLISH_STOP_WORDS)
+    try:
+        return frozenset(Path(name).read_text(encoding="utf-8").split())
+    except OSError as error:
+        raise DataError(name, f"cannot be read ({error.strerror or error})") from error
+    except ValueError as error:  # other text than UTF-8, or a name that no file can have
+        raise DataError(name, "cannot be read as a list of stop words in UTF-8") from error

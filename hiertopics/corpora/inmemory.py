@@ -1,0 +1,141 @@
+"""Corpora that are Python objects: put into a file, and read from there as any other.
+
+So an object and the same corpus in a file go one way, and a run keeps what it was fitted to.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import files
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.formats import write_corpus
+from hiertopics.formats.sidefiles import TagTable
+from hiertopics.formats.text import count_words
+
+Marks = Sequence[Sequence[str]]
+"""The groups, or the labels, of each document."""
+
+
+def is_file(corpus: Any) -> bool:
+    """Tell whether a corpus is given by the name of its file."""
+    return isinstance(corpus, str | os.PathLike)
+
+
+def as_corpus(
+    data: Any,
+    *,
+    vocab: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    groups: Marks | None = None,
+    labels: Marks | None = None,
+) -> Corpus | Vectors:
+    """Return what is given as a corpus, or a dense table as the vectors that it is.
+
+    data: a Corpus or Vectors; a scipy.sparse matrix or an array, documents x words; a data frame,
+    whose columns are the words; texts, one string per document (scikit-learn's CountVectorizer
+    cuts them); or a list of words per document.
+    vocab: the words of the columns, or of texts those that are counted. columns: likewise, but
+    only for a table that does not name its own. groups, labels: a list of names per document.
+
+    Raises UsageError for anything else, HiertopicsError where the parts do not fit together.
+    """
+    data = list(data) if isinstance(data, Iterator) else data
+    corpus = _counted(data, vocab, columns)
+    if groups is not None:
+        corpus = replace(corpus, groups=_tags("groups", groups))
+    if labels is not None:
+        corpus = replace(corpus, labels=_tags("labels", labels))
+    return corpus
+
+
+def store(corpus: Corpus | Vectors, folder: Path) -> Path:
+    """Write a corpus, unless it is there already, under a name that its contents give.
+
+    Returns the path. Raises UsageError for words that no vocabulary file can hold.
+    """
+    suffix = ".npz" if isinstance(corpus, Corpus) else ".npy"
+    path = folder / f"{corpus.fingerprint[:16]}{suffix}"
+    if not path.exists():
+        files.make_folder(folder)
+        write_corpus(corpus, path)
+    return path
+
+
+@contextmanager
+def on_disk(corpus: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Hold a corpus in a file for a while; names of files, and None, are passed on.
+
+    columns: as for ``as_corpus``.
+    """
+    if corpus is None or is_file(corpus):
+        yield corpus
+        return
+    with TemporaryDirectory(prefix="hiertopics-") as folder:
+        yield store(as_corpus(corpus, columns=columns), Path(folder))
+
+
+def _counted(
+    data: Any, vocab: Sequence[str] | None, columns: Sequence[str] | None
+) -> Corpus | Vectors:
+    words = None if vocab is None else tuple(map(str, vocab))
+    if isinstance(data, Corpus | Vectors):
+        if words is not None:
+            raise UsageError("vocab is for tables and texts; a Corpus has words of its own")
+        return data
+    if _texts(data):
+        return count_words(data, words)
+    if words is None:
+        names = getattr(data, "columns", columns)
+        words = None if names is None else tuple(map(str, names))
+    if sparse.issparse(data):
+        counts = sparse.csr_array(data, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        return Corpus(counts, default_vocab(counts.shape[1]) if words is None else words)
+    rows = _table(data)
+    return Vectors(rows, default_columns(rows.shape[1]) if words is None else words)
+
+
+def _table(data: Any) -> NDArray[np.float64]:
+    try:
+        rows = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError):
+        rows = np.empty(0)
+    if rows.ndim != 2:
+        raise UsageError(
+            "a corpus is a file's name, a Corpus, a table of documents x words, or a list of "
+            f"texts; got {type(data).__name__}"
+        )
+    return rows
+
+
+def _texts(data: Any) -> bool:
+    """Tell whether data are documents of text: strings, or lists of words."""
+    if sparse.issparse(data) or hasattr(data, "columns") or not hasattr(data, "__iter__"):
+        return False
+    first = next(iter(data), None)
+    if isinstance(first, list | tuple):
+        first = next((word for document in data for word in document), None)
+    return isinstance(first, str)
+
+
+def _tags(name: str, marks: Marks) -> Tags:
+    table = TagTable()
+    for names in marks:
+        if isinstance(names, str):
+            raise HiertopicsError(f"{name}: expected a list of names for each document")
+        table.add(map(str, names))
+    return table.tags()

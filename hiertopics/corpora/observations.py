@@ -1,0 +1,79 @@
+"""What a backend observes: counts of words or rows of numbers, and what differs between them.
+
+A backend says so by its attribute ``observes`` (``counts`` where there is none), which may be a
+function of its ``Model``; everything that depends on it is in this one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from hiertopics import registry
+from hiertopics.corpora import dataset
+from hiertopics.corpora.dataset import Loaded
+from hiertopics.data.discretise import Bins
+from hiertopics.errors import UsageError
+from hiertopics.holdouts.rows import split_rows
+from hiertopics.holdouts.spec import Holdout
+from hiertopics.holdouts.split import Split, make_split
+from hiertopics.settings.config import DataConfig, Experiment
+
+
+class Observed(NamedTuple):
+    """How data of a kind are read and split, and the protocol that they are scored by.
+
+    noun: what the kind is called in messages. aside: what a split put aside, in words. protocol:
+    the default, None where the split tells.
+    """
+
+    noun: str
+    load: Callable[[DataConfig, Bins | None], Loaded]
+    split: Callable[[Any, Holdout], tuple[Any, Split]]
+    aside: Callable[[Split], str]
+    protocol: str | None
+
+
+def _counts_aside(split: Split) -> str:
+    return f"{len(split.heldout_docs)} documents with {int(split.heldout.data.sum())} tokens"
+
+
+def _rows_aside(split: Split) -> str:
+    return f"{len(split.heldout_docs)} rows"
+
+
+KINDS = {
+    "counts": Observed("counts of words", dataset.load, make_split, _counts_aside, None),
+    "vectors": Observed(
+        "rows of numbers", dataset.load_vectors, split_rows, _rows_aside, "density"
+    ),
+    "bits": Observed("rows of 0 and 1", dataset.load_bits, split_rows, _rows_aside, "density"),
+}
+
+
+def kind_of(backend: str, model: Any) -> str:
+    """Return the key of KINDS of a backend under its model's settings.
+
+    Raises UsageError for an unknown name.
+    """
+    observes = getattr(registry.load(backend), "observes", "counts")
+    kind: str = observes(model) if callable(observes) else observes
+    return kind
+
+
+def observed_by(experiment: Experiment) -> Observed:
+    """Return what the backend of an experiment observes."""
+    return KINDS[kind_of(experiment.backend, experiment.model)]
+
+
+def refuse_other_kind(experiment: Experiment, scorer: Any, name: str) -> None:
+    """Raise UsageError where a task or protocol is for other data than the experiment's.
+
+    scorer: its module; ``observes`` names the kinds it is for (counts where it is missing). name:
+    for messages.
+    """
+    wanted = getattr(scorer, "observes", ("counts",))
+    if kind_of(experiment.backend, experiment.model) not in wanted:
+        nouns = " or ".join(KINDS[kind].noun for kind in wanted)
+        mine = observed_by(experiment).noun
+        raise UsageError(f"{name} is for {nouns}, but {experiment.backend} observes {mine}")

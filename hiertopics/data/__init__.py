@@ -1,0 +1,1 @@
+"""What the program works on: corpora, rows of numbers, trees of topics."""

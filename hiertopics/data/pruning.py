@@ -1,0 +1,66 @@
+"""Choosing the vocabulary of a corpus before the split: document frequencies and stop words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.errors import DataError
+
+COMMON = (
+    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "had", "has", "have"),
+    *("he", "his", "i", "in", "is", "it", "not", "of", "on", "or", "she", "that", "the", "their"),
+    *("they", "this", "to", "was", "we", "were", "which", "with", "you"),
+)
+MOST_FREQUENT, MANY = 10, 5
+
+
+def notes(corpus: Corpus) -> tuple[str, ...]:
+    """Say so where the most frequent words are English stop words for the most part."""
+    by_tokens = np.argsort(-np.asarray(corpus.counts.sum(axis=0)).ravel(), kind="stable")
+    found = [corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]]
+    stopped = [word for word in found if word in COMMON]
+    if len(stopped) < MANY:
+        return ()
+    return (
+        f"{len(stopped)} of the {MOST_FREQUENT} most frequent words are stop words "
+        f"({', '.join(stopped[:3])}, ...) and will lead topics; "
+        "-s data.stop_words=english drops them",
+    )
+
+
+def prune(
+    corpus: Corpus,
+    min_df: float = 1,
+    max_df: float = 1.0,
+    stop_words: Collection[str] = (),
+) -> Corpus:
+    """Drop words in fewer than ``min_df`` or more than ``max_df`` documents, and stop words.
+
+    An int is a number of documents, a float a share of them (scikit-learn's convention).
+    Documents stay, even where they lose every token. With the defaults the corpus is returned
+    as it is. Raises DataError where no word would be left.
+    """
+    n_docs_with = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
+    lowest = min_df if isinstance(min_df, int) else min_df * corpus.n_docs
+    highest = max_df if isinstance(max_df, int) else max_df * corpus.n_docs
+    keep = (n_docs_with <= highest) & ((n_docs_with >= lowest) | (lowest <= 1))
+    if stop_words:
+        stopped = frozenset(stop_words)
+        keep &= np.fromiter((word not in stopped for word in corpus.vocab), bool, corpus.n_words)
+    if keep.all():
+        return corpus
+    kept = np.flatnonzero(keep)
+    if not len(kept):
+        raise DataError(
+            "corpus", "no word is left after min_df, max_df and stop_words; loosen them"
+        )
+    return replace(
+        corpus,
+        counts=sparse.csr_array(corpus.counts[:, kept]),
+        vocab=tuple(corpus.vocab[word] for word in kept),
+    )

@@ -1,0 +1,150 @@
+"""The tree: a table of nodes, one row each, parents before children.
+
+A flat topic model is a forest of roots: no special case anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+NODE, OUTSIDE = 0, 1
+ROOT = -1
+OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
+
+
+class Arrangement(NamedTuple):
+    """What is special about a tree that was made of flat topics after the fit.
+
+    note: how, in one line. ids: what each row is called: the run's own id (int) for a topic, a
+    string for a node above topics. lengths: float64 [n_nodes], of the branch above each row.
+    """
+
+    note: str
+    ids: tuple[int | str, ...]
+    lengths: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The node table.
+
+    phi: float64 [n_nodes, n_words], word probabilities, rows sum to 1. A tree of vectors has no
+    words, phi [n_nodes, 0], but ``extra["mean"]``, float64 [n_nodes, n_columns]. Where it has
+    ``extra["telling"]`` too, of that shape, columns stand in for words: means are their chances,
+    and the most telling ones come first.
+    parent: int32 [n_nodes], -1 for a root. kind: int8 [n_nodes], 0 a node, 1 what lies outside
+    the nodes (at most one, the last row; never shown as a topic).
+    weight: float64 [n_nodes], share of the training tokens at the node itself; n_tokens: their
+    number. n_docs: int64 [n_nodes].
+    extra: the backend's own globals that inference on new documents needs.
+    arrangement: only for a tree that was made after the fit; such a tree is only looked at.
+    split_probability: float64 [n_nodes], only where several chains tell
+    (``hiertopics.fitting.support``).
+    """
+
+    phi: NDArray[np.float64]
+    parent: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    weight: NDArray[np.float64]
+    n_docs: NDArray[np.int64]
+    n_tokens: NDArray[np.float64]
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrangement: Arrangement | None = None
+    split_probability: NDArray[np.float64] | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of rows, the one outside included."""
+        return len(self.parent)
+
+    @cached_property
+    def shown(self) -> NDArray[np.int64]:
+        """Ids of the rows that are nodes."""
+        return np.flatnonzero(self.kind == NODE)
+
+    @cached_property
+    def depth(self) -> NDArray[np.int32]:
+        """Distance from the root, int32 [n_nodes]."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        for node in range(self.n_nodes):
+            if self.parent[node] != ROOT:
+                depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    @property
+    def vectors(self) -> NDArray[np.float64] | None:
+        """The vector of each node, float64 [n_nodes, n_columns]; None in a tree of words."""
+        return None if self.phi.shape[1] else self.extra.get("mean")
+
+    @property
+    def has_words(self) -> bool:
+        """Whether nodes have top words: words, or columns that are more or less telling."""
+        return self.vectors is None or "telling" in self.extra
+
+    @property
+    def n_columns(self) -> int:
+        """Number of words, or of columns in a tree of vectors."""
+        return int((self.phi if self.vectors is None else self.vectors).shape[1])
+
+    def id_of(self, node: int) -> int | str:
+        """Return what row ``node`` is called wherever it is shown; -1 stays -1."""
+        if self.arrangement is None or node == ROOT:
+            return int(node)
+        return self.arrangement.ids[node]
+
+    def children(self, node: int) -> NDArray[np.int64]:
+        """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""
+        mine = self.shown[self.parent[self.shown] == node]
+        order = np.argsort(-self.subtree_weight[mine], kind="stable")
+        return np.asarray(mine[order])
+
+    @cached_property
+    def subtree_weight(self) -> NDArray[np.float64]:
+        """Share of the training tokens at or below each node, float64 [n_nodes]."""
+        total = self.weight.copy()
+        for node in range(self.n_nodes - 1, -1, -1):
+            if self.parent[node] != ROOT:
+                total[self.parent[node]] += total[node]
+        return total
+
+    def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
+        """Word ids of the ``n_words`` most probable words of ``node``; ties by word id.
+
+        In a tree of vectors the most telling columns, if it says which those are.
+        """
+        row = self.phi[node] if self.vectors is None else self._telling(node)
+        n_words = min(n_words, len(row))
+        # Only the words at or above the n-th largest value are sorted: whole rows are long.
+        lowest = np.partition(row, len(row) - n_words)[len(row) - n_words] if n_words else np.inf
+        leading = np.flatnonzero(row >= lowest)
+        order = np.argsort(-row[leading], kind="stable")[:n_words]
+        return np.asarray(leading[order])
+
+    def chance(self, node: int, word: int) -> float:
+        """Return the chance of a word, or of a column that stands in for one, at ``node``."""
+        return float((self.phi if self.vectors is None else self.vectors)[node, word])
+
+    def _telling(self, node: int) -> NDArray[np.float64]:
+        return self.extra["telling"][node] if self.has_words else np.empty(0)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of model.npz."""
+        own = {name: getattr(self, name) for name in OWN} | dict(self.extra)
+        if self.vectors is not None:
+            own.pop("phi")
+        return own
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Tree:
+        """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
+        if "mean" in arrays and "phi" not in arrays:
+            arrays = {"phi": np.zeros((len(arrays["mean"]), 0)), **arrays}
+        extra = {name: array for name, array in arrays.items() if name not in OWN}
+        own: dict[str, Any] = {name: arrays[name] for name in OWN}
+        return Tree(**own, extra=extra)

@@ -1,0 +1,1 @@
+"""The model families, one package each; they never import each other."""

@@ -1,0 +1,166 @@
+"""Maximization with its normaliser: gradient ascent on q(pi_a) = Dir(kappa_a) (spec chdp 5.4).
+
+For a group with tables s, prior p = alpha_a E[pi_0] and means mu = kappa / kappa_., given the other
+groups, its part of the surrogate is
+
+    F = sum_k (p_k + s_k - kappa_k)(psi(kappa_k) - psi(kappa_.)) - ln Gamma(kappa_.)
+        + sum_k ln Gamma(kappa_k) - sum_d (w_d / zeta_d) sum_k max(mu_k, other_dk)
+
+over its documents d, with w_d their tables, other_dk the largest mean of its co-parents and zeta_d
+the normaliser where the ascent begins: -ln Z >= -ln zeta - (Z - zeta) / zeta.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.chdp.layout import Parents
+from hiertopics.numeric.jit import digamma, kernel
+
+Array = NDArray[np.float64]
+
+STEPS = 5
+HALVINGS = 12
+FIRST_STEP = 0.5
+"""The largest first change of a log kappa; it is halved until F grows."""
+
+SMALLEST = 1e-8
+
+
+@kernel()
+def serve_by_best(
+    parents: Parents,
+    kappa: Array,
+    evenly: bool,
+    m_dk: NDArray[np.floating],
+    link_tables: NDArray[np.floating],
+) -> None:
+    """Give a document's tables with a topic to the parent of the largest E[log pi_ak].
+
+    link_tables [n_links, T] is overwritten. ``evenly``: the parents get equal parts.
+    """
+    logs = np.empty(kappa.shape)
+    for group in range(len(kappa)):
+        whole = digamma(kappa[group].sum())
+        for topic in range(kappa.shape[1]):
+            logs[group, topic] = digamma(kappa[group, topic]) - whole
+    for doc in range(len(m_dk)):
+        first, last = parents.ptr[doc], parents.ptr[doc + 1]
+        for topic in range(m_dk.shape[1]):
+            best = first
+            for link in range(first, last):
+                link_tables[link, topic] = m_dk[doc, topic] / (last - first) if evenly else 0.0
+                if logs[parents.group[link], topic] > logs[parents.group[best], topic]:
+                    best = link
+            if first < last and not evenly:
+                link_tables[best, topic] = m_dk[doc, topic]
+
+
+@kernel()
+def ascend(parents: Parents, tables: Array, prior: Array, doc_tables: Array, kappa: Array) -> None:
+    """Move kappa [n_groups, T] uphill, group by group, from where it is or from prior + tables.
+
+    tables [n_groups, T]: what each group serves; prior [T]; doc_tables [n_docs].
+    """
+    n_topics = kappa.shape[1]
+    means = np.empty(kappa.shape)
+    for group in range(len(kappa)):
+        means[group] = kappa[group] / kappa[group].sum()
+    gradient, trial = np.empty(n_topics), np.empty(n_topics)
+    for group in range(len(kappa)):
+        first, last = parents.group_ptr[group], parents.group_ptr[group + 1]
+        others = np.zeros((last - first, n_topics))
+        pull = np.empty(last - first)
+        for place in range(first, last):
+            doc = parents.doc[place]
+            rivals(parents, doc, group, means, others[place - first])
+            total = np.maximum(means[group], others[place - first]).sum()
+            pull[place - first] = doc_tables[doc] / total
+        target, own = prior + tables[group], kappa[group]
+        if surrogate(target, pull, others, target) > surrogate(target, pull, others, own):
+            own[:] = target
+        climb(target, pull, others, own, gradient, trial)
+        means[group] = own / own.sum()
+
+
+@kernel()
+def rivals(parents: Parents, doc: int, group: int, means: Array, largest: Array) -> None:
+    """Raise ``largest`` [T] to the means of a document's other parents."""
+    for link in range(parents.ptr[doc], parents.ptr[doc + 1]):
+        rival = parents.group[link]
+        if rival != group:
+            for topic in range(len(largest)):
+                largest[topic] = max(largest[topic], means[rival, topic])
+
+
+@kernel()
+def climb(
+    target: Array, pull: Array, others: Array, kappa: Array, gradient: Array, trial: Array
+) -> None:
+    """Take a few steps on log kappa [T], each halved until F grows; gradient, trial: scratch."""
+    value = surrogate(target, pull, others, kappa)
+    for _ in range(STEPS):
+        slope(target, pull, others, kappa, gradient)
+        gradient *= kappa
+        steepest = np.abs(gradient).max()
+        if steepest <= 0.0:
+            return
+        step, better = FIRST_STEP / steepest, False
+        for _ in range(HALVINGS):
+            for topic in range(len(kappa)):
+                trial[topic] = max(kappa[topic] * math.exp(step * gradient[topic]), SMALLEST)
+            found = surrogate(target, pull, others, trial)
+            if found > value:
+                value, better = found, True
+                kappa[:] = trial
+                break
+            step *= 0.5
+        if not better:
+            return
+
+
+@kernel()
+def surrogate(target: Array, pull: Array, others: Array, kappa: Array) -> float:
+    """Return F of one group: target [T] = p + s; pull [n] = w / zeta; others [n, T]; kappa [T]."""
+    whole = kappa.sum()
+    value, psi_whole = -math.lgamma(whole), digamma(whole)
+    for topic in range(len(kappa)):
+        log_mean = digamma(kappa[topic]) - psi_whole
+        value += (target[topic] - kappa[topic]) * log_mean + math.lgamma(kappa[topic])
+        mean = kappa[topic] / whole
+        for place in range(len(pull)):
+            value -= pull[place] * max(mean, others[place, topic])
+    return value
+
+
+@kernel()
+def slope(target: Array, pull: Array, others: Array, kappa: Array, gradient: Array) -> None:
+    """Write the derivatives of F by kappa to ``gradient`` [T]."""
+    whole, left, drag = kappa.sum(), 0.0, 0.0
+    for topic in range(len(kappa)):
+        mean, weight = kappa[topic] / whole, 0.0
+        for place in range(len(pull)):
+            if mean > others[place, topic]:
+                weight += pull[place]
+        left += target[topic] - kappa[topic]
+        drag += weight * mean
+        gradient[topic] = -weight / whole
+        gradient[topic] += (target[topic] - kappa[topic]) * trigamma(kappa[topic])
+    common = drag / whole - left * trigamma(whole)
+    for topic in range(len(kappa)):
+        gradient[topic] += common
+
+
+@kernel()
+def trigamma(x: float) -> float:
+    """Return psi'(x) for x > 0: recurrence up to 10, then the asymptotic series."""
+    shift = 0.0
+    while x < 10.0:
+        shift += 1.0 / (x * x)
+        x += 1.0
+    inverse = 1.0 / (x * x)
+    series = inverse * (1.0 / 6 - inverse * (1.0 / 30 - inverse * (1.0 / 42 - inverse / 30)))
+    return shift + 1.0 / x + 0.5 * inverse + series / x

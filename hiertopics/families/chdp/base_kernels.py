@@ -1,0 +1,66 @@
+"""The base weights of documents: how the topic weights of their parents cooperate.
+
+With pi_a the weights of group a and lambda the shares of a document's parents, the base b of
+Dir(alpha_doc b) is sum_a lambda_a pi_a (superposition) or max_a pi_a / Z, Z = sum_k max_a pi_ak
+(maximization); that of a document without parents is pi_0 (spec chdp sections 0 and 1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.chdp.layout import Parents
+from hiertopics.numeric.jit import kernel
+
+
+class Weights(NamedTuple):
+    """Topic weights of groups [n_groups, T] and of the corpus [T], and shares of links [n_links].
+
+    maximization: how parents cooperate; the shares then have no meaning.
+    """
+
+    group: NDArray[np.float64]
+    corpus: NDArray[np.float64]
+    share: NDArray[np.float64]
+    maximization: bool
+
+
+@kernel()
+def base_row(doc: int, parents: Parents, weights: Weights, row: NDArray[np.float64]) -> float:
+    """Write the base of a document to ``row`` [T]; return Z (1 under superposition).
+
+    A single parent's weights are copied, so that both cooperations agree to the bit.
+    """
+    first, last = parents.ptr[doc], parents.ptr[doc + 1]
+    if first == last:
+        row[:] = weights.corpus
+        return 1.0
+    if last == first + 1:
+        row[:] = weights.group[parents.group[first]]
+        return 1.0
+    row[:] = 0.0
+    for link in range(first, last):
+        parent = weights.group[parents.group[link]]
+        if weights.maximization:
+            for topic in range(len(row)):
+                row[topic] = max(row[topic], parent[topic])
+        else:
+            for topic in range(len(row)):
+                row[topic] += weights.share[link] * parent[topic]
+    if not weights.maximization:
+        return 1.0
+    total = row.sum()
+    row /= total
+    return total
+
+
+@kernel()
+def base_rows(parents: Parents, weights: Weights) -> NDArray[np.float64]:
+    """Return the bases of all documents [n_docs, T]."""
+    rows = np.empty((len(parents.ptr) - 1, len(weights.corpus)))
+    for doc in range(len(rows)):
+        base_row(doc, parents, weights, rows[doc])
+    return rows

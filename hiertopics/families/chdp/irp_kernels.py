@@ -1,0 +1,284 @@
+"""Sweeps of the international restaurant process over tokens, tables, options (spec chdp 3.3)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.chdp.gibbs_kernels import BLOCK, draw_in_blocks, weigh
+from hiertopics.families.chdp.restaurant_kernels import (
+    NOBODY,
+    Options,
+    Urn,
+    global_row,
+    leave_option,
+    new_table_row,
+    seat_table,
+)
+from hiertopics.families.hdp.gibbs_kernels import Tables
+from hiertopics.families.hdp.layout import Cells
+from hiertopics.numeric.jit import kernel
+
+FACTORS = 12
+"""Factors that are multiplied before a logarithm is taken; their product cannot underflow."""
+
+
+class Seats(NamedTuple):
+    """Where tokens sit: seat and table_option int32 [n_tokens], as in ``State``."""
+
+    seat: NDArray[np.int32]
+    table_option: NDArray[np.int32]
+
+
+@kernel()
+def seat_at_random(
+    cells: Cells,
+    z: NDArray[np.int32],
+    seats: Seats,
+    options: Options,
+    urn: Urn,
+    rng: np.random.Generator,
+) -> None:
+    """Seat all tokens of a document and topic at one table, its option a random parent's."""
+    n_topics = len(options.by_topic)
+    seats.table_option[:] = NOBODY
+    for doc in range(len(cells.cuts)):
+        start, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
+        table_of = np.full(n_topics, NOBODY)
+        n_tables = 0
+        for token in range(start, stop):
+            topic = z[token]
+            if table_of[topic] == NOBODY:
+                table_of[topic] = n_tables
+                n_tables += 1
+                slot = seat_table(doc, topic, 1.0 / n_topics, options, urn, rng)
+                seats.table_option[start + table_of[topic]] = slot
+            seats.seat[token] = table_of[topic]
+
+
+@kernel()
+def sweep_tokens(
+    cells: Cells,
+    tables: Tables,
+    seats: Seats,
+    options: Options,
+    urn: Urn,
+    alpha_doc: float,
+    eta: float,
+    rng: np.random.Generator,
+) -> int:
+    """Reseat each token given all others (step 1); return how many changed topic.
+
+    The topic is drawn first, then a table that has it or a new one: the same law as one draw.
+    """
+    z, n_dk, n_wk, n_k = tables
+    n_topics = len(n_k)
+    word_total = eta * len(n_wk)
+    inverse = 1.0 / (n_k + word_total)
+    served, row = np.empty(n_topics), np.empty(n_topics)
+    scaled, scratch = np.empty(n_topics), np.empty(n_topics)
+    ends = np.empty((n_topics + BLOCK - 1) // BLOCK)
+    moved = 0
+    for doc in range(len(n_dk)):
+        start, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
+        option_of = seats.table_option[start:stop]
+        n_seated = np.zeros(stop - start, np.int64)
+        n_tables = 0
+        for token in range(start, stop):
+            n_seated[seats.seat[token]] += 1
+            n_tables = max(n_tables, seats.seat[token] + 1)
+        changed = True
+        for token in range(start, stop):
+            word_row = n_wk[cells.word[token]]
+            old = z[token]
+            table = seats.seat[token]
+            n_dk[doc, old] -= 1
+            word_row[old] -= 1
+            n_k[old] -= 1
+            inverse[old] = 1.0 / (n_k[old] + word_total)
+            n_seated[table] -= 1
+            if n_seated[table] == 0:
+                leave_option(options, option_of[table])
+                option_of[table] = NOBODY
+                changed = True
+
+            if changed:
+                new_table_row(doc, options, urn, served, row)
+                for topic in range(n_topics):
+                    scaled[topic] = (n_dk[doc, topic] + alpha_doc * row[topic]) * inverse[topic]
+                changed = False
+            scaled[old] = (n_dk[doc, old] + alpha_doc * row[old]) * inverse[old]
+            weigh(scaled, word_row, eta, scratch)
+            new = draw_in_blocks(scratch, ends, rng.random())
+
+            target = rng.random() * (n_dk[doc, new] + alpha_doc * row[new])
+            table, vacant = NOBODY, n_tables
+            for candidate in range(n_tables):
+                if n_seated[candidate] == 0:
+                    vacant = min(vacant, candidate)
+                elif options.topic[option_of[candidate]] == new:
+                    target -= n_seated[candidate]
+                    if target < 0.0:
+                        table = candidate
+                        break
+            if table == NOBODY:
+                table = vacant
+                n_tables = max(n_tables, table + 1)
+                option_of[table] = seat_table(doc, new, served[new], options, urn, rng)
+                changed = True
+            seats.seat[token] = table
+            n_seated[table] += 1
+            n_dk[doc, new] += 1
+            word_row[new] += 1
+            n_k[new] += 1
+            inverse[new] = 1.0 / (n_k[new] + word_total)
+            scaled[new] = (n_dk[doc, new] + alpha_doc * row[new]) * inverse[new]
+            z[token] = new
+            moved += new != old
+    return moved
+
+
+@kernel()
+def sweep_tables(
+    cells: Cells,
+    tables: Tables,
+    seats: Seats,
+    options: Options,
+    urn: Urn,
+    eta: float,
+    rng: np.random.Generator,
+) -> None:
+    """Give each table, with all its words, a new topic and option (step 2)."""
+    z, n_dk, n_wk, n_k = tables
+    n_topics = len(n_k)
+    served, row = np.empty(n_topics), np.empty(n_topics)
+    for doc in range(len(n_dk)):
+        start, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
+        by_table = start + np.argsort(seats.seat[start:stop], kind="mergesort")
+        first = 0
+        while first < len(by_table):
+            table = seats.seat[by_table[first]]
+            last = first
+            while last < len(by_table) and seats.seat[by_table[last]] == table:
+                last += 1
+            block = by_table[first:last]
+            words = cells.word[block]
+            old = z[block[0]]
+            leave_option(options, seats.table_option[start + table])
+            n_dk[doc, old] -= len(block)
+            take_words(words, n_wk, n_k, old, -1)
+            new_table_row(doc, options, urn, served, row)
+            new = draw_topic_of_block(words, n_wk, n_k, eta, row, rng)
+            take_words(words, n_wk, n_k, new, 1)
+            n_dk[doc, new] += len(block)
+            z[block] = new
+            slot = seat_table(doc, new, served[new], options, urn, rng)
+            seats.table_option[start + table] = slot
+            first = last
+
+
+@kernel()
+def sweep_options(
+    owner: NDArray[np.int32],
+    word: NDArray[np.int32],
+    option_of: NDArray[np.int32],
+    tables: Tables,
+    options: Options,
+    gamma: float,
+    eta: float,
+    rng: np.random.Generator,
+) -> None:
+    """Give each option, with all words below it, a new topic (step 3).
+
+    owner, word, option_of: document, word and option of each token [n_tokens].
+    """
+    z, n_dk, n_wk, n_k = tables
+    row = np.empty(len(n_k))
+    by_option = np.argsort(option_of, kind="mergesort")
+    first = 0
+    while first < len(by_option):
+        slot = option_of[by_option[first]]
+        last = first
+        while last < len(by_option) and option_of[by_option[last]] == slot:
+            last += 1
+        block = by_option[first:last]
+        words = np.sort(word[block])
+        old = z[block[0]]
+        options.by_topic[old] -= 1
+        options.size[1] -= 1
+        take_words(words, n_wk, n_k, old, -1)
+        global_row(options, gamma, row)
+        new = draw_topic_of_block(words, n_wk, n_k, eta, row, rng)
+        take_words(words, n_wk, n_k, new, 1)
+        options.by_topic[new] += 1
+        options.size[1] += 1
+        options.topic[slot] = new
+        group = options.group[slot]
+        if group < len(options.group_tables):
+            options.by_group[group, old] -= options.n_tables[slot]
+            options.by_group[group, new] += options.n_tables[slot]
+        for token in block:
+            n_dk[owner[token], old] -= 1
+            n_dk[owner[token], new] += 1
+            z[token] = new
+        first = last
+
+
+@kernel()
+def take_words(
+    words: NDArray[np.int32],
+    n_wk: NDArray[np.int32],
+    n_k: NDArray[np.int64],
+    topic: int,
+    sign: int,
+) -> None:
+    """Add a block of words to a topic (sign 1) or take it away (-1)."""
+    for word in words:
+        n_wk[word, topic] += sign
+    n_k[topic] += sign * len(words)
+
+
+@kernel()
+def draw_topic_of_block(
+    words: NDArray[np.int32],
+    n_wk: NDArray[np.int32],
+    n_k: NDArray[np.int64],
+    eta: float,
+    row: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> int:
+    """Return a topic drawn in proportion to row [T] times the chance of all words together.
+
+    words: the block's tokens, ascending; they are counted in no topic.
+    """
+    n_topics = len(n_k)
+    word_total = eta * len(n_wk)
+    log_weights, product = np.zeros(n_topics), np.ones(n_topics)
+    same = 0
+    for place in range(len(words)):
+        same = same + 1 if place > 0 and words[place] == words[place - 1] else 0
+        word_row = n_wk[words[place]]
+        for topic in range(n_topics):
+            product[topic] *= (word_row[topic] + eta + same) / (n_k[topic] + word_total + place)
+        if place % FACTORS == FACTORS - 1 or place == len(words) - 1:
+            for topic in range(n_topics):
+                log_weights[topic] += math.log(product[topic])
+                product[topic] = 1.0
+    for topic in range(n_topics):
+        log_weights[topic] += math.log(row[topic]) if row[topic] > 0.0 else -np.inf
+    largest = log_weights.max()
+    total = 0.0
+    for topic in range(n_topics):
+        product[topic] = math.exp(log_weights[topic] - largest)
+        total += product[topic]
+    target = rng.random() * total
+    chosen = 0
+    while chosen < n_topics - 1 and product[chosen] <= target:
+        target -= product[chosen]
+        chosen += 1
+    while product[chosen] <= 0.0 and chosen > 0:
+        chosen -= 1
+    return chosen

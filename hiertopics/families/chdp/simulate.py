@@ -1,0 +1,68 @@
+"""The generative story of the truncated cooperative HDP, run forwards (spec chdp section 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.families.chdp.base_kernels import Weights, base_rows
+from hiertopics.families.chdp.layout import link_parents
+from hiertopics.model import Context, Settings, Sizes
+
+DOCS_PER_GROUP = 15
+CHANCES = (0.4, 0.4, 0.2)
+"""Of one, two and three parents, where there are as many groups."""
+
+SMALLEST = 1e-6
+
+
+def simulate(
+    settings: Settings, sizes: Sizes, context: Context
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus under the config's values, one group for every 15 documents.
+
+    Truth: pi_0 [T], pi [n_groups, T], theta [n_docs, T], phi [T, n_words] and the shares of a
+    document's parents, in the order of the groups [n_links].
+    """
+    model = settings.model
+    rng = context.rng("simulate")
+    tags = _draw_parents(sizes.n_docs, rng)
+    parents, columns = link_parents(tags, sizes.n_docs)
+    pi_0 = _draw_sticks(model.gamma, model.truncation, rng)
+    pi = rng.dirichlet(np.maximum(model.alpha_group * pi_0, SMALLEST), len(tags.names))
+    share = parents.uniform()
+    if model.weights == "learned":
+        share = np.concatenate([rng.dirichlet(np.ones(size)) for size in np.diff(parents.ptr)])
+    weights = Weights(pi[columns], pi_0, share, model.maximization)
+    base = np.maximum(model.alpha_doc * base_rows(parents, weights), SMALLEST)
+    theta = np.array([rng.dirichlet(row) for row in base])
+    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.truncation)
+    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
+    for doc in range(sizes.n_docs):
+        topics = rng.multinomial(sizes.doc_length, theta[doc])
+        for topic in np.flatnonzero(topics):
+            counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
+    groups, labels = (tags, None) if model.parents == "groups" else (None, tags)
+    vocab = default_vocab(sizes.n_words)
+    corpus = Corpus(sparse.csr_array(counts), vocab, groups=groups, labels=labels)
+    return corpus, {"pi_0": pi_0, "pi": pi, "theta": theta, "phi": phi, "share": share}
+
+
+def _draw_parents(n_docs: int, rng: np.random.Generator) -> Tags:
+    n_groups = -(-n_docs // DOCS_PER_GROUP)
+    chances = np.array(CHANCES[:n_groups]) / sum(CHANCES[:n_groups])
+    members = np.zeros((n_docs, n_groups), dtype=bool)
+    for doc in range(n_docs):
+        n_parents = rng.choice(len(chances), p=chances) + 1
+        members[doc, rng.choice(n_groups, n_parents, replace=False)] = True
+    names = tuple(f"g{group}" for group in range(n_groups))
+    return Tags(sparse.csr_array(members), names)
+
+
+def _draw_sticks(gamma: float, n_topics: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    fractions = np.append(rng.beta(1.0, gamma, n_topics - 1), 1.0)
+    return fractions * np.concatenate([[1.0], np.cumprod(1.0 - fractions[:-1])])

@@ -1,0 +1,223 @@
+"""The paper's variational method for superposition: a mean field over sticks (spec chdp 5.1).
+
+Tokens sit at tables of their document, tables take an option of one of its groups, options have
+a topic; all three are indicators of their own in q, beside Beta sticks at all three levels and
+Dirichlet topics. Sticks and topics are kept at their best given the indicators, so that the
+indicators and the concentrations are the whole state, and no step lowers the bound.
+
+    spec                  here
+    Y, X, C               resp [n_pairs, tables], option [n_links, tables, options],
+                          dish [n_groups, options, T]
+    R of a document       orphan [n_orphans, tables, T] where it has no parents
+    rho_ao, nu            broken by ``kernels.break_sticks``
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, entr, gammaln
+
+from hiertopics.families.chdp import stick_kernels as kernels
+from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.chdp.estimates import Data, State
+from hiertopics.families.hdp.hyper import step_concentration
+from hiertopics.families.hdp.layout import rounds
+from hiertopics.model import Context, Settings
+
+Array = NDArray[np.float64]
+
+SPREAD = 2.0
+"""Standard deviation of the log weights that indicators begin with; even ones never move."""
+
+SMALLEST = 1e-300
+
+
+class Sticks(NamedTuple):
+    """The sticks of one level, at their best given counts; ``kernels.break_sticks``.
+
+    logs, means: E[log weight] and E[weight], as counts. bound: their part of the bound. taken: the
+    sum of E[log(1 - stick)] over ``number`` sticks.
+    """
+
+    logs: Array
+    means: Array
+    bound: float
+    taken: float
+    number: int
+
+
+def begin(data: Data, settings: Settings, context: Context) -> State:
+    """Return random indicators and the start values of the config; everything is float64."""
+    model, inference = settings.model, settings.inference
+    n_topics, n_tables, n_options = model.truncation, inference.tables, inference.options
+    rng, parents, n_docs = context.rng("init"), data.parents, data.pairs.n_docs
+    n_links, n_orphans = len(parents.group), int((np.diff(parents.ptr) == 0).sum())
+    owner = np.repeat(np.arange(n_docs), np.diff(parents.ptr))
+    option = np.exp(SPREAD * rng.standard_normal((n_links, n_tables, n_options)))
+    total = np.zeros((n_docs, n_tables))
+    np.add.at(total, owner, option.sum(axis=2))
+    state = State(
+        resp=_chances(rng, len(data.pairs.cells.word), n_tables),
+        n_dk=np.zeros((n_docs, n_topics)),
+        n_wk=np.zeros((data.pairs.n_words, n_topics)),
+        n_k=np.zeros(n_topics),
+        n_tables=np.zeros(n_topics),
+        n_group_tables=np.zeros((parents.n_groups, n_topics)),
+        share=parents.uniform() if model.weights == "learned" else np.empty(0),
+        pi=np.full(n_topics, 1.0 / n_topics),
+        alpha_doc=model.alpha_doc,
+        alpha_group=model.alpha_group,
+        gamma=model.gamma,
+        word_mass=model.eta * data.pairs.n_words,
+        kappa=np.empty(0),
+        option=option / total[owner, :, None],
+        dish=_chances(rng, parents.n_groups, n_options, n_topics),
+        orphan=_chances(rng, n_orphans, n_tables, n_topics),
+    )
+    _count(state, data, context)
+    return state
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> State:
+    """Refit seats, options and dishes, each given all else; after the hold concentrations too."""
+    parents, pairs = data.parents, data.pairs
+    logs, seating = _logs(state, data), _seating(state, data)
+    found = np.zeros((pairs.n_docs, state.resp.shape[1], state.n_topics))
+    n_shards = pairs.cells.n_shards
+    group_bounds = np.linspace(0, parents.n_groups, n_shards + 1).astype(np.int64)
+
+    def seat(shard: int) -> None:
+        first, last = pairs.cells.doc_bounds[shard : shard + 2]
+        kernels.seat_documents(
+            first, last, pairs.cells, parents, seating, logs, state.alpha_doc, found
+        )
+
+    def choose(shard: int) -> None:
+        first, last = group_bounds[shard : shard + 2]
+        kernels.choose_dishes(first, last, parents, seating, logs, found)
+
+    context.map(seat, range(n_shards))
+    context.map(choose, range(n_shards))
+    _count(state, data, context)
+    if len(state.share):
+        owner = np.repeat(np.arange(pairs.n_docs), np.diff(parents.ptr))
+        served = state.option.sum(axis=(1, 2)) + SMALLEST
+        state.share = served / np.bincount(owner, served, minlength=pairs.n_docs)[owner]
+    if context.iteration > settings.inference.hyper_start:
+        _fit_concentrations(state, data, settings.inference.fit_alpha_group)
+    state.pi = _break_corpus(state).means
+    return state
+
+
+def bound(state: State, data: Data) -> float:
+    """Return the lower bound of the log evidence, with the concentrations' Gamma(1, 1) priors."""
+    parents = data.parents
+    concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
+    total = -PRIOR_RATE * sum(concentrations) + _word_evidence(state, state.word_mass)
+    total += _break_documents(state, data)[0].bound
+    total += _break_groups(state, data).bound + _break_corpus(state).bound
+    total += float(entr(state.resp).sum(axis=1) @ data.pairs.cells.tokens)
+    total += float(sum(entr(part).sum() for part in (state.option, state.dish, state.orphan)))
+    share = state.share if len(state.share) else parents.uniform()
+    return total + float(np.log(np.maximum(share, SMALLEST)) @ state.option.sum(axis=(1, 2)))
+
+
+def weights_of(state: State, data: Data) -> Weights:
+    """Return E[pi_a] = sum_o E[rho_ao] C_ao, the mean weights of the corpus, and the shares."""
+    group = np.einsum("ao,aok->ak", _break_groups(state, data).means, state.dish)
+    share = state.share if len(state.share) else data.parents.uniform()
+    return Weights(group, state.pi, share, maximization=False)
+
+
+def _chances(rng: np.random.Generator, *shape: int) -> Array:
+    weights = np.exp(SPREAD * rng.standard_normal(shape))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def _seating(state: State, data: Data) -> kernels.Seating:
+    orphaned = np.diff(data.parents.ptr) == 0
+    at = np.cumsum(orphaned, dtype=np.int64) - 1
+    return kernels.Seating(state.resp, state.option, state.dish, state.orphan, at)
+
+
+def _logs(state: State, data: Data) -> kernels.Logs:
+    eta = state.word_mass / data.pairs.n_words
+    word = digamma(state.n_wk + eta) - digamma(state.n_k + state.word_mass)
+    share = state.share if len(state.share) else data.parents.uniform()
+    return kernels.Logs(
+        word,
+        _break_corpus(state).logs,
+        _break_groups(state, data).logs,
+        np.log(np.maximum(share, SMALLEST)),
+    )
+
+
+def _count(state: State, data: Data, context: Context) -> None:
+    """Count expected tokens by topic anew."""
+    state.n_dk[:] = 0.0
+    state.n_wk[:] = 0.0
+    seating = _seating(state, data)
+
+    def visit(block: tuple[int, int]) -> None:
+        cells, parents = data.pairs.cells, data.parents
+        kernels.count_words(cells, *block, parents, seating, state.n_dk, state.n_wk)
+
+    for blocks in rounds(data.pairs.cells.n_shards):
+        context.map(visit, blocks)
+    state.n_k = state.n_dk.sum(axis=0)
+
+
+def _break_documents(state: State, data: Data) -> tuple[Sticks, Array]:
+    """Return the sticks of documents, without their logs and means, and the tables by topic [T]."""
+    used, nothing = np.zeros(state.n_topics), np.empty(0)
+    found = kernels.document_sticks(
+        data.pairs.cells, data.parents, _seating(state, data), state.alpha_doc, used
+    )
+    return Sticks(nothing, nothing, *found), used
+
+
+def _break_groups(state: State, data: Data) -> Sticks:
+    counts = np.zeros(state.dish.shape[:2])
+    np.add.at(counts, data.parents.group, state.option.sum(axis=1))
+    logs, means = np.empty_like(counts), np.empty_like(counts)
+    found = kernels.group_sticks(counts, state.alpha_group, logs, means)
+    return Sticks(logs, means, *found, counts.size - len(counts))
+
+
+def _break_corpus(state: State) -> Sticks:
+    counts = state.dish.sum(axis=(0, 1)) + state.orphan.sum(axis=(0, 1))
+    logs, means = np.empty_like(counts), np.empty_like(counts)
+    order = np.empty(len(counts), dtype=np.int64)
+    found = kernels.break_sticks(counts, state.gamma, logs, order, means)
+    return Sticks(logs, means, *found, len(counts) - 1)
+
+
+def _fit_concentrations(state: State, data: Data, fit_alpha_group: bool) -> None:
+    """Move each concentration to its best given the sticks; that of words only if this gains."""
+    documents, state.n_tables = _break_documents(state, data)
+    state.alpha_doc = _best(state.alpha_doc, documents)
+    if fit_alpha_group:
+        state.alpha_group = _best(state.alpha_group, _break_groups(state, data))
+    state.gamma = _best(state.gamma, _break_corpus(state))
+    eta = state.word_mass / len(state.n_wk)
+    tables = eta * float((digamma(state.n_wk + eta) - digamma(eta)).sum())
+    moved = step_concentration(state.word_mass, tables, state.n_k)
+    if _word_evidence(state, moved) > _word_evidence(state, state.word_mass):
+        state.word_mass = moved
+
+
+def _best(value: float, sticks: Sticks) -> float:
+    """Return the mode of a concentration given its sticks under the Gamma prior."""
+    if not sticks.number:
+        return value
+    return (PRIOR_SHAPE - 1.0 + sticks.number) / (PRIOR_RATE - sticks.taken)
+
+
+def _word_evidence(state: State, word_mass: float) -> float:
+    eta, n_topics = word_mass / len(state.n_wk), state.n_topics
+    used = gammaln(eta + state.n_wk).sum() - n_topics * len(state.n_wk) * gammaln(eta)
+    return float(used + n_topics * gammaln(word_mass) - gammaln(word_mass + state.n_k).sum())

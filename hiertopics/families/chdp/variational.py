@@ -1,0 +1,194 @@
+"""chdp-variational: collapsed variational Bayes for the cooperative hierarchical Dirichlet process.
+
+The sweep over (document, word) pairs is that of hdp-pcvb0 with a prior of its own for each
+document: the weights of its parents together. A document's expected tables are split over its
+parents, and what a group got makes its weights; bases are taken at the mean weights.
+
+J. Xuan, J. Lu, G. Zhang, R. Y. D. Xu: Cooperative Hierarchical Dirichlet Processes: Superposition
+vs. Maximization, arXiv 1707.05420; spec chdp 5.3 and 5.4, but for two things. Tables are not held
+at one for each document and topic: their expectation is taken (Teh, Kurihara and Welling; spec
+pcvb0 5.2), without which the weights of groups are far too even. Under maximization a parent is
+given a topic's tables in proportion to its weight over the largest one, not all or none.
+
+    spec                         here
+    alpha_d, alpha_a, alpha_0    alpha_doc, alpha_group, gamma
+    eta V                        word_mass
+    M_dk, M_dk r_dka, s_ak       m_dk, link_tables, n_group_tables
+    E[pi_0k]                     pi
+    lambda_da                    share [n_links]
+
+``inference.method: sticks`` is the paper's own mean field instead, in ``sticks``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import DTypeLike
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.errors import ConfigError
+from hiertopics.families.chdp import share_kernels as kernels
+from hiertopics.families.chdp import sticks
+from hiertopics.families.chdp import summary as common
+from hiertopics.families.chdp.config import HyperStart
+from hiertopics.families.chdp.config import Model as Model
+from hiertopics.families.chdp.estimates import (
+    Data,
+    Info,
+    State,
+    global_step,
+    info_of,
+    weights_of,
+)
+from hiertopics.families.chdp.layout import link_parents, parent_tags
+from hiertopics.families.chdp.prediction import infer as infer
+from hiertopics.families.chdp.simulate import simulate as simulate
+from hiertopics.families.chdp.surrogate import log_joint
+from hiertopics.families.hdp import layout, variational
+from hiertopics.families.hdp.kernels import Prior
+from hiertopics.model import Context, Settings, Summary
+from hiertopics.settings.config import InferenceConfig, Iterations
+
+objective_name = (
+    "surrogate: log probability of words and expected topics given groups' weights "
+    "(method sticks: lower bound of the log evidence)"
+)
+monotone = False
+sampler = False
+
+
+class Inference(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule."""
+
+    iterations: Iterations = 150
+    hyper_start: HyperStart = 15
+    method: Annotated[
+        Literal["collapsed", "sticks"],
+        Meta(
+            description="collapsed: weights and topics integrated out; sticks: the paper's mean "
+            "field over sticks of documents, groups and corpus (superposition only)."
+        ),
+    ] = "collapsed"
+    tables: Annotated[
+        int, Meta(ge=1, le=1000, description="Method sticks: most tables of a document.")
+    ] = 10
+    options: Annotated[
+        int, Meta(ge=1, le=1000, description="Method sticks: most options of a group.")
+    ] = 20
+    fit_alpha_group: Annotated[
+        bool,
+        Meta(
+            description="Fit alpha_group too. Many groups with one document each drive it up, and "
+            "then groups are all alike: compare held-out scores."
+        ),
+    ] = False
+    fit_normaliser: Annotated[
+        bool,
+        Meta(
+            description="Method collapsed, maximization: climb to weights of groups that take the "
+            "normaliser of each document into account; slower."
+        ),
+    ] = False
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in pairs, its documents linked to their parents.
+
+    Raises ConfigError where method and cooperation do not fit.
+    """
+    by_sticks = settings.inference.method == "sticks"
+    if by_sticks and settings.model.maximization:
+        raise ConfigError(["inference.method sticks needs model.cooperation superposition"])
+    if settings.inference.fit_normaliser and not settings.model.maximization:
+        raise ConfigError(["inference.fit_normaliser needs model.cooperation maximization"])
+    tags = parent_tags(corpus, settings.model.parents)
+    dtype = np.float64 if by_sticks else np.float32
+    pairs = layout.lay_out(corpus, settings.inference.shards, dtype)
+    return Data(pairs, *link_parents(tags, corpus.n_docs), tags)
+
+
+def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
+    """Return random responsibilities, even weights and the start values of the config."""
+    if settings.inference.method == "sticks":
+        return sticks.begin(data, settings, context)
+    model, nothing = settings.model, np.empty(0)
+    n_topics, n_groups = model.truncation, data.parents.n_groups
+    even = np.full((n_groups, n_topics), model.alpha_group / n_topics)
+    begun = variational.start(data.pairs, n_topics, context, dtype)
+    return State(
+        **vars(begun),
+        n_tables=np.zeros(n_topics),
+        n_group_tables=np.zeros((n_groups, n_topics)),
+        share=data.parents.uniform() if model.weights == "learned" else np.empty(0),
+        pi=np.full(n_topics, 1.0 / n_topics),
+        alpha_doc=model.alpha_doc,
+        alpha_group=model.alpha_group,
+        gamma=model.gamma,
+        word_mass=model.eta * data.pairs.n_words,
+        kappa=even if settings.inference.fit_normaliser else nothing,
+        option=nothing,
+        dish=nothing,
+        orphan=nothing,
+    )
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Refit q(z) of every pair; after the hold, the weights and concentrations too."""
+    if settings.inference.method == "sticks":
+        state = sticks.step(state, data, settings, context)
+        return state, info_of(state, data, 0.0)
+    learn = context.iteration > settings.inference.hyper_start
+    prior = prior_of(state, data, settings.model)
+    seen = variational.sweep(state, data.pairs, prior, context, indicators=learn)
+    drift = variational.recount_now_and_then(state, data.pairs, context)
+    if learn:
+        global_step(state, data, settings, context.iteration, prior.doc, *seen)
+    return state, info_of(state, data, drift)
+
+
+def prior_of(state: State, data: Data, model: Model) -> Prior:
+    """Return the pseudo-counts of q(z)'s update; of documents, a row for each."""
+    rows = np.empty_like(state.n_dk)
+    weights = weights_of(state, data, model)
+    kernels.prior_rows(data.parents, weights, state.alpha_doc, rows)
+    words = np.full(data.pairs.n_words, state.word_mass / data.pairs.n_words, rows.dtype)
+    return Prior(rows, words, state.word_mass)
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
+    by_sticks = settings.inference.method == "sticks"
+    weights = (
+        sticks.weights_of(state, data) if by_sticks else weights_of(state, data, settings.model)
+    )
+    eta = state.word_mass / data.pairs.n_words
+    counts = (state.n_dk, state.n_wk, state.n_k)
+    return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound.
+
+    Method ``sticks``: its bound.
+    """
+    if settings.inference.method == "sticks":
+        return sticks.bound(state, data)
+    prior = prior_of(state, data, settings.model)
+    return log_joint(state, prior, state.alpha_doc, data.pairs)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of responsibilities, counts, priors and tables."""
+    n_topics = int(settings.model.truncation)
+    tags = parent_tags(corpus, settings.model.parents)
+    n_groups, n_links = (0, 0) if tags is None else (len(tags.names), int(tags.members.nnz))
+    if settings.inference.method == "sticks":
+        n_tables, n_options = settings.inference.tables, settings.inference.options
+        seats = n_tables * (corpus.n_pairs + n_links * n_options + 2 * corpus.n_docs * n_topics)
+        dishes = n_topics * (n_groups * n_options + corpus.n_docs + 2 * corpus.n_words)
+        return 8 * (seats + dishes)
+    counts = corpus.n_pairs + 4 * corpus.n_docs + 2 * corpus.n_words + n_links + 6 * n_groups
+    return 4 * n_topics * counts

@@ -1,0 +1,78 @@
+"""The config records of hierarchical component analysis."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from hiertopics.settings.config import InferenceConfig, Iterations
+
+
+class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The tree, and the priors of its vectors, of the mean and of the noise."""
+
+    depth: Annotated[
+        int,
+        Meta(ge=2, le=30, description="Levels of the tree, the root among them: axes per row."),
+    ] = 3
+    gamma: Annotated[
+        float, Meta(gt=0, description="How readily rows open new branches of the tree.")
+    ] = 1.0
+    max_nodes: Annotated[
+        int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
+    ] = 30
+    vector_variance: Annotated[
+        float, Meta(gt=0, description="Prior variance of each entry of each node's vector.")
+    ] = 1e3
+    mean_variance: Annotated[
+        float, Meta(gt=0, description="Prior variance of each entry of the mean of all rows.")
+    ] = 1e3
+    noise_shape: Annotated[
+        float, Meta(gt=0, description="Shape of the Gamma prior of the noise precision.")
+    ] = 1e-3
+    noise_rate: Annotated[
+        float, Meta(gt=0, description="Rate of the Gamma prior of the noise precision.")
+    ] = 1e-3
+
+
+class Inference(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule."""
+
+    iterations: Iterations = 200
+    mode: Annotated[
+        Literal["structured", "meanfield"],
+        Meta(
+            description="structured: coordinates depend on the path, a tighter bound; meanfield: "
+            "coordinates and path apart, as in Wang and Blei 2009."
+        ),
+    ] = "structured"
+    vectors: Annotated[
+        Literal["joint", "separate"],
+        Meta(
+            description="joint: one q over the vectors of all nodes, tighter and faster; separate: "
+            "one q per node, as in Wang and Blei 2009."
+        ),
+    ] = "joint"
+    start: Annotated[
+        Literal["clusters", "residuals", "axes"],
+        Meta(
+            description="First tree: clusters of rows, like ones together; clusters of residuals, "
+            "level by level; one path of principal axes."
+        ),
+    ] = "clusters"
+    local_rounds: Annotated[
+        int, Meta(ge=1, description="Rounds per row and iteration; only meanfield needs several.")
+    ] = 3
+    moves_every: Annotated[
+        int, Meta(ge=1, description="Iterations from one round of moves to the next.")
+    ] = 5
+    trials: Annotated[
+        int, Meta(ge=0, description="Moves of the tree that are tried in a round; 0: none.")
+    ] = 2
+    trial_sweeps: Annotated[
+        int,
+        Meta(
+            ge=1, description="Sweeps of the tree with a move and without it, before one is kept."
+        ),
+    ] = 30

@@ -1,0 +1,132 @@
+"""hca-variational: trees of principal axes for continuous rows, by variational inference.
+
+Each row takes one path from the root to a leaf of an infinite tree and lies, up to noise, in the
+space of the vectors on it; the tree is truncated, and what lies outside it is accounted for
+exactly by path slots.
+
+C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009,
+section 5. Sections "spec" refer to spec ncrp.
+
+    paper                 here
+    c, q(c)               path; chances of slots
+    w                     vectors of nodes: mean, cov
+    x                     coordinates
+    mu, sigma             mu; noise precision tau: noise_a, noise_b
+    v; a, b               sticks; stick_a, stick_b
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from hiertopics.data.vectors import Vectors
+from hiertopics.engine import Workers
+from hiertopics.families.hca import moves, prediction, starts
+from hiertopics.families.hca.config import Inference as Inference
+from hiertopics.families.hca.config import Model as Model
+from hiertopics.families.hca.prediction import infer as infer
+from hiertopics.families.hca.prediction import log_density as log_density
+from hiertopics.families.hca.simulate import simulate as simulate
+from hiertopics.families.hca.state import Data, State, elbo, lay_out
+from hiertopics.families.ncrp.slots import (
+    fit_sticks,
+    in_order,
+    nodes_of,
+    renumbered,
+    subtree_sums,
+)
+from hiertopics.model import Context, Settings, Summary
+
+observes = "vectors"
+objective_name = "evidence lower bound"
+monotone = True
+sampler = False
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl.
+
+    structural: 1 if the tree was changed by moves in this iteration; n_moves: how many were
+    tried. noise: standard deviation of what the axes leave, per column.
+    """
+
+    n_nodes: int
+    n_leaves: int
+    structural: int
+    n_moves: int
+    noise: float
+
+
+def prepare(corpus: Vectors, settings: Settings) -> Data:
+    """Lay the rows out."""
+    return lay_out(corpus.rows, settings.inference.shards)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return the first state by the start of the config."""
+    return starts.first_state(data, settings, context)
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Do every row's local step, then refit sticks, vectors, mean and noise; then moves.
+
+    Moves come every ``moves_every`` iterations; each of them is followed by sweeps of its own.
+    """
+    inference = settings.inference
+    slot = moves.sweep(state, data, settings, context)
+    state = reordered(state, slot, settings.model.gamma)
+    made = moves.Made(state, 0, 0)
+    if inference.trials and context.iteration % inference.moves_every == 0:
+        made = moves.round_of_moves(state, data, settings, context)
+    state = made.state
+    noise = float(1.0 / np.sqrt(state.precision))
+    n_leaves = len(state.nodes.leaves)
+    return state, Info(state.n_nodes, n_leaves, int(made.n_kept > 0), made.n_tried, noise)
+
+
+def reordered(state: State, slot: NDArray[np.float64], gamma: float) -> State:
+    """Return the state with heavier siblings first, where that does not lower the bound.
+
+    slot: rows in each slot, to which the sticks are refitted; E_v + E_c is then a sum of log Beta
+    functions.
+    """
+    nodes = state.nodes
+    order = in_order(state.parent, -subtree_sums(nodes, slot))
+    if (order == np.arange(len(order))).all():
+        return state
+    parent = renumbered(state.parent, order)
+    sticks = fit_sticks(nodes_of(parent, nodes.depth), slot[order], gamma)
+    if betaln(*sticks).sum() < betaln(*fit_sticks(nodes, slot, gamma)).sum():
+        return state
+    return replace(
+        state,
+        parent=parent,
+        mean=np.ascontiguousarray(state.mean[order]),
+        cov=np.ascontiguousarray(state.cov[np.ix_(order, order)]),
+        stick_a=sticks.a,
+        stick_b=sticks.b,
+        chances=state.chances if state.structured else state.chances[:, order].copy(),
+    )
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return the tree of live nodes, and theta and best paths of the training rows."""
+    return prediction.summarise(state, data, settings)
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the evidence lower bound, recomputed from scratch."""
+    return elbo(state, data, settings.model, Context(0, 0, Workers()))
+
+
+def memory(corpus: Vectors, settings: Settings) -> int:
+    """Return the bytes of the rows, their scores and chances, and of the sums of every shard."""
+    n_nodes, shards = settings.model.max_nodes, settings.inference.shards
+    per_row = 3 * corpus.n_columns + 4 * n_nodes
+    globals_ = (1 + shards) * n_nodes * (corpus.n_columns + n_nodes)
+    return 8 * (per_row * corpus.n_docs + globals_)

@@ -1,0 +1,55 @@
+"""The config records that the HDP backends share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from hiertopics.settings.config import InferenceConfig, Iterations
+
+HyperStart = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="Iterations during which alpha, gamma, eta and topic weights keep their start "
+        "values; learning them while topics are diffuse leaves the corpus in few topics.",
+    ),
+]
+
+
+class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Start values of what is learned, and the largest number of topics."""
+
+    alpha: Annotated[
+        float,
+        Meta(gt=0, description="Start value: how closely documents follow the corpus's topics."),
+    ] = 1.0
+    gamma: Annotated[
+        float, Meta(gt=0, description="Start value: how many topics the corpus tends to have.")
+    ] = 1.0
+    eta: Annotated[
+        float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
+    ] = 0.01
+    prior: Annotated[
+        Literal["AS", "AA"],
+        Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
+    ] = "AS"
+    truncation: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="Largest number of topics kept; take more than are used.",
+        ),
+    ] = 300
+
+
+class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule of the variational methods."""
+
+    iterations: Iterations = 200
+    hyper_start: HyperStart = 15
+    reorder_sticks: Annotated[
+        bool, Meta(description="Give larger topics the earlier sticks before each stick update.")
+    ] = True

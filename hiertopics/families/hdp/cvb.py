@@ -1,0 +1,56 @@
+"""hdp-cvb: collapsed variational Bayes for the HDP topic model, second order in q(z).
+
+As hdp-cvb0, but the expected logarithms of the counts are expanded to second order.
+
+Y. W. Teh, K. Kurihara, M. Welling: Collapsed variational inference for HDP, NIPS 2007; equation
+18 of I. Sato, K. Kurihara, H. Nakagawa, KDD 2012 (spec pcvb0 section 5.2). Symbols as in
+``cvb0``; V[n_dk], V[n_kv], V[n_k] are var_dk, var_wk, var_k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from hiertopics.families.hdp import cvb0, posteriors, second_order
+from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.layout import Data
+from hiertopics.families.hdp.posteriors import Inference as Inference
+from hiertopics.families.hdp.posteriors import objective as objective
+from hiertopics.families.hdp.posteriors import summarise as summarise
+from hiertopics.families.hdp.second_order import memory as memory
+from hiertopics.families.hdp.simulate import simulate as simulate
+from hiertopics.families.hdp.summary import infer as infer
+from hiertopics.families.hdp.variational import Info as Info
+from hiertopics.families.hdp.variational import prepare as prepare
+from hiertopics.model import Context, Settings
+
+objective_name = "training log likelihood per token"
+monotone = False
+sampler = False
+
+
+@dataclass
+class State(posteriors.State, second_order.Variances):
+    """The responsibilities, counts with their variances, and the other posteriors."""
+
+
+def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
+    """Return random responsibilities and the start values of the config (spec 3.5)."""
+    begun = cvb0.init(data, settings, context, dtype)
+    return State(**vars(begun), **second_order.variances(begun, data, context))
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Refit q(z) of every pair (equation 18); now and then the other posteriors too."""
+    due = posteriors.is_due(settings, context)
+    prior = posteriors.prior_of(state, settings)
+    seen = second_order.sweep(state, data, prior, context, indicators=due)
+    drift = second_order.recount_now_and_then(state, data, context)
+    if due:
+        variances = (state.var_dk, state.var_wk)
+        stats = posteriors.gather(state, seen, variances, data, context)
+        posteriors.global_step(state, stats, data, settings)
+    return state, posteriors.info_of(state, data, drift)

@@ -1,0 +1,58 @@
+"""hdp-cvb0: collapsed variational Bayes for the HDP topic model, zero order in q(z).
+
+The model of hdp-pcvb0 with Gamma(1, 1) priors on the concentrations. Auxiliary variables (table
+counts) make the rest conjugate, so concentrations, sticks and word shape have whole posteriors,
+whose geometric means enter the update of q(z).
+
+Y. W. Teh, K. Kurihara, M. Welling: Collapsed variational inference for HDP, NIPS 2007, in the
+zero-order form of I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, equation 19. The denominators are
+E[beta0], as the derivation gives (spec pcvb0 section 5.2); the printed G[beta0] is an option.
+
+    paper              here
+    alpha0, beta0      alpha, word_mass (= eta V): their means, ``_geo`` their G[.] = exp E[log .]
+    gamma0             gamma
+    pi, tau            pi, pi_geo, tau, tau_geo
+    s_dk, t_kv         tables per document and topic, per topic and word
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from hiertopics.families.hdp import posteriors, variational
+from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.layout import Data
+from hiertopics.families.hdp.posteriors import Inference as Inference
+from hiertopics.families.hdp.posteriors import State as State
+from hiertopics.families.hdp.posteriors import objective as objective
+from hiertopics.families.hdp.posteriors import summarise as summarise
+from hiertopics.families.hdp.simulate import simulate as simulate
+from hiertopics.families.hdp.summary import infer as infer
+from hiertopics.families.hdp.variational import Info as Info
+from hiertopics.families.hdp.variational import memory as memory
+from hiertopics.families.hdp.variational import prepare as prepare
+from hiertopics.model import Context, Settings
+
+objective_name = "training log likelihood per token"
+monotone = False
+sampler = False
+
+
+def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
+    """Return random responsibilities and the start values of the config (spec 3.5)."""
+    begun = variational.start(data, settings.model.truncation, context, dtype)
+    return State(**vars(begun), **posteriors.start(data, settings))
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Refit q(z) of every pair (equation 19); now and then the other posteriors too."""
+    due = posteriors.is_due(settings, context)
+    prior = posteriors.prior_of(state, settings)
+    seen = variational.sweep(state, data, prior, context, indicators=due)
+    drift = variational.recount_now_and_then(state, data, context)
+    if due:
+        variances = variational.spread(state, data, context)
+        stats = posteriors.gather(state, seen, variances, data, context)
+        posteriors.global_step(state, stats, data, settings)
+    return state, posteriors.info_of(state, data, drift)

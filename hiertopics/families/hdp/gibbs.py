@@ -1,0 +1,216 @@
+"""hdp-gibbs: collapsed Gibbs sampling of the truncated HDP topic model (direct assignment).
+
+Topic weights come from truncated sticks; document weights and topics are integrated out. Each
+sweep redraws every token's topic, then tables, sticks and concentrations, all exactly.
+
+Y. W. Teh, M. Jordan, M. Beal, D. Blei: Hierarchical Dirichlet processes, JASA 2006; truncated as
+in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (spec pcvb0 section 6).
+
+    paper              here
+    alpha0, gamma0     alpha, gamma
+    beta0 tau_v        word_mass * tau, word_mass = eta V
+    m_dk, t_kv         tables per document and topic, per topic and word
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.hdp import gibbs_kernels as kernels
+from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.config import HyperStart
+from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.kernels import Prior
+from hiertopics.families.hdp.layout import Data, lay_out, rounds
+from hiertopics.families.hdp.simulate import simulate as simulate
+from hiertopics.families.hdp.sticks import weights_from_fractions
+from hiertopics.families.hdp.summary import infer as infer
+from hiertopics.model import Context, Settings, Summary
+from hiertopics.settings.config import Iterations, SamplerConfig
+
+objective_name = "log joint probability"
+monotone = False
+sampler = True
+PRIOR_SHAPE = PRIOR_RATE = 1.0
+SMALLEST_REST = 1e-300
+
+
+class Inference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule."""
+
+    iterations: Iterations = 500
+    hyper_start: HyperStart = 15
+
+
+@dataclass
+class State:
+    """One draw.
+
+    z: int32 [n_tokens]. n_dk int32 [n_docs, T], n_wk int32 [n_words, T], n_k int64 [T]: counts.
+    n_tables: int64 [T]. log_rest: float64 [T - 1], log(1 - v) of the sticks. pi: float64 [T].
+    tau: float64 [n_words].
+    """
+
+    z: NDArray[np.int32]
+    n_dk: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+    n_tables: NDArray[np.int64]
+    log_rest: NDArray[np.float64]
+    pi: NDArray[np.float64]
+    tau: NDArray[np.float64]
+    alpha: float
+    gamma: float
+    word_mass: float
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    n_topics_entropy: float
+    alpha: float
+    gamma: float
+    eta: float
+    moved: int
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens."""
+    return lay_out(corpus, settings.inference.shards, np.float64, tokens=True)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return uniformly random topics and the start values of the config."""
+    model = settings.model
+    n_topics = model.truncation
+    z = context.rng("init").integers(n_topics, size=len(data.cells.word), dtype=np.int32)
+    n_dk = np.zeros((data.n_docs, n_topics), dtype=np.int32)
+    n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
+    kernels.count_tokens(data.cells, z, n_dk, n_wk)
+    fractions = 1.0 / np.arange(n_topics, 1, -1)
+    return State(
+        z,
+        n_dk,
+        n_wk,
+        n_dk.sum(axis=0, dtype=np.int64),
+        n_tables=np.zeros(n_topics, dtype=np.int64),
+        log_rest=np.log1p(-fractions),
+        pi=weights_from_fractions(fractions),
+        tau=np.full(data.n_words, 1.0 / data.n_words),
+        alpha=model.alpha,
+        gamma=model.gamma,
+        word_mass=model.eta * data.n_words,
+    )
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Redraw all topics; after the hold redraw tables, sticks and concentrations too."""
+    moved = _sweep(state, data, context)
+    if context.iteration > settings.inference.hyper_start:
+        _draw_document_side(state, data, context.rng("documents"))
+        _draw_word_side(state, settings.model.prior, context.rng("words"))
+    counts = common.topic_counts(state.n_k, state.n_tables)
+    eta = state.word_mass / data.n_words
+    return state, Info(*counts, state.alpha, state.gamma, eta, moved)
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return this draw's live topics as roots, largest first, and theta of the documents."""
+    fitted = common.Fitted(
+        state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
+    )
+    summary = common.summarise(fitted)
+    shards = settings.inference.shards
+    if shards == 1:
+        return summary
+    note = f"{shards} shards: topic totals are seen late, so the draws are approximate"
+    return replace(summary, notes=(*summary.notes, note))
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
+    log_joint = 0.0
+    for counts, prior, totals in (
+        (state.n_dk, state.alpha * state.pi, data.doc_lengths),
+        (state.n_wk.T, state.word_mass * state.tau, state.n_k),
+    ):
+        mass = prior.sum()
+        used, column = counts[counts > 0], np.broadcast_to(prior, counts.shape)[counts > 0]
+        log_joint += float((gammaln(column + used) - gammaln(column)).sum())
+        log_joint += float((gammaln(mass) - gammaln(mass + totals)).sum())
+    n_sticks = len(state.log_rest)
+    log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
+    return log_joint + float(log_sticks)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens and counts."""
+    n_topics = settings.model.truncation
+    return 16 * corpus.n_tokens + 4 * n_topics * (corpus.n_docs + corpus.n_words)
+
+
+def _sweep(state: State, data: Data, context: Context) -> int:
+    prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
+
+    def visit(block: tuple[int, int]) -> tuple[int, NDArray[np.int64]]:
+        n_k = state.n_k.copy()
+        tables = kernels.Tables(state.z, state.n_dk, state.n_wk, n_k)
+        moved = kernels.sweep_block(data.cells, *block, tables, prior, context.rng("sweep", *block))
+        return moved, n_k - state.n_k
+
+    total = 0
+    for blocks in rounds(data.cells.n_shards):
+        for moved, change in context.map(visit, blocks):
+            total += moved
+            state.n_k += change
+    return total
+
+
+def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> None:
+    """Draw tables, sticks, alpha and gamma (spec section 6, steps 2 to 5)."""
+    n_topics = len(state.pi)
+    state.n_tables = np.zeros(n_topics, dtype=np.int64)
+    by_doc = np.zeros(data.n_docs, dtype=np.int64)
+    ones = np.ones(data.n_docs)
+    kernels.draw_tables(state.n_dk, ones, state.alpha * state.pi, by_doc, state.n_tables, rng)
+    lengths = data.doc_lengths[data.doc_lengths > 0]
+    state.alpha = _draw_concentration(state.alpha, int(by_doc.sum()), lengths, rng)
+    after = state.n_tables[::-1].cumsum()[::-1] - state.n_tables
+    # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
+    rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
+    state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
+    state.pi = weights_from_fractions(1.0 - rest)
+    state.gamma = rng.gamma(PRIOR_SHAPE + n_topics - 1, 1.0 / (PRIOR_RATE - state.log_rest.sum()))
+
+
+def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
+    """Draw tables of words, the word mass and, for AA, the word shape (step 6)."""
+    n_words = len(state.tau)
+    by_word = np.zeros(n_words, dtype=np.int64)
+    by_topic = np.zeros(len(state.pi), dtype=np.int64)
+    ones = np.ones(len(state.pi))
+    kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
+    sizes = state.n_k[state.n_k > 0]
+    state.word_mass = _draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
+    if prior == "AA":
+        state.tau = rng.dirichlet(1.0 + by_word)
+
+
+def _draw_concentration(
+    value: float, n_tables: int, sizes: NDArray[np.int64], rng: np.random.Generator
+) -> float:
+    """Draw a concentration given its tables in groups of ``sizes`` tokens (step 4)."""
+    log_eta = np.log(rng.beta(value + 1.0, sizes))
+    successes = int((rng.random(len(sizes)) * (sizes + value) < sizes).sum())
+    shape = PRIOR_SHAPE + n_tables - successes
+    return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_eta.sum())))

@@ -1,0 +1,281 @@
+"""Loops of the collapsed variational HDP over (document, word) pairs (spec pcvb0 sections 3, 7).
+
+Names: resp is q(z) [n_pairs, T]; n_dk, n_wk, n_k are expected counts; seen_dk and seen_wk are
+E[I(n >= 1)]. The kernels are generic in the tables' dtype (float32 in use, float64 in tests);
+n_k is always float64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.hdp.layout import Cells
+from hiertopics.numeric.jit import REASSOCIATE, copy_row, kernel
+from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
+
+# Distances of prefetching, in pairs. Long rows of responsibilities the hardware fetches itself.
+WORDS_AHEAD = 3
+PAIRS_AHEAD = 8
+SHORT_ROW = 640
+
+
+class Tables(NamedTuple):
+    """The arrays that a sweep moves.
+
+    resp [n_pairs, T], n_dk [n_docs, T], n_wk [n_words, T]; seen_dk and seen_wk likewise, or
+    tables without columns where indicators are not wanted.
+    """
+
+    resp: NDArray[np.floating]
+    n_dk: NDArray[np.floating]
+    n_wk: NDArray[np.floating]
+    seen_dk: NDArray[np.floating]
+    seen_wk: NDArray[np.floating]
+
+
+class Prior(NamedTuple):
+    """Pseudo-counts in the tables' dtype: doc [T] for all documents or [n_docs, T], one row each;
+    word [n_words]; word_total, the sum of these.
+    """
+
+    doc: NDArray[np.floating]
+    word: NDArray[np.floating]
+    word_total: float
+
+
+@kernel(fastmath=REASSOCIATE)
+def sweep_block(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    n_k: NDArray[np.float64],
+    prior: Prior,
+) -> int:
+    """Visit each pair of a block once: refit q(z), move the counts, note who has been seen.
+
+    q(z = k) is proportional to (n_dk - q + doc prior)(n_wk - q + word prior)/(n_k - q + total),
+    one token excluded (spec 3.1; equation 35). n_k [T] is moved too: pass the block's own copy.
+    Returns -1, or the document at which the weights ceased to be positive and finite.
+    """
+    n_dk, n_wk, seen_wk = tables.n_dk, tables.n_wk, tables.seen_wk
+    n_topics = n_dk.shape[1]
+    noting = seen_wk.shape[1] > 0
+    scratch = aligned_rows(5, tables.resp)
+    base = scratch[0][:n_topics]
+    doc_row = scratch[1][:n_topics]
+    weights = scratch[2][:n_topics]
+    doc_prior = scratch[3][:n_topics]
+    doc_seen = scratch[4][:n_topics]
+    priors = prior.doc.reshape(-1, n_topics)
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if start == stop:
+            continue
+        copy_row(priors[doc if len(priors) > 1 else 0], doc_prior)
+        # Within a document n_k moves exactly as n_dk does: n_k = base + n_dk saves its update.
+        for topic in range(n_topics):
+            n_k[topic] -= n_dk[doc, topic]
+            base[topic] = n_k[topic] + prior.word_total - doc_prior[topic]
+            doc_row[topic] = n_dk[doc, topic] + doc_prior[topic]
+        rows = (doc_row, doc_prior, base, weights)
+        pairs = (cells.word[start:stop], cells.tokens[start:stop], tables.resp[start:stop])
+        if noting:
+            copy_row(tables.seen_dk[doc], doc_seen)
+            sound = visit_noting(*pairs, n_wk, prior.word, *rows, seen_wk, doc_seen)
+            copy_row(doc_seen, tables.seen_dk[doc])
+        else:
+            sound = visit(*pairs, n_wk, prior.word, *rows)
+        if not sound:
+            return doc
+        for topic in range(n_topics):
+            n_dk[doc, topic] = doc_row[topic] - doc_prior[topic]
+            n_k[topic] += n_dk[doc, topic]
+    return -1
+
+
+# The two functions below take their arrays one by one, and are two: arrays taken from a tuple,
+# or chosen by a branch, cost counted references at each pair (a third of the sweep's time).
+
+
+@kernel(fastmath=REASSOCIATE)
+def visit(
+    words: NDArray[np.int32],
+    tokens: NDArray[np.floating],
+    resp: NDArray[np.floating],
+    n_wk: NDArray[np.floating],
+    word_prior: NDArray[np.floating],
+    doc_row: NDArray[np.floating],
+    doc_prior: NDArray[np.floating],
+    base: NDArray[np.floating],
+    weights: NDArray[np.floating],
+) -> bool:
+    """Visit the pairs of one document (rows as in ``numeric.simd``); False: not finite."""
+    one = resp.dtype.type(1)
+    last = len(words) - 1
+    short = resp.shape[1] * resp.itemsize <= SHORT_ROW
+    word = words[0]
+    total = weigh(resp[0], doc_row, n_wk[word], doc_prior, base, word_prior[word], weights)
+    for pair in range(last):
+        if not (total > 0 and total < np.inf):
+            return False
+        prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
+        if short and pair + PAIRS_AHEAD <= last:
+            prefetch_row(resp, pair + PAIRS_AHEAD)
+        following = words[pair + 1]
+        total = settle_and_weigh(
+            resp[pair],
+            doc_row,
+            n_wk[word],
+            weights,
+            one / total,
+            tokens[pair],
+            resp[pair + 1],
+            n_wk[following],
+            doc_prior,
+            base,
+            word_prior[following],
+        )
+        word = following
+    if not (total > 0 and total < np.inf):
+        return False
+    settle(resp[last], doc_row, n_wk[word], weights, one / total, tokens[last])
+    return True
+
+
+@kernel(fastmath=REASSOCIATE)
+def visit_noting(
+    words: NDArray[np.int32],
+    tokens: NDArray[np.floating],
+    resp: NDArray[np.floating],
+    n_wk: NDArray[np.floating],
+    word_prior: NDArray[np.floating],
+    doc_row: NDArray[np.floating],
+    doc_prior: NDArray[np.floating],
+    base: NDArray[np.floating],
+    weights: NDArray[np.floating],
+    seen_wk: NDArray[np.floating],
+    doc_seen: NDArray[np.floating],
+) -> bool:
+    """Do as ``visit`` does, and note in seen_wk and doc_seen which topics have been seen."""
+    one = resp.dtype.type(1)
+    last = len(words) - 1
+    short = resp.shape[1] * resp.itemsize <= SHORT_ROW
+    word = words[0]
+    total = weigh(resp[0], doc_row, n_wk[word], doc_prior, base, word_prior[word], weights)
+    for pair in range(last):
+        if not (total > 0 and total < np.inf):
+            return False
+        ahead = words[min(pair + WORDS_AHEAD, last)]
+        prefetch_row(n_wk, ahead)
+        prefetch_row(seen_wk, ahead)
+        if short and pair + PAIRS_AHEAD <= last:
+            prefetch_row(resp, pair + PAIRS_AHEAD)
+        following = words[pair + 1]
+        total = settle_and_weigh(
+            resp[pair],
+            doc_row,
+            n_wk[word],
+            weights,
+            one / total,
+            tokens[pair],
+            resp[pair + 1],
+            n_wk[following],
+            doc_prior,
+            base,
+            word_prior[following],
+            doc_seen,
+            seen_wk[word],
+        )
+        word = following
+    if not (total > 0 and total < np.inf):
+        return False
+    settle(
+        resp[last], doc_row, n_wk[word], weights, one / total, tokens[last], doc_seen, seen_wk[word]
+    )
+    return True
+
+
+@kernel()
+def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables) -> None:
+    """Add a block's pairs to n_dk and n_wk, which the caller has set to zero."""
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        doc_row = tables.n_dk[doc]
+        for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
+            word_row = tables.n_wk[cells.word[pair]]
+            row = tables.resp[pair]
+            count = cells.tokens[pair]
+            for topic in range(len(row)):
+                doc_row[topic] += count * row[topic]
+                word_row[topic] += count * row[topic]
+
+
+@kernel(fastmath=REASSOCIATE)
+def block_log_likelihood(
+    cells: Cells,
+    doc_shard: int,
+    theta: NDArray[np.floating],
+    phi: NDArray[np.floating],
+) -> float:
+    """Return the sum over a document range of count * log(theta_d . phi_w).
+
+    theta [n_docs, T]; phi [n_words, T] (word-major).
+    """
+    log_likelihood = 0.0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            word_row = phi[cells.word[pair]]
+            chance = theta.dtype.type(0)
+            for topic in range(theta.shape[1]):
+                chance += theta[doc, topic] * word_row[topic]
+            log_likelihood += cells.tokens[pair] * math.log(chance)
+    return log_likelihood
+
+
+@kernel(fastmath=REASSOCIATE)
+def fold_in(
+    words: NDArray[np.int32],
+    counts: NDArray[np.float64],
+    phi: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    n_sweeps: int,
+    tolerance: float,
+) -> NDArray[np.float64]:
+    """Return the expected topic counts [T] of one new document, topics held fixed (spec 7.2).
+
+    words, counts [n_pairs]; phi [n_words, T] (word-major); prior [T] document pseudo-counts.
+    q(z = k) is proportional to phi (n_dk - q + prior), from q proportional to phi * prior,
+    until no entry moves by ``tolerance`` or ``n_sweeps`` are done.
+    """
+    n_topics = len(prior)
+    resp = np.empty((len(words), n_topics))
+    doc_row = np.zeros(n_topics)
+    for pair in range(len(words)):
+        total = 0.0
+        for topic in range(n_topics):
+            resp[pair, topic] = phi[words[pair], topic] * prior[topic]
+            total += resp[pair, topic]
+        for topic in range(n_topics):
+            resp[pair, topic] /= total
+            doc_row[topic] += counts[pair] * resp[pair, topic]
+    weights = np.empty(n_topics)
+    for _ in range(n_sweeps):
+        largest = 0.0
+        for pair in range(len(words)):
+            total = 0.0
+            for topic in range(n_topics):
+                others = max(doc_row[topic] - resp[pair, topic], 0.0)
+                weights[topic] = phi[words[pair], topic] * (others + prior[topic])
+                total += weights[topic]
+            for topic in range(n_topics):
+                moved = weights[topic] / total - resp[pair, topic]
+                resp[pair, topic] += moved
+                doc_row[topic] += counts[pair] * moved
+                largest = max(largest, abs(moved))
+        if largest < tolerance:
+            break
+    return doc_row

@@ -1,0 +1,126 @@
+"""Expected table counts from the moments of expected counts (spec pcvb0 section 5.2).
+
+An expected count is a sum of independent Bernoulli variables. Of the number of tables that it
+makes, the expectation is taken by conditioning on n > 0 and expanding to second order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.hdp.layout import Cells
+from hiertopics.numeric.jit import REASSOCIATE, digamma, digamma_and_tetragamma, kernel, tetragamma
+
+RARE = 1e-4
+VANISHED = 1e-300
+
+
+@kernel(fastmath=REASSOCIATE)
+def spread_block(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    resp: NDArray[np.floating],
+    var_dk: NDArray[np.floating],
+    var_wk: NDArray[np.floating],
+) -> None:
+    """Add a block's pairs to Var[n_dk] and Var[n_wk], which the caller has set to zero.
+
+    Each of a pair's tokens adds q (1 - q). Tables in resp's dtype, shaped as n_dk and n_wk.
+    """
+    cuts, words, tokens, doc_bounds = cells
+    one = resp.dtype.type(1)
+    for doc in range(doc_bounds[doc_shard], doc_bounds[doc_shard + 1]):
+        doc_var = var_dk[doc]
+        for pair in range(cuts[doc, word_shard], cuts[doc, word_shard + 1]):
+            row = resp[pair]
+            word_var = var_wk[words[pair]]
+            for topic in range(len(row)):
+                spread = tokens[pair] * row[topic] * (one - row[topic])
+                doc_var[topic] += spread
+                word_var[topic] += spread
+
+
+@kernel(fastmath=REASSOCIATE)
+def expected_tables(
+    start: int,
+    stop: int,
+    mean: NDArray[np.floating],
+    variance: NDArray[np.floating],
+    seen: NDArray[np.floating],
+    row_prior: NDArray[np.float64],
+    column_prior: NDArray[np.float64],
+    by_row: NDArray[np.float64],
+    by_column: NDArray[np.float64],
+) -> None:
+    """Add E[tables] of rows start .. stop to their sums by_row [n_rows] and by_column [T].
+
+    The concentration of a cell is x = row_prior * column_prior, and
+    E[s] = x P (psi(x + E) - psi(x) + V psi''(x + E) / 2) with E = E[n | n > 0], V its variance.
+    For P below ``RARE`` one token is the only case that matters, and it makes one table:
+    E[s] = P to a relative error below P / 2. The same holds for an x that has vanished.
+    """
+    x, psi_x = np.empty(mean.shape[1]), np.empty(mean.shape[1])
+    for row in range(start, stop):
+        if row == start or row_prior[row] != row_prior[row - 1]:
+            concentrations(row_prior[row], column_prior, x, psi_x)
+        by_row[row] += tables_of_row(mean[row], variance[row], seen[row], x, psi_x, by_column)
+
+
+@kernel(fastmath=REASSOCIATE)
+def tables_of_row(
+    mean: NDArray[np.floating],
+    variance: NDArray[np.floating],
+    seen: NDArray[np.floating],
+    x: NDArray[np.float64],
+    psi_x: NDArray[np.float64],
+    by_column: NDArray[np.float64],
+) -> float:
+    """Add E[tables] of a row's cells to by_column [T]; return their sum. No branch: vector code."""
+    total = 0.0
+    for column in range(len(x)):
+        chance = float(seen[column])
+        known = 1.0 / max(chance, RARE)
+        count = float(mean[column]) * known
+        second = (float(variance[column]) + float(mean[column]) * float(mean[column])) * known
+        spread = max(second - count * count, 0.0)
+        psi, curvature = digamma_and_tetragamma(x[column] + max(count, 1.0))
+        growth = psi - psi_x[column] + 0.5 * spread * curvature
+        tables = x[column] * chance * growth if chance > RARE else chance
+        total += tables
+        by_column[column] += tables
+    return total
+
+
+@kernel()
+def concentrations(
+    row_prior: float,
+    column_prior: NDArray[np.float64],
+    x: NDArray[np.float64],
+    psi_x: NDArray[np.float64],
+) -> None:
+    """Write the concentrations of a row's cells, and their digamma, to x and psi_x [T]."""
+    for column in range(len(x)):
+        x[column] = max(row_prior * column_prior[column], VANISHED)
+        same = column > 0 and x[column] == x[column - 1]
+        psi_x[column] = psi_x[column - 1] if same else digamma(x[column])
+
+
+@kernel()
+def expected_log_xi(
+    mean: NDArray[np.float64],
+    variance: NDArray[np.float64],
+    seen: NDArray[np.float64],
+    total: float,
+) -> float:
+    """Return sum over topics of E[log xi_k], xi_k ~ Beta(total, n_k); all arguments [T]."""
+    log_xi = 0.0
+    for topic in range(len(mean)):
+        if seen[topic] > 0.0:
+            count = mean[topic] / seen[topic]
+            second = (variance[topic] + mean[topic] ** 2) / seen[topic]
+            spread = max(second - count * count, 0.0)
+            growth = digamma(total + count) - digamma(total)
+            log_xi -= seen[topic] * (growth + 0.5 * spread * tetragamma(total + count))
+    return log_xi

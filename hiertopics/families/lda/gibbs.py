@@ -1,0 +1,172 @@
+"""lda-gibbs: collapsed Gibbs sampling of latent Dirichlet allocation, a baseline.
+
+A fixed number of topics; document weights and topics are integrated out. A sweep redraws every
+token's topic; alpha, one or one for each topic, and eta can be drawn too.
+
+T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (spec tssb section 6).
+
+    paper              here
+    alpha, beta        alpha, eta
+    n_i^(d), n_i^(w)   n_dk, n_wk
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+from numpy.typing import NDArray
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.lda import gibbs_kernels as kernels
+from hiertopics.families.lda import hyperparameters
+from hiertopics.families.lda import summary as common
+from hiertopics.families.lda.config import Model as Model
+from hiertopics.families.lda.config import start_alpha
+from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
+from hiertopics.families.lda.infer import infer as infer
+from hiertopics.families.lda.predictive import predictive as predictive
+from hiertopics.families.lda.simulate import simulate as simulate
+from hiertopics.model import Context, Settings, Summary
+from hiertopics.numeric.simd_draw import padded
+from hiertopics.settings.config import Iterations, SamplerConfig
+
+objective_name = "log joint probability"
+monotone = False
+sampler = True
+
+
+class Inference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule."""
+
+    iterations: Iterations = 500
+    sample_alpha: Annotated[
+        bool,
+        Meta(
+            description="Draw alpha too, its sum over topics uniform from 0.1 to 1000 beforehand; "
+            "model.alpha is where it starts."
+        ),
+    ] = True
+    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+        True
+    )
+    hyper_start: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Iterations during which alpha and eta keep their start values: drawn "
+            "while topics are diffuse, alpha would run away.",
+        ),
+    ] = 15
+
+
+@dataclass
+class State:
+    """One draw.
+
+    z: int32 [n_tokens]. n_wk int32 [n_words, P], n_k int64 [P]: counts, zero from n_topics to P,
+    the next multiple of 16. alpha: float64 [n_topics] where the prior is asymmetric.
+    """
+
+    z: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+    alpha: float | NDArray[np.float64]
+    eta: float
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl. n_topics: with a token. alpha: the mean of all topics'. moved:
+    tokens whose topic changed.
+    """
+
+    n_topics: int
+    alpha: float
+    eta: float
+    moved: int
+
+
+class Data(NamedTuple):
+    """A corpus laid out in tokens. doc_lengths: int64 [n_docs]."""
+
+    tokens: Tokens
+    doc_lengths: NDArray[np.int64]
+    n_words: int
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens."""
+    counts = corpus.counts
+    word = np.repeat(counts.indices, counts.data).astype(np.int32)
+    doc_ptr = np.concatenate([[0], np.cumsum(corpus.doc_lengths)]).astype(np.int64)
+    return Data(Tokens(doc_ptr, word), corpus.doc_lengths, corpus.n_words)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return uniformly random topics and the priors of the config."""
+    model = settings.model
+    z = context.rng("init").integers(model.n_topics, size=len(data.tokens.word), dtype=np.int32)
+    n_wk = np.zeros((data.n_words, padded(model.n_topics)), dtype=np.int32)
+    kernels.count_words(data.tokens.word, z, n_wk)
+    alpha: float | NDArray[np.float64] = start_alpha(model)
+    if model.prior == "asymmetric":
+        alpha = np.full(model.n_topics, alpha)
+    return State(z, n_wk, n_wk.sum(axis=0, dtype=np.int64), alpha, model.eta)
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Redraw all topics; after the hold draw alpha and eta too, if asked to."""
+    inference, n_topics = settings.inference, settings.model.n_topics
+    tables = Tables(state.z, state.n_wk, state.n_k)
+    prior = Prior(n_topics, state.alpha, state.eta)
+    moved = kernels.sweep(data.tokens, tables, prior, context.rng("sweep"))
+    held = context.iteration <= inference.hyper_start
+    if inference.sample_alpha and not held:
+        n_dk = _document_counts(state, data, n_topics)
+        rng = context.rng("alpha")
+        if isinstance(state.alpha, np.ndarray):
+            state.alpha = hyperparameters.draw_alphas(n_dk, state.alpha, rng)
+        else:
+            state.alpha = hyperparameters.draw_alpha(n_dk, state.alpha, rng)
+    if inference.sample_eta and not held:
+        n_kw = state.n_wk[:, :n_topics].T
+        state.eta = hyperparameters.draw_eta(n_kw, state.eta, context.rng("eta"))
+    mean_alpha = float(np.mean(state.alpha))
+    return state, Info(int((state.n_k > 0).sum()), mean_alpha, state.eta, moved)
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return this draw's topics with a token as roots, largest first, and theta."""
+    n_topics = settings.model.n_topics
+    n_dk = _document_counts(state, data, n_topics)
+    n_wk = state.n_wk[:, :n_topics]
+    return common.summarise(n_dk, n_wk, state.alpha, state.eta, settings.inference.shards)
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the log joint of words and topics given alpha and eta, from the topics alone."""
+    n_topics = settings.model.n_topics
+    n_dk = _document_counts(state, data, n_topics)
+    n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
+    kernels.count_words(data.tokens.word, state.z, n_wk)
+    if isinstance(state.alpha, np.ndarray):
+        columns = hyperparameters.tallies_of_columns(n_dk)
+        by_doc = hyperparameters.log_evidence_of_columns(columns, state.alpha)
+    else:
+        by_doc = hyperparameters.log_evidence(hyperparameters.tally(n_dk), state.alpha)
+    return by_doc + hyperparameters.log_evidence(hyperparameters.tally(n_wk.T), state.eta)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens and of both tables of counts."""
+    n_columns = padded(settings.model.n_topics)
+    return 8 * corpus.n_tokens + 4 * n_columns * (corpus.n_docs + corpus.n_words)
+
+
+def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int32]:
+    """Return n_dk [n_docs, n_topics], which no sweep needs as a whole."""
+    n_dk = np.zeros((len(data.doc_lengths), n_topics), dtype=np.int32)
+    kernels.count_topics(data.tokens.doc_ptr, state.z, n_dk)
+    return n_dk

@@ -1,0 +1,118 @@
+"""Loops of the collapsed Gibbs sampler of latent Dirichlet allocation over tokens.
+
+Tables have a column per topic, filled up with empty ones to whole vectors (``simd_draw.padded``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.simd import prefetch_row
+from hiertopics.numeric.simd_draw import draw_topic
+
+AHEAD = 4
+"""Tokens between the one that is drawn and the one whose counts are asked for."""
+
+
+class Tokens(NamedTuple):
+    """Tokens in document order, by word id within a document.
+
+    Those of document d are ``doc_ptr[d] .. doc_ptr[d + 1]``: int64 [n_docs + 1]. word: int32
+    [n_tokens].
+    """
+
+    doc_ptr: NDArray[np.int64]
+    word: NDArray[np.int32]
+
+
+class Tables(NamedTuple):
+    """What a sweep moves: z int32 [n_tokens], n_wk int32 [n_words, P], n_k int64 [P]."""
+
+    z: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+
+
+class Prior(NamedTuple):
+    """Pseudo-counts of each topic in a document (alpha) and of each word in a topic (eta).
+
+    alpha: one for all topics, or float64 [n_topics].
+    """
+
+    n_topics: int
+    alpha: float | NDArray[np.float64]
+    eta: float
+
+
+@kernel()
+def count_words(word: NDArray[np.int32], z: NDArray[np.int32], n_wk: NDArray[np.int32]) -> None:
+    """Add every token to n_wk [n_words, P]."""
+    for token in range(len(z)):
+        n_wk[word[token], z[token]] += 1
+
+
+@kernel()
+def count_topics(doc_ptr: NDArray[np.int64], z: NDArray[np.int32], n_dk: NDArray[np.int32]) -> None:
+    """Add every token to n_dk [n_docs, n_topics]."""
+    for doc in range(len(n_dk)):
+        for token in range(doc_ptr[doc], doc_ptr[doc + 1]):
+            n_dk[doc, z[token]] += 1
+
+
+@kernel()
+def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator) -> int:
+    """Redraw the topic of each token given all others; return how many moved.
+
+    P(z = k) is proportional to (n_dk + alpha_k)(n_wk + eta)/(n_k + V eta) without the token itself.
+    """
+    doc_ptr, word = tokens
+    z, n_wk, n_k = tables
+    total_prior = prior.eta * len(n_wk)
+    one = np.float32(1)
+    inverse = np.zeros(len(n_k), np.float32)
+    doc_row, share_row, sums = (
+        np.zeros_like(inverse),
+        np.zeros_like(inverse),
+        np.zeros_like(inverse),
+    )
+    for topic in range(prior.n_topics):
+        inverse[topic] = 1.0 / (n_k[topic] + total_prior)
+    moved = 0
+    for doc in range(len(doc_ptr) - 1):
+        first, stop = doc_ptr[doc], doc_ptr[doc + 1]
+        doc_row[: prior.n_topics] = prior.alpha
+        for token in range(first, stop):
+            doc_row[z[token]] += one
+        for topic in range(len(n_k)):
+            share_row[topic] = doc_row[topic] * inverse[topic]
+        uniform = rng.random(stop - first, np.float32)
+        for token in range(first, stop):
+            if token + AHEAD < stop:
+                prefetch_row(n_wk, word[token + AHEAD])
+            word_row = n_wk[word[token]]
+            old = z[token]
+            inverse_old = np.float32(1.0 / (n_k[old] - 1 + total_prior))
+            share_old = (doc_row[old] - one) * inverse_old
+            u = uniform[token - first]
+            new = draw_topic(share_row, word_row, prior.eta, old, share_old, u, sums)
+            # Rounding may lead past the last topic.
+            new = min(new, prior.n_topics - 1)
+            if new == old:
+                continue
+            doc_row[old] -= one
+            word_row[old] -= 1
+            n_k[old] -= 1
+            inverse[old] = inverse_old
+            share_row[old] = share_old
+            doc_row[new] += one
+            word_row[new] += 1
+            n_k[new] += 1
+            inverse[new] = 1.0 / (n_k[new] + total_prior)
+            share_row[new] = doc_row[new] * inverse[new]
+            z[token] = new
+            moved += 1
+    return moved

@@ -1,0 +1,30 @@
+"""The generative story of latent Dirichlet allocation, run forwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.families.lda.config import start_alpha
+from hiertopics.model import Context, Settings, Sizes
+
+
+def simulate(
+    settings: Settings, sizes: Sizes, context: Context
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus under the config's priors; truth: theta [n_docs, K], phi [K, n_words]."""
+    model = settings.model
+    rng = context.rng("simulate")
+    theta = rng.dirichlet(np.full(model.n_topics, start_alpha(model)), sizes.n_docs)
+    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.n_topics)
+    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
+    for doc in range(sizes.n_docs):
+        topics = rng.multinomial(sizes.doc_length, theta[doc])
+        for topic in np.flatnonzero(topics):
+            counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
+    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    return corpus, {"theta": theta, "phi": phi}

@@ -1,0 +1,234 @@
+"""The records that the collapsed Gibbs sampler of the nested CRP moves, and their upkeep.
+
+Nodes are columns of one word-major table of counts. Each level owns a range of columns, so that
+a document's words at a level are weighed against all nodes of that level by loops of unit
+stride. A column without documents is free, and one free column at every level stands for a new
+node: its counts are zero, which is what the marginal of a new topic asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.numeric.jit import kernel, log
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+class Words(NamedTuple):
+    """The corpus: documents as ranges of pairs, pairs as ranges of equal tokens.
+
+    pair_ptr: int64 [n_docs + 1]. word: int32 [n_pairs]. token_ptr: int64 [n_pairs + 1].
+    """
+
+    pair_ptr: NDArray[np.int64]
+    word: NDArray[np.int32]
+    token_ptr: NDArray[np.int64]
+
+
+class Chain(NamedTuple):
+    """What a sweep moves; C columns hold the nodes, L levels.
+
+    path: int32 [n_docs, L], columns from the root down. level: int8 [n_tokens], 0 for the root,
+    -1 where none has been drawn yet.
+    n_dl: int32 [n_docs, L]. n_wk: int32 [n_words, C]. n_k: int64 [C]. parent: int32 [C].
+    visits: int32 [C], documents through a node; 0: free. first: int64 [L + 1], the first column
+    of each level, then C; column 0 is the root.
+    """
+
+    path: NDArray[np.int32]
+    level: NDArray[np.int8]
+    n_dl: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+    parent: NDArray[np.int32]
+    visits: NDArray[np.int32]
+    first: NDArray[np.int64]
+
+
+class Prior(NamedTuple):
+    """Hyperparameters: level, float64 [L], the Dirichlet of levels; gamma; eta."""
+
+    level: NDArray[np.float64]
+    gamma: float
+    eta: float
+
+
+class Scratch(NamedTuple):
+    """Memory of a sweep.
+
+    By column: log_total, log Gamma(n_k + V eta); log_docs, log(visits); log_room,
+    log(visits + gamma); and of the document at hand product, score, above, inside, share,
+    below, log_weight.
+    By level: new_score [L + 1], scores of new nodes summed from a level down; used, one past the
+    last column that is not free; free, the lowest free column. pairs: [most pairs, L], a
+    document's tokens by level. row, scale, add: factors ``scale * count + add`` of its words.
+    """
+
+    log_total: NDArray[np.float64]
+    log_docs: NDArray[np.float64]
+    log_room: NDArray[np.float64]
+    product: NDArray[np.float64]
+    score: NDArray[np.float64]
+    above: NDArray[np.float64]
+    inside: NDArray[np.float64]
+    share: NDArray[np.float64]
+    below: NDArray[np.float64]
+    log_weight: NDArray[np.float64]
+    new_score: NDArray[np.float64]
+    used: NDArray[np.int64]
+    free: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+    row: NDArray[np.int64]
+    scale: NDArray[np.float64]
+    add: NDArray[np.float64]
+
+
+@kernel(inline=True)
+def log_gamma(x: float) -> float:
+    """Return log Gamma(x) for x > 0: eight steps up, then Stirling's series (error < 1e-12).
+
+    No branch and no call, so that loops over it become vector code.
+    """
+    steps = x * (x + 1.0) * (x + 2.0) * (x + 3.0) * (x + 4.0) * (x + 5.0) * (x + 6.0) * (x + 7.0)
+    y = x + 8.0
+    inverse = 1.0 / y
+    square = inverse * inverse
+    series = 1.0 / 1260 - square * (1.0 / 1680 - square * (1.0 / 1188 - square * 691.0 / 360360))
+    series = inverse * (1.0 / 12 - square * (1.0 / 360 - square * series))
+    return (y - 0.5) * log(y) - y + HALF_LOG_TWO_PI + series - log(steps)
+
+
+@kernel()
+def make_scratch(words: Words, chain: Chain, prior: Prior, spare: int) -> Scratch:
+    """Return the memory of a sweep, its logarithms up to date; ``spare`` more factors fit."""
+    n_levels, n_columns = chain.path.shape[1], len(chain.visits)
+    most_pairs, longest = 0, 0
+    for doc in range(len(words.pair_ptr) - 1):
+        begin, end = words.pair_ptr[doc], words.pair_ptr[doc + 1]
+        most_pairs = max(most_pairs, end - begin)
+        longest = max(longest, words.token_ptr[end] - words.token_ptr[begin])
+    by_column = np.zeros((10, n_columns))
+    factors = np.zeros((2, longest + spare))
+    scratch = Scratch(
+        by_column[0],
+        by_column[1],
+        by_column[2],
+        by_column[3],
+        by_column[4],
+        by_column[5],
+        by_column[6],
+        by_column[7],
+        by_column[8],
+        by_column[9],
+        np.zeros(n_levels + 1),
+        np.zeros(n_levels, np.int64),
+        np.zeros(n_levels, np.int64),
+        np.zeros((most_pairs, n_levels), np.int32),
+        np.zeros(longest + spare, np.int64),
+        factors[0],
+        factors[1],
+    )
+    word_total = chain.n_wk.shape[0] * prior.eta
+    for column in range(n_columns):
+        scratch.log_total[column] = math.lgamma(chain.n_k[column] + word_total)
+        note_visits(column, chain, prior, scratch)
+    for level in range(n_levels):
+        scratch.used[level] = chain.first[level + 1]
+        note_used(level, chain, scratch)
+        note_free(level, chain.first[level], chain, scratch)
+    scratch.used[0] = 1  # The root is there before its first document.
+    return scratch
+
+
+@kernel()
+def note_visits(column: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+    """Bring the logarithms of a node's documents up to date."""
+    visits = chain.visits[column]
+    scratch.log_docs[column] = math.log(visits) if visits > 0 else -np.inf
+    scratch.log_room[column] = math.log(visits + prior.gamma)
+
+
+@kernel()
+def note_totals(doc: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+    """Bring log_total of the nodes below the root of a document's path up to date."""
+    word_total = chain.n_wk.shape[0] * prior.eta
+    for column in chain.path[doc, 1:]:
+        scratch.log_total[column] = math.lgamma(chain.n_k[column] + word_total)
+
+
+@kernel()
+def note_used(level: int, chain: Chain, scratch: Scratch) -> None:
+    """Lower ``used`` of a level to one past its last node."""
+    used = scratch.used[level]
+    while used > chain.first[level] and chain.visits[used - 1] == 0:
+        used -= 1
+    scratch.used[level] = used
+
+
+@kernel()
+def note_free(level: int, column: int, chain: Chain, scratch: Scratch) -> None:
+    """Set ``free`` of a level to its first free column from ``column`` on."""
+    while column < chain.first[level + 1] and chain.visits[column] > 0:
+        column += 1
+    scratch.free[level] = column
+
+
+@kernel()
+def trace(path: NDArray[np.int32], node: int, chain: Chain, scratch: Scratch) -> None:
+    """Write the path to ``node`` and, from an inner node, free columns for what lies below it.
+
+    ``path`` ends above the last level where only so much of it is wanted.
+    """
+    depth = 0
+    while chain.first[depth + 1] <= node:
+        depth += 1
+    column = node
+    for level in range(depth, -1, -1):
+        path[level] = column
+        column = chain.parent[column]
+    for level in range(depth + 1, len(path)):
+        path[level] = scratch.free[level]
+
+
+@kernel()
+def occupy(
+    path: NDArray[np.int32], n_docs: int, chain: Chain, prior: Prior, scratch: Scratch
+) -> None:
+    """Add documents to the nodes of a path, or of its upper part; new nodes come to be."""
+    for level in range(len(path)):
+        column = path[level]
+        if level > 0:
+            chain.parent[column] = path[level - 1]
+        chain.visits[column] += n_docs
+        note_visits(column, chain, prior, scratch)
+        scratch.used[level] = max(scratch.used[level], column + 1)
+        if column == scratch.free[level]:
+            note_free(level, column, chain, scratch)
+
+
+@kernel()
+def vacate(
+    path: NDArray[np.int32], n_docs: int, chain: Chain, prior: Prior, scratch: Scratch
+) -> None:
+    """Take documents off the nodes of a path, or of its upper part; empty ones become free."""
+    for level in range(len(path)):
+        column = path[level]
+        chain.visits[column] -= n_docs
+        note_visits(column, chain, prior, scratch)
+        if level > 0 and chain.visits[column] == 0:
+            scratch.free[level] = min(scratch.free[level], column)
+            note_used(level, chain, scratch)
+
+
+@kernel()
+def no_room(chain: Chain, scratch: Scratch, stop: int) -> bool:
+    """Return whether a level below the root and above ``stop`` has no free column."""
+    n_full = 0
+    for level in range(1, stop):
+        n_full += scratch.free[level] == chain.first[level + 1]
+    return n_full > 0

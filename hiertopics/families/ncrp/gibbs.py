@@ -1,0 +1,348 @@
+"""hlda-gibbs: collapsed Gibbs sampling of hierarchical LDA under the nested CRP.
+
+A document takes a path from the root to a leaf of a tree of unlimited branching, and each of its
+tokens a level of that path. Topics, level weights and sticks are integrated out. A sweep redraws
+each document's whole path at once, new branches from every inner node included, then the levels
+of its tokens.
+
+D. Blei, T. Griffiths, M. Jordan: The nested Chinese restaurant process and Bayesian nonparametric
+inference of topic hierarchies, JACM 2010; C. Wang, D. Blei, NIPS 2009 (spec ncrp section 5).
+Two moves of our own, leaps and grafts, take the chain out of trees that a sweep hardly leaves.
+Another sweep, in which most documents move side by side, is in ``partial``.
+
+    paper                  here
+    c_d, z_dn              path [n_docs, L], level [n_tokens], root first
+    alpha                  level_prior
+    n_iw, n_i, m_i, n_dl   n_wk, n_k, visits, n_dl
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+from scipy import sparse
+from scipy.special import gammaln
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import ROOT
+from hiertopics.families.ncrp import hyperparameters, joint_kernels, partial, restarts
+from hiertopics.families.ncrp import summary as common
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.chains import (
+    Data,
+    graft,
+    lay_out,
+    leap,
+    on_branches,
+    recounted,
+    sequential,
+    sweep,
+)
+from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters
+from hiertopics.families.ncrp.config import Model as Model
+from hiertopics.families.ncrp.config import level_prior
+from hiertopics.families.ncrp.gibbs_infer import infer as infer
+from hiertopics.families.ncrp.gibbs_state import State, Walk, begin, pack, unpack
+from hiertopics.families.ncrp.simulate import simulate as simulate
+from hiertopics.model import Context, PerChain, Settings, Summary
+from hiertopics.settings.config import Iterations, SamplerConfig
+
+objective_name = "log joint probability"
+monotone = False
+sampler = True
+
+
+class Inference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule; raises ValueError where the restarts would reach beyond the burn-in."""
+
+    iterations: Iterations = 500
+    chains: Annotated[
+        int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
+    ] = 1
+    start: Annotated[
+        Literal["clusters", "sequential"],
+        Meta(
+            description="First paths: those of a tree of clusters of documents, or documents "
+            "seated one by one in random order, as all restarts are."
+        ),
+    ] = "clusters"
+    collapse: Annotated[
+        Literal["full", "partial"],
+        Meta(
+            description="full: topics and branches stay integrated out, documents are redrawn one "
+            "after the other; partial: seven tenths of them side by side, in inference.shards "
+            "parts, given drawn topics and branches. Both are exact."
+        ),
+    ] = "full"
+    leap_every: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Iterations between two at which each document may also leap to another "
+            "path and other levels at once; 0: never.",
+        ),
+    ] = 2
+    graft_every: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Iterations between two at which each branch may also move to another "
+            "parent as a whole; 0: never.",
+        ),
+    ] = 1
+    sample_gamma: Annotated[
+        bool, Meta(description="Draw gamma too; model.gamma is where it starts.")
+    ] = False
+    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+        False
+    )
+    sample_level_prior: Annotated[
+        bool, Meta(description="Draw the level prior too; model.level_prior is where it starts.")
+    ] = False
+    restarts: Annotated[
+        int, Meta(ge=1, description="Starts that are tried; the most probable one goes on.")
+    ] = 1
+    restart_iterations: Annotated[
+        int,
+        Meta(ge=1, description="Iterations of a try; the second half of them is compared."),
+    ] = 50
+    summarise: Annotated[
+        Literal["map", "last"],
+        Meta(
+            description="Which draw becomes the model: the most probable one after burn_in, or "
+            "the last."
+        ),
+    ] = "map"
+
+    def __post_init__(self) -> None:
+        """Check that no draw is kept while starts are tried."""
+        tries = self.restarts * self.restart_iterations
+        if self.restarts > 1 and tries > self.burn_in:
+            raise ValueError(
+                f"burn_in must be >= restarts * restart_iterations = {tries}, got {self.burn_in}"
+            )
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl: of the first chain, except moved.
+
+    n_nodes, n_leaves: nodes, and those at the last level. largest_path: share of the documents
+    on the fullest path. log_joint: of the words, levels and paths. moved: documents whose path
+    changed, all chains together.
+    """
+
+    n_nodes: int
+    n_leaves: int
+    largest_path: float
+    log_joint: float
+    gamma: float
+    eta: float
+    moved: int
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens."""
+    return lay_out(corpus)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return chains of clustered documents, or of documents seated one by one in random order."""
+    prior = prior_of(settings.model)
+
+    def start(number: int) -> Walk:
+        rng = context.rng("init", number)
+        if settings.inference.restarts > 1 or settings.inference.start == "sequential":
+            return begin(sequential(data, prior, rng), prior)
+        branch = nested_clusters(_counts(data), settings.model.depth, leaves_for(data.n_docs), rng)
+        return begin(on_branches(data, branch, prior, rng), prior)
+
+    return pack(context.map(start, range(settings.inference.chains)))
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Redraw paths and levels, leap, graft, draw hyperparameters if asked to; note the best."""
+    inference = settings.inference
+
+    def advance(numbered: tuple[int, Walk]) -> tuple[Walk, int, float]:
+        number, walk = numbered
+        if restarts.begins(inference, context.iteration):
+            fresh = prior_of(settings.model)
+            chain = sequential(data, fresh, context.rng("init", number))
+            walk = walk._replace(chain=chain, prior=fresh)
+        before = walk.chain.path.copy()
+        if inference.collapse == "full":
+            chain = sweep(data, walk.chain, walk.prior, context.rng("sweep", number))
+        else:
+            shards = partial.Shards(inference.shards, number, context)
+            chain = partial.sweep(data, walk.chain, walk.prior, shards)
+        if _due(inference.leap_every, context.iteration):
+            chain = leap(data, chain, walk.prior, context.rng("leap", number))
+        if _due(inference.graft_every, context.iteration):
+            chain = graft(data, chain, walk.prior, context.rng("graft", number))
+        moved = int((chain.path != before).any(axis=1).sum())
+        rng = context.rng("hyperparameters", number)
+        walk = walk._replace(chain=chain, prior=_draw_prior(chain, walk.prior, inference, rng))
+        log_joint = joint_kernels.log_joint(chain, walk.prior)
+        score = log_joint + hyperparameters.log_prior(walk.prior)
+        return restarts.remember(walk, data, score, inference, context.iteration), moved, log_joint
+
+    walks = unpack(state)
+    if inference.collapse == "partial" and inference.shards > 1:
+        # The workers share each chain's documents; a pool must not wait for itself.
+        results = [advance(numbered) for numbered in enumerate(walks)]
+    else:
+        results = context.map(advance, list(enumerate(walks)))
+    walks = [walk for walk, _, _ in results]
+    chain, prior = walks[0].chain, walks[0].prior
+    leaves = chain.visits[chain.first[-2] :]
+    info = Info(
+        int((chain.visits > 0).sum()),
+        int((leaves > 0).sum()),
+        float(leaves.max() / max(data.n_docs, 1)),
+        results[0][2],
+        prior.gamma,
+        prior.eta,
+        sum(moved for _, moved, _ in results),
+    )
+    return pack(walks), info
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return the draw that ``inference.summarise`` asks for; the last where no best is known yet.
+
+    Of several chains it is that of the chain where this draw is the most probable.
+    """
+    walks = unpack(state)
+    best = max((walk.best for walk in walks), key=lambda drawn: drawn.log_joint)
+    if settings.inference.summarise == "map" and np.isfinite(best.log_joint):
+        chain = recounted(data, best.slot, best.level)
+        return _summarise(chain, best.prior, data, settings.inference)
+    return draw(state, data, settings)
+
+
+def draw(state: State, data: Data, settings: Settings) -> Summary:
+    """Return the current draw; of several chains the most probable one."""
+    walk = max(
+        unpack(state), key=lambda walk: float(joint_kernels.log_joint(walk.chain, walk.prior))
+    )
+    return _summarise(walk.chain, walk.prior, data, settings.inference)
+
+
+def per_chain(state: State, data: Data, settings: Settings) -> PerChain:
+    """Return log joint, nodes and paths of each chain."""
+    walks = unpack(state)
+    traces: dict[str, list[float]] = {
+        "objective": [float(joint_kernels.log_joint(walk.chain, walk.prior)) for walk in walks],
+        "n_nodes": [int((walk.chain.visits > 0).sum()) for walk in walks],
+    }
+    return PerChain(traces, np.stack([walk.chain.path for walk in walks]))
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the log joint of words, levels and paths given the hyperparameters, from scratch.
+
+    Of several chains it is their mean.
+    """
+    return float(np.mean([_log_joint(walk, data) for walk in unpack(state)]))
+
+
+def prior_of(model: Model) -> Prior:
+    """Return the hyperparameters of the config."""
+    return Prior(level_prior(model), model.gamma, model.eta)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens and counts, for a tree of a node for every eight documents."""
+    model, n_chains = settings.model, settings.inference.chains
+    n_columns = 32 * model.depth + corpus.n_docs // 8
+    per_chain = 8 * n_columns * corpus.n_words + 10 * corpus.n_tokens
+    if settings.inference.collapse == "partial":
+        per_chain += 4 * model.depth * n_columns * corpus.n_words
+    return n_chains * (per_chain + 16 * model.depth * corpus.n_docs)
+
+
+def _counts(data: Data) -> sparse.csr_array:
+    words = data.words
+    return sparse.csr_array(
+        (np.diff(words.token_ptr).astype(np.float64), words.word, words.pair_ptr),
+        shape=(data.n_docs, data.n_words),
+    )
+
+
+def _due(every: int, iteration: int) -> bool:
+    return every > 0 and iteration % every == 0
+
+
+def _draw_prior(
+    chain: Chain, prior: Prior, inference: Inference, rng: np.random.Generator
+) -> Prior:
+    if inference.sample_gamma:
+        prior = prior._replace(gamma=hyperparameters.draw_gamma(chain, prior.gamma, rng))
+    if inference.sample_eta:
+        prior = prior._replace(eta=hyperparameters.draw_eta(chain, prior.eta, rng))
+    if inference.sample_level_prior:
+        level = hyperparameters.draw_level_prior(chain.n_dl, prior.level, rng)
+        prior = prior._replace(level=level)
+    return prior
+
+
+def _log_joint(walk: Walk, data: Data) -> float:
+    """Return the log joint from paths and levels alone (spec section 5, score)."""
+    path, level = walk.chain.path, walk.chain.level
+    alpha, gamma, eta = walk.prior
+    doc = np.repeat(np.arange(data.n_docs), np.diff(data.words.token_ptr[data.words.pair_ptr]))
+    word = np.repeat(data.words.word, np.diff(data.words.token_ptr))
+    n_dl = np.zeros(path.shape)
+    np.add.at(n_dl, (doc, level), 1)
+    shape = (int(path.max(initial=0)) + 1, data.n_words)
+    n_kw = sparse.coo_array((np.ones(len(word)), (path[doc, level], word)), shape).tocsr()
+    visits = np.bincount(path.ravel())
+    inner = np.bincount(path[:, :-1].ravel())
+    n_children = (visits > 0).sum() - (data.n_docs > 0)
+    tree = gammaln(visits[1:][visits[1:] > 0]).sum() + n_children * np.log(gamma)
+    tree += (gammaln(gamma) - gammaln(gamma + inner[inner > 0])).sum()
+    levels = (gammaln(alpha + n_dl) - gammaln(alpha)).sum()
+    levels += (gammaln(alpha.sum()) - gammaln(alpha.sum() + n_dl.sum(axis=1))).sum()
+    mass = eta * data.n_words
+    words = (gammaln(n_kw.data + eta) - gammaln(eta)).sum()
+    words += (gammaln(mass) - gammaln(mass + n_kw.sum(axis=1))).sum()
+    return float(tree + levels + words)
+
+
+def _summarise(chain: Chain, prior: Prior, data: Data, inference: Inference) -> Summary:
+    """Return a draw as a tree: each document in the slot of its leaf."""
+    live = np.flatnonzero((chain.visits > 0) | (np.arange(len(chain.visits)) == 0))
+    number = np.zeros(len(chain.visits), dtype=np.int64)
+    number[live] = np.arange(len(live))
+    visits, inner = chain.visits[live], live < chain.first[-2]
+    parent = number[chain.parent[live]]
+    parent[0] = ROOT
+    above = np.zeros(len(live))
+    for node in range(1, len(live)):
+        share = visits[node] / (visits[parent[node]] + prior.gamma)
+        above[node] = above[parent[node]] + np.log(share)
+    log_mass = above + np.where(inner, np.log(prior.gamma / (visits + prior.gamma)), 0.0)
+    leaf = number[chain.path[:, -1]]
+    shape = (data.n_docs, len(live))
+    slots = sparse.csr_array((np.ones(data.n_docs), leaf, np.arange(data.n_docs + 1)), shape=shape)
+    weights = chain.n_dl + prior.level
+    summary = common.summarise(
+        common.Fitted(
+            parent=parent,
+            n_wn=chain.n_wk[:, live],
+            slot_probs=slots,
+            level_weights=weights / weights.sum(axis=1, keepdims=True),
+            log_mass=log_mass,
+            eta=prior.eta,
+            level_prior=prior.level,
+            n_tokens=float(data.n_tokens),
+            extra={},
+        )
+    )
+    if inference.collapse == "partial" or inference.shards == 1:
+        return summary
+    note = "inference.shards has no effect: documents are visited one after the other"
+    return replace(summary, notes=(*summary.notes, note))

@@ -1,0 +1,75 @@
+"""The generative story of hierarchical LDA under the nested CRP (spec ncrp section 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.tree import ROOT
+from hiertopics.families.ncrp.config import level_prior
+from hiertopics.model import Context, Settings, Sizes
+
+
+def simulate(
+    settings: Settings, sizes: Sizes, context: Context
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus under the config's values, sticks integrated out.
+
+    Truth: parent int32 [n_nodes] and depth int32 [n_nodes] of the tree, parents first; path
+    int32 [n_docs, L], nodes from the root down; level_weights [n_docs, L]; theta
+    [n_docs, n_nodes]; phi [n_nodes, n_words].
+    """
+    model = settings.model
+    rng = context.rng("simulate")
+    parent, path = draw_tree(sizes.n_docs, model.depth, model.gamma, rng)
+    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), len(parent))
+    weights = rng.dirichlet(level_prior(model), sizes.n_docs)
+    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
+    for doc in range(sizes.n_docs):
+        tokens = rng.multinomial(sizes.doc_length, weights[doc])
+        for level, node in enumerate(path[doc]):
+            counts[doc] += rng.multinomial(tokens[level], phi[node]).astype(np.int32)
+    theta = np.zeros((sizes.n_docs, len(parent)))
+    np.put_along_axis(theta, path, weights, axis=1)
+    depth = np.zeros(len(parent), dtype=np.int32)
+    depth[path] = np.arange(model.depth)
+    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    return corpus, {
+        "parent": parent,
+        "depth": depth,
+        "path": path,
+        "level_weights": weights,
+        "theta": theta,
+        "phi": phi,
+    }
+
+
+def draw_tree(
+    n_docs: int, depth: int, gamma: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Seat documents by the nested CRP; return parent [n_nodes] and path [n_docs, depth].
+
+    At each node a document follows a child with probability m / (gamma + total), m the documents
+    that did so before it, and opens a new one with probability gamma / (gamma + total).
+    """
+    parent, visits = [ROOT], [0]
+    children: list[list[int]] = [[]]
+    path = np.zeros((n_docs, depth), dtype=np.int32)
+    for doc in range(n_docs):
+        node = 0
+        for level in range(1, depth):
+            weights = np.array([visits[child] for child in children[node]] + [gamma])
+            choice = int(rng.choice(len(weights), p=weights / weights.sum()))
+            if choice == len(children[node]):
+                children[node].append(len(parent))
+                parent.append(node)
+                visits.append(0)
+                children.append([])
+            node = children[node][choice]
+            visits[node] += 1
+            path[doc, level] = node
+    return np.array(parent, dtype=np.int32), path

@@ -1,0 +1,351 @@
+"""Local steps of the structured family, in which levels depend on the path (spec 2.5 B)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.ncrp.level_kernels import (
+    add_words,
+    gather_chances,
+    gather_scaled,
+    levels_of_slot,
+    log_chance,
+)
+from hiertopics.families.ncrp.slot_kernels import (
+    Cells,
+    Globals,
+    Schedule,
+    Scratch,
+    Statistics,
+    level_chances,
+    levels_gap,
+    normalise,
+    weigh_slots,
+)
+from hiertopics.numeric.jit import copy_row, kernel
+
+NEGLIGIBLE = 1e-8
+SETTLED = 1e-3
+"""Tokens: local rounds end when no level of a document moves by more."""
+
+
+@kernel()
+def structured_step(
+    cells: Cells,
+    first: int,
+    last: int,
+    tau: NDArray[np.float64],
+    given: Globals,
+    schedule: Schedule,
+    scratch: Scratch,
+    sums: Statistics,
+) -> float:
+    """Refit q(path, level) and tau [n_docs, depth] of documents ``first .. last`` (option B).
+
+    All slots are weighed once; then those that are not rare share ``rounds`` rounds of levels,
+    level weights and chances. Returns the sum of log normalisers under the tau that came in.
+    """
+    n_nodes = len(given.slots.path)
+    log_weights, chances = np.empty(n_nodes), np.empty(n_nodes)
+    active = np.empty(n_nodes, np.int32)
+    bound = 0.0
+    for doc in range(first, last):
+        bound += weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances)
+        n_active, mass = 0, 0.0
+        for slot in range(n_nodes):
+            if chances[slot] > schedule.rare:
+                active[n_active] = slot
+                n_active += 1
+                mass += chances[slot]
+        if schedule.rounds > 0:
+            some = active[:n_active]
+            _local_rounds(cells, doc, tau[doc], given, schedule, some, mass, True, chances, sums)
+        for slot in range(n_nodes):
+            sums.slot[slot] += chances[slot]
+    return bound
+
+
+@kernel()
+def restricted_step(
+    cells: Cells,
+    first: int,
+    last: int,
+    tau: NDArray[np.float64],
+    given: Globals,
+    schedule: Schedule,
+    candidates: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    sums: Statistics,
+) -> None:
+    """Do as ``structured_step`` does where each document may only be in its ``candidates``.
+
+    candidates: slots [n_docs, n_candidates], padded with -1; shares: their chances, written.
+    """
+    n_nodes = len(given.slots.path)
+    chances = np.zeros(n_nodes)
+    for doc in range(first, last):
+        n_active = 0
+        while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
+            n_active += 1
+        active = candidates[doc, :n_active]
+        _local_rounds(cells, doc, tau[doc], given, schedule, active, 1.0, False, chances, sums)
+        for place in range(n_active):
+            shares[doc, place] = chances[active[place]]
+            sums.slot[active[place]] += chances[active[place]]
+
+
+@kernel()
+def restricted_bounds(
+    cells: Cells,
+    tau: NDArray[np.float64],
+    given: Globals,
+    candidates: NDArray[np.int32],
+    bounds: NDArray[np.float64],
+) -> None:
+    """Write each document's log normaliser over its ``candidates`` plus its E_theta, [n_docs].
+
+    E_theta is without what does not depend on tau.
+    """
+    depth = tau.shape[1]
+    kind = given.e_table.dtype
+    e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth, kind), np.empty(depth)
+    for doc in range(len(tau)):
+        level_chances(tau[doc], e_log_theta, e_theta)
+        n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+        n_active = 0
+        while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
+            n_active += 1
+        chance = np.empty((n_active, depth, n_pairs), kind)
+        count, each, scale = (
+            np.empty(n_pairs, kind),
+            np.empty(n_pairs, kind),
+            np.empty(n_pairs, kind),
+        )
+        gather_chances(cells, doc, given, candidates[doc, :n_active], chance, count)
+        total = -np.inf
+        for place in range(n_active):
+            levels_of_slot(chance[place], count, e_theta, each, scale, tokens)
+            score = given.slots.log_mass[candidates[doc, place]] + log_chance(count, each)
+            largest = max(total, score)
+            total = largest + math.log(math.exp(total - largest) + math.exp(score - largest))
+        bounds[doc] = total + levels_gap(tau[doc], given.level_prior, e_log_theta)
+
+
+@kernel()
+def weigh_documents(
+    cells: Cells,
+    tau: NDArray[np.float64],
+    given: Globals,
+    scratch: Scratch,
+    chances: NDArray[np.float64],
+) -> None:
+    """Write every document's chances of slots [n_docs, n_nodes] under its tau (option B)."""
+    log_weights = np.empty(chances.shape[1])
+    for doc in range(len(tau)):
+        weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances[doc])
+
+
+@kernel()
+def log_normaliser(
+    cells: Cells,
+    first: int,
+    last: int,
+    tau: NDArray[np.float64],
+    given: Globals,
+    scratch: Scratch,
+) -> float:
+    """Return the sum of log normalisers of documents ``first .. last`` under their tau."""
+    log_weights, chances = np.empty((2, len(given.slots.path)))
+    total = 0.0
+    for doc in range(first, last):
+        total += weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances)
+    return total
+
+
+@kernel()
+def infer_structured(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    scratch: Scratch,
+    tau: NDArray[np.float64],
+    n_rounds: int,
+    tolerance: float,
+    chances: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> None:
+    """Fit ``chances`` [n_nodes] and level weights [n_nodes, depth] of one document (spec 6).
+
+    The tree is held fixed. A common tau [depth] finds the slots that are not negligible; each of
+    them then gets a tau of its own, the exact optimum of levels given the path. Rounds end when
+    a bound moves by less than ``tolerance`` of itself.
+    """
+    n_nodes, depth = given.slots.path.shape
+    log_weights, own = np.empty(n_nodes), np.empty(depth)
+    e_log_theta, tokens = np.empty(depth), np.empty(depth)
+    e_theta = np.empty(depth, given.e_table.dtype)
+    before = -np.inf
+    for _ in range(n_rounds):
+        level_chances(tau, e_log_theta, e_theta)
+        now = weigh_slots(cells, doc, tau, given, scratch, log_weights, chances)
+        now += levels_gap(tau, given.level_prior, e_log_theta)
+        if abs(now - before) <= tolerance * abs(now):
+            break
+        before = now
+        tokens[:] = 0.0
+        for slot in range(n_nodes):
+            if chances[slot] > NEGLIGIBLE:
+                _add_tokens(cells, doc, e_theta, given, slot, chances[slot], tokens)
+        _add(given.level_prior, tokens, tau)
+    for slot in range(n_nodes):
+        log_weights[slot] = -np.inf
+        copy_row(tau, own)
+        if chances[slot] > NEGLIGIBLE:
+            log_weights[slot] = _fit_slot(cells, doc, given, slot, own, n_rounds, tolerance)
+        _scale(own, weights[slot])
+    normalise(log_weights, chances)
+
+
+@kernel()
+def _fit_slot(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    slot: int,
+    tau: NDArray[np.float64],
+    n_rounds: int,
+    tolerance: float,
+) -> float:
+    """Fit tau of one document in one slot; return its log weight, E_theta included."""
+    depth, kind = len(tau), given.e_table.dtype
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth), np.empty(depth)
+    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    total, scale = np.empty(n_pairs, kind), np.empty(n_pairs, kind)
+    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
+    before = now = -np.inf
+    for _ in range(n_rounds):
+        level_chances(tau, e_log_theta, e_theta)
+        levels_of_slot(chance[0], count, e_theta, total, scale, tokens)
+        now = given.slots.log_mass[slot] + log_chance(count, total)
+        now += levels_gap(tau, given.level_prior, e_log_theta)
+        if abs(now - before) <= tolerance * abs(now):
+            break
+        before = now
+        _add(given.level_prior, tokens, tau)
+    return now
+
+
+@kernel()
+def _add(left: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+    for level in range(len(total)):
+        total[level] = left[level] + right[level]
+
+
+@kernel()
+def _scale(amounts: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Write the amounts over their sum to ``shares``."""
+    total = 0.0
+    for amount in amounts:
+        total += amount
+    for level in range(len(amounts)):
+        shares[level] = amounts[level] / total
+
+
+@kernel()
+def _add_tokens(
+    cells: Cells,
+    doc: int,
+    e_theta: NDArray[np.floating],
+    given: Globals,
+    slot: int,
+    share: float,
+    tokens: NDArray[np.float64],
+) -> None:
+    """Add ``share`` of a document's expected tokens of each level in one slot to ``tokens``."""
+    depth, kind = len(e_theta), given.e_table.dtype
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    total, scale, own = np.empty(n_pairs, kind), np.empty(n_pairs, kind), np.empty(depth)
+    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
+    levels_of_slot(chance[0], count, e_theta, total, scale, own)
+    for level in range(depth):
+        tokens[level] += share * own[level]
+
+
+@kernel()
+def _local_rounds(
+    cells: Cells,
+    doc: int,
+    tau: NDArray[np.float64],
+    given: Globals,
+    schedule: Schedule,
+    active: NDArray[np.int32],
+    mass: float,
+    scored: bool,
+    chances: NDArray[np.float64],
+    sums: Statistics,
+) -> None:
+    """Refit levels, tau and the chances of the active slots in turn, which share ``mass``.
+
+    scored: whether all slots have just been weighed, so that the first round need not. The last
+    round's words are added to ``sums``.
+    """
+    depth, n_active = len(tau), len(active)
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    kind = given.e_table.dtype
+    chance, count = np.empty((n_active, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    if scored:
+        gather_scaled(cells, doc, given, active, chance, count)
+    else:
+        gather_chances(cells, doc, given, active, chance, count)
+    e_log_theta, e_theta = np.empty(depth), np.empty(depth, kind)
+    total, scale = np.empty(n_pairs, kind), np.empty((n_active, n_pairs), kind)
+    scores, tokens = np.empty(n_active), np.empty((n_active, depth))
+    for turn in range(schedule.rounds):
+        level_chances(tau, e_log_theta, e_theta)
+        weigh = n_active > 1 and (turn > 0 or not scored)
+        for place in range(n_active):
+            levels_of_slot(chance[place], count, e_theta, total, scale[place], tokens[place])
+            if weigh:
+                scores[place] = given.slots.log_mass[active[place]] + log_chance(count, total)
+        if weigh:
+            _share(scores, active, mass, chances)
+        elif n_active == 1:
+            chances[active[0]] = mass
+        moved = 0.0
+        for level in range(depth):
+            refitted = given.level_prior[level]
+            for place in range(n_active):
+                refitted += chances[active[place]] / mass * tokens[place, level]
+            moved = max(moved, abs(refitted - tau[level]))
+            tau[level] = refitted
+        if moved < SETTLED:
+            break
+    if schedule.rounds > 0:
+        for place in range(n_active):
+            share = chances[active[place]] / mass
+            add_words(
+                cells, doc, given, active[place], share, chance[place], scale[place], e_theta, sums
+            )
+
+
+@kernel()
+def _share(
+    scores: NDArray[np.float64],
+    active: NDArray[np.int32],
+    mass: float,
+    chances: NDArray[np.float64],
+) -> None:
+    """Share ``mass`` among the active slots by their scores [n_active]."""
+    largest, total = scores[0], 0.0
+    for place in range(1, len(active)):
+        largest = max(largest, scores[place])
+    for place in range(len(active)):
+        scores[place] = math.exp(scores[place] - largest)
+        total += scores[place]
+    for place in range(len(active)):
+        chances[active[place]] = scores[place] * mass / total

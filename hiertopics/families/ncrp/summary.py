@@ -1,0 +1,195 @@
+"""From nodes with word counts and documents on path slots to what users see.
+
+A path slot belongs to a node: at the last level it is the path that ends there; above it holds
+every path that leaves the tree right below the node (spec ncrp section 2.2). The variational
+methods spread a document over slots; a Gibbs state puts it into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.model import PathMixture, Paths, Posterior, Summary
+
+LIVE_TOKENS = 1.0
+RARE = 1e-7
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What every method ends with; nodes in any order with parents first, node 0 the root.
+
+    parent: int [n_nodes]. n_wn: (expected) word counts [n_words, n_nodes]. slot_probs: float64
+    CSR [n_docs, n_nodes], rows sum to 1: the chance that a document's path lies in a node's slot.
+    level_weights: float64 [n_docs, depth], rows sum to 1. log_mass: float64 [n_nodes], log prior
+    mass of each slot for a new document. eta, level_prior [depth]: the priors in force.
+    n_tokens: tokens of the corpus, those outside the tree included.
+    extra: more arrays for ``Tree.extra``, not per node.
+    """
+
+    parent: NDArray[np.integer]
+    n_wn: NDArray[np.number]
+    slot_probs: sparse.csr_array
+    level_weights: NDArray[np.float64]
+    log_mass: NDArray[np.float64]
+    eta: float
+    level_prior: NDArray[np.float64]
+    n_tokens: float
+    extra: Mapping[str, NDArray[Any]]
+
+    @property
+    def depth(self) -> int:
+        """Number of levels."""
+        return len(self.level_prior)
+
+
+def summarise(fitted: Fitted) -> Summary:
+    """Return the tree of live nodes in pre-order, heavier siblings first, with one row outside.
+
+    A node lives with at least one expected token or document at or below it, or as the root.
+    What is dropped goes to the slot of its nearest live ancestor, its words to the row outside.
+    ``Tree.extra`` gets log_mass [n_nodes] (0 for the row outside) and level_prior [depth], which
+    inference needs, and eta [1].
+    """
+    order, slot_of = _live_order(fitted)
+    n_live, n_words = len(order), fitted.n_wn.shape[0]
+    new_id = np.full(len(fitted.parent), ROOT, dtype=np.int32)
+    new_id[order] = np.arange(n_live)
+    parent = np.append(new_id[fitted.parent[order]], ROOT).astype(np.int32)
+    parent[0] = ROOT
+    counts = np.asarray(fitted.n_wn[:, order], dtype=np.float64)
+    total = counts.sum(axis=0) + n_words * fitted.eta
+    phi = np.vstack([(counts.T + fitted.eta) / total[:, None], np.full(n_words, 1.0 / n_words)])
+    phi /= phi.sum(axis=1, keepdims=True)
+    slots = new_id[slot_of]
+    slot_probs = _moved(fitted.slot_probs, slots, n_live)
+    log_mass = np.full(n_live, -np.inf)
+    np.logaddexp.at(log_mass, slots, fitted.log_mass)
+    weights = np.repeat(fitted.level_weights, np.diff(slot_probs.indptr), axis=0)
+    posterior = place(parent[:-1], fitted.depth, slot_probs, weights)
+    n_tokens = np.append(counts.sum(axis=0), 0.0)
+    n_tokens[-1] = max(fitted.n_tokens - n_tokens.sum(), 0.0)
+    weight = n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else np.eye(n_live + 1)[0]
+    assert posterior.paths is not None
+    tree = Tree(
+        phi=phi,
+        parent=parent,
+        kind=np.append(np.full(n_live, NODE), OUTSIDE).astype(np.int8),
+        weight=weight,
+        n_docs=_passing(posterior.paths.node, n_live + 1),
+        n_tokens=n_tokens,
+        extra={
+            "log_mass": np.append(log_mass, 0.0),
+            "eta": np.array([fitted.eta]),
+            "level_prior": fitted.level_prior,
+            **fitted.extra,
+        },
+    )
+    return Summary(tree, posterior.theta, posterior.paths)
+
+
+def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
+    """Return the node at each level of the path to each node, int32 [n_nodes, depth], padded -1."""
+    path = np.full((len(parent), depth), ROOT, dtype=np.int32)
+    level = np.zeros(len(parent), dtype=np.int64)
+    for node in range(len(parent)):
+        if parent[node] != ROOT:
+            path[node] = path[parent[node]]
+            level[node] = level[parent[node]] + 1
+        path[node, level[node]] = node
+    return path
+
+
+def sparse_rows(chances: NDArray[np.float64]) -> sparse.csr_array:
+    """Return chances as CSR without those below ``RARE``, rows summing to 1."""
+    rows = sparse.csr_array(np.where(chances > RARE, chances, 0.0))
+    rows.data /= np.repeat(np.asarray(rows.sum(axis=1)).ravel(), np.diff(rows.indptr))
+    return rows
+
+
+def place(
+    parent: NDArray[np.integer],
+    depth: int,
+    slot_probs: sparse.csr_array,
+    level_weights: NDArray[np.float64],
+) -> Posterior:
+    """Return theta over nodes, one last column for what lies outside, and the paths.
+
+    theta of a node is the sum over slots at or below it of the slot's chance times the weight of
+    the node's level; levels below a slot are outside. slot_probs: CSR [n_docs, n_nodes].
+    level_weights: [nnz, depth], for each entry of slot_probs.
+    """
+    path = ancestors(parent, depth)
+    n_docs, n_nodes = slot_probs.shape
+    cells = slot_probs.tocoo()
+    doc, slot = cells.coords
+    nodes = path[slot]
+    columns = np.where(nodes == ROOT, n_nodes, nodes)
+    values = cells.data[:, None] * level_weights
+    rows = np.repeat(doc, depth)
+    shape = (n_docs, n_nodes + 1)
+    theta = sparse.csr_array((values.ravel(), (rows, columns.ravel())), shape=shape)
+    theta.sum_duplicates()
+    theta.eliminate_zeros()
+    theta.data /= np.repeat(np.asarray(theta.sum(axis=1)).ravel(), np.diff(theta.indptr))
+    best = np.zeros(n_docs, dtype=np.int64)
+    log_prob = np.zeros(n_docs)
+    for doc in range(n_docs):
+        row = slice(slot_probs.indptr[doc], slot_probs.indptr[doc + 1])
+        winner = int(np.argmax(slot_probs.data[row]))
+        best[doc] = slot_probs.indices[row][winner]
+        log_prob[doc] = min(np.log(slot_probs.data[row][winner]), 0.0)
+    mixture = PathMixture(
+        slot_probs.indptr.astype(np.int64),
+        path[slot_probs.indices],
+        np.minimum(np.log(slot_probs.data), 0.0),
+        level_weights,
+    )
+    return Posterior(theta, Paths(path[best], log_prob), mixture)
+
+
+def _live_order(fitted: Fitted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the live nodes in their new order, and each node's nearest live self or ancestor."""
+    parent, n_nodes = fitted.parent, len(fitted.parent)
+    tokens = np.asarray(fitted.n_wn.sum(axis=0), dtype=np.float64)
+    docs = np.asarray(fitted.slot_probs.sum(axis=0)).ravel()
+    slot_of = np.arange(n_nodes)
+    for node in range(n_nodes - 1, 0, -1):
+        tokens[parent[node]] += tokens[node]
+        docs[parent[node]] += docs[node]
+    live = (tokens >= LIVE_TOKENS) | (docs >= LIVE_TOKENS)
+    live[0] = True
+    children: list[list[int]] = [[] for _ in range(n_nodes)]
+    for node in range(1, n_nodes):
+        if live[node]:
+            children[parent[node]].append(node)
+        else:
+            slot_of[node] = slot_of[parent[node]]
+    order, waiting = [], [0]
+    while waiting:
+        node = waiting.pop()
+        order.append(node)
+        waiting += sorted(children[node], key=lambda child: (docs[child], -child))
+    return np.array(order), slot_of
+
+
+def _moved(probs: sparse.csr_array, slots: NDArray[np.integer], n_slots: int) -> sparse.csr_array:
+    """Return slot probabilities over other slots; several may become one."""
+    cells = probs.tocoo()
+    doc, slot = cells.coords
+    shape = (probs.shape[0], n_slots)
+    moved = sparse.csr_array((cells.data, (doc, slots[slot])), shape=shape)
+    moved.sum_duplicates()
+    return moved
+
+
+def _passing(paths: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
+    """Count the documents whose best path passes each node."""
+    return np.bincount(paths[paths >= 0], minlength=n_nodes).astype(np.int64)

@@ -1,0 +1,173 @@
+"""Trials of moves that pay only after words and documents have settled anew.
+
+Many moves are tried at once, each on a group of nodes and documents of its own. A few sweeps
+follow, in which a document weighs only the paths that the move offers it; then each group's
+share of the bound is compared with what it came to without the move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from hiertopics.families.ncrp import bound, tables
+from hiertopics.families.ncrp import slot_kernels as kernels
+from hiertopics.families.ncrp.slots import (
+    fit_sticks,
+    in_order,
+    nodes_of,
+    renumbered,
+    subtree_sums,
+)
+from hiertopics.families.ncrp.state import Data, State
+from hiertopics.families.ncrp.structured_kernels import restricted_bounds, restricted_step
+from hiertopics.model import Context
+
+TURNS = 6
+LEAST_MASS = 0.1
+NO_GROUP = -1
+
+
+class Plan(NamedTuple):
+    """A tree to be tried, its nodes in any order with the root first.
+
+    parent: int [n_nodes]. lam: [n_words, n_nodes]. first: int [n_docs], the slot of each
+    document in the first sweep. candidates: int [n_docs, 2], its slots afterwards, the second -1
+    where there is none. group: int [n_nodes], the move to which a node belongs, or -1.
+    """
+
+    parent: NDArray[np.integer]
+    lam: NDArray[np.floating]
+    first: NDArray[np.integer]
+    candidates: NDArray[np.integer]
+    group: NDArray[np.integer]
+
+
+class Outcome(NamedTuple):
+    """The state after a trial, and the worth of each group that has nodes, float64 [n_groups]."""
+
+    state: State
+    worth: NDArray[np.float64]
+
+
+def unchanged(state: State, best: NDArray[np.int64], group: NDArray[np.integer]) -> Plan:
+    """Return the plan that leaves tree and documents as they are, to compare with."""
+    candidates = np.column_stack([best, np.full(len(best), -1)])
+    return Plan(state.parent, state.lam, best, candidates, group)
+
+
+def run(
+    state: State,
+    data: Data,
+    plan: Plan,
+    group_of_doc: NDArray[np.integer],
+    n_groups: int,
+    context: Context,
+) -> Outcome:
+    """Carry out a plan; ``state`` is not touched.
+
+    The worth of a group adds up its documents' share of the bound, its topics' and its nodes'
+    under the nested CRP.
+    """
+    order = in_order(plan.parent, np.arange(len(plan.parent)))
+    place = np.append(np.empty(len(order), dtype=np.int32), np.int32(-1))  # -1 stays -1
+    place[order] = np.arange(len(order))
+    nodes = nodes_of(renumbered(plan.parent, order), state.nodes.depth)
+    candidates, first = place[plan.candidates], place[plan.first]
+    mass = np.bincount(first, minlength=nodes.n_nodes).astype(np.float64)
+    sticks = fit_sticks(nodes, mass, state.gamma)
+    made = replace(
+        state,
+        parent=nodes.parent,
+        lam=np.ascontiguousarray(plan.lam[:, order]),
+        stick_a=sticks.a,
+        stick_b=sticks.b,
+        tau=state.tau.copy(),
+        chances=np.zeros((data.n_docs, 0)),
+    )
+    alone = np.column_stack([first, np.full_like(first, -1)])
+    shares = np.zeros(candidates.shape)
+    for turn in range(TURNS):
+        _sweep(made, data, candidates if turn else alone, shares, context)
+    worth = _worth(made, data, candidates, shares, plan.group[order], group_of_doc, n_groups)
+    if not state.structured:
+        made.chances = _chances_of(candidates, shares, nodes.n_nodes)
+    return Outcome(made, worth)
+
+
+def _sweep(
+    state: State,
+    data: Data,
+    candidates: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    context: Context,
+) -> None:
+    """Do a sweep in which documents weigh their candidates alone, by ``shares``."""
+    nodes, given = state.nodes, _given(state)
+
+    def of_shard(shard: int) -> kernels.Statistics:
+        sums = kernels.Statistics(
+            np.zeros(state.lam.shape, given.e_table.dtype),
+            np.zeros(nodes.n_nodes),
+            np.zeros(1),
+            nodes.path,
+        )
+        docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
+        once = kernels.Schedule(1, 0.0)
+        restricted_step(data.cells, *docs, state.tau, given, once, candidates, shares, sums)
+        return sums
+
+    parts = context.map(of_shard, range(len(data.shard_bounds) - 1))
+    words, slot = parts[0].words, parts[0].slot
+    for part in parts[1:]:
+        words += part.words
+        slot += part.slot
+    state.lam = words + words.dtype.type(state.eta)
+    state.stick_a, state.stick_b = fit_sticks(nodes, slot, state.gamma)
+
+
+def _given(state: State) -> kernels.Globals:
+    return tables.given_tables(state.lam, state.nodes, state.log_mass, state.eta, state.level_prior)
+
+
+def _worth(
+    state: State,
+    data: Data,
+    candidates: NDArray[np.int32],
+    shares: NDArray[np.float64],
+    group: NDArray[np.integer],
+    group_of_doc: NDArray[np.integer],
+    n_groups: int,
+) -> NDArray[np.float64]:
+    """Return each group's share of the bound, sticks in the nested CRP's measure."""
+    given = _given(state)
+    weightless = given._replace(slots=given.slots._replace(log_mass=np.zeros(state.n_nodes)))
+    per_doc = np.zeros(data.n_docs)
+    restricted_bounds(data.cells, state.tau, weightless, candidates, per_doc)
+    in_group = group_of_doc != NO_GROUP
+    worth = np.bincount(group_of_doc[in_group], per_doc[in_group], n_groups).astype(np.float64)
+    mass = np.zeros(state.n_nodes)
+    for column in range(2):
+        some = candidates[:, column] >= 0
+        mass += np.bincount(candidates[some, column], shares[some, column], state.n_nodes)
+    nodes = state.nodes
+    passing = np.maximum(subtree_sums(nodes, mass), LEAST_MASS)
+    value = bound.topic_terms(state.lam, state.eta) + np.log(state.gamma) + gammaln(passing)
+    inner = nodes.level < nodes.depth - 1
+    value[inner] += gammaln(state.gamma) - gammaln(state.gamma + passing[inner])
+    np.add.at(worth, group[group != NO_GROUP], value[group != NO_GROUP])
+    return worth
+
+
+def _chances_of(
+    candidates: NDArray[np.int32], shares: NDArray[np.float64], n_nodes: int
+) -> NDArray[np.float64]:
+    chances = np.zeros((len(candidates), n_nodes))
+    for column in range(2):
+        docs = np.flatnonzero(candidates[:, column] >= 0)
+        chances[docs, candidates[docs, column]] = shares[docs, column]
+    return chances

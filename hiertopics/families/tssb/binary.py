@@ -1,0 +1,209 @@
+"""The binary model: rows of 0 and 1; parameters of nodes diffuse down the tree.
+
+A row has a 1 in column p with chance sigmoid(theta_p), theta those of its node; a node's theta is
+normal around its parent's, the root's around 0 (spec tssb sections 2 and 4.5).
+
+    paper               here
+    theta_e             nodes.value[e], on the grid of binary_kernels
+    eta                 model.persistence
+    Lambda              the first P numbers of law; the last one is the HMC step size
+    N_e, s_e            Family: n_at, sums
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from hiertopics.data.vectors import Vectors
+from hiertopics.families.tssb import binary_kernels as kernels
+from hiertopics.families.tssb import diffusion_kernels as moves
+from hiertopics.families.tssb.binary_kernels import Diffusion
+from hiertopics.families.tssb.binary_prediction import log_density as log_density
+from hiertopics.families.tssb.binary_prediction import scorer as scorer
+from hiertopics.families.tssb.config import Model, ends
+from hiertopics.families.tssb.diffusion_kernels import Family
+from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.state import Chain, Draw, Rows, Start
+from hiertopics.families.tssb.text_kernels import Topics
+from hiertopics.model import Settings
+
+FIRST_STEP = 0.3
+STEPS = (0.001, 0.9)
+"""The step size stays in between, in units of a parameter's own scale; beyond 1 it diverges."""
+ACCEPTANCE, GAIN = 0.8, 0.3
+"""What the step size aims at in burn-in, and how fast its log moves there."""
+
+Rng = Callable[[str], np.random.Generator]
+
+
+class Data(NamedTuple):
+    """Rows of 0 and 1, uint8 [n_docs, n_columns]."""
+
+    rows: NDArray[np.uint8]
+
+    @property
+    def n_docs(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+
+def prepare(corpus: Vectors, settings: Settings) -> Data:
+    """Lay the rows out."""
+    return Data(np.ascontiguousarray(corpus.rows, dtype=np.uint8))
+
+
+def start(data: Data, settings: Settings, rng: Rng) -> Start:
+    """Return no topics, variances at the middle of their range, and a root like all rows."""
+    n_docs, n_columns = data.rows.shape
+    variance = np.full(n_columns, sum(ends(settings.model.variance)) / 2)
+    share = (data.rows.sum(axis=0, dtype=np.float64) + 1.0) / (n_docs + 2.0)
+    root = on_grid(logit(share))
+    return Start(no_topics(n_docs), np.append(variance, FIRST_STEP), root, kernels.offset_of(root))
+
+
+def on_grid(theta: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return the nearest values on the grid."""
+    return (np.round(theta * kernels.GRID) / kernels.GRID).astype(np.float32)
+
+
+def no_topics(n_docs: int) -> Topics:
+    """Return the tables of a model without tokens."""
+    nothing = np.zeros((n_docs, 0), np.int32)
+    return Topics(np.zeros(0, np.int16), nothing, nothing[:0], np.zeros(0, np.int64))
+
+
+def features(topics: Topics, data: Data) -> NDArray[np.uint8]:
+    """Return what the log likelihood of a row is linear in."""
+    return data.rows
+
+
+def law(values: NDArray[np.float64], model: Model) -> Diffusion:
+    """Return the law that a node's parameters follow."""
+    return Diffusion(model.persistence, np.sqrt(values[:-1]))
+
+
+def update(chain: Chain, data: Data, settings: Settings, iteration: int, rng: Rng) -> Chain:
+    """Redraw the parameters of all nodes with data below, then the variances; in place."""
+    model, inference = settings.model, settings.inference
+    nodes, draws = chain.nodes, rng("diffusion")
+    used = used_nodes(nodes)
+    variance, step_size = chain.law[:-1].copy(), float(chain.law[-1])
+    family = family_of(chain, data, used, model, variance)
+    theta = nodes.value[used].astype(np.float64)
+    n_steps = inference.leapfrog_steps
+    accepted = moves.hamiltonian_step(theta, family, step_size, n_steps, draws)
+    if inference.slice_every and iteration % inference.slice_every == 0:
+        moves.slice_sweep(theta, family, draws)
+    draw_law(theta, family, variance, model, draws)
+    if iteration <= inference.burn_in:
+        step_size = adapted(step_size, accepted / len(variance))
+    nodes.value[used] = on_grid(theta)
+    nodes.offset[used] = [kernels.offset_of(value) for value in nodes.value[used]]
+    return chain._replace(law=np.append(variance, step_size))
+
+
+def used_nodes(nodes: Nodes) -> NDArray[np.int64]:
+    """Return the root and all nodes with data at or below them."""
+    used = nodes.n_sub[: nodes.size[0]] > 0
+    used[0] = True
+    return np.flatnonzero(used)
+
+
+def family_of(
+    chain: Chain,
+    data: Data,
+    used: NDArray[np.int64],
+    model: Model,
+    variance: NDArray[np.float64],
+) -> Family:
+    """Return the used nodes, numbered by their place in ``used``, with the sums of their rows."""
+    nodes = chain.nodes
+    place = np.full(int(nodes.size[0]), -1, np.int32)
+    place[used] = np.arange(len(used))
+    up = np.append(np.int32(-1), place[nodes.parent[used[1:]]]).astype(np.int32)
+    sums = kernels.sums_at(data.rows, place[chain.node], len(used))
+    precision = 1.0 / variance
+    root = precision if model.root_variance is None else np.full_like(precision, 1.0)
+    if model.root_variance is not None:
+        root /= model.root_variance
+    n_at = nodes.n_at[used].astype(np.float64)
+    return Family(up, n_at, sums, model.persistence, precision, root)
+
+
+def draw_law(
+    theta: NDArray[np.float64],
+    family: Family,
+    variance: NDArray[np.float64],
+    model: Model,
+    rng: np.random.Generator,
+) -> None:
+    """Redraw the variances in place given the steps from node to node, the root's among them."""
+    squares = kernels.squared_steps(theta, family.up, family.persistence)
+    n_steps = len(theta) - 1
+    if model.root_variance is None:
+        squares, n_steps = squares + theta[0] ** 2, n_steps + 1
+    kernels.draw_variances(variance, squares, n_steps, *ends(model.variance), rng)
+
+
+def adapted(step_size: float, acceptance: float) -> float:
+    """Return the step size moved towards the acceptance that is aimed at."""
+    moved = step_size * np.exp(GAIN * (acceptance - ACCEPTANCE))
+    return float(np.clip(moved, *STEPS))
+
+
+def closeness(values: NDArray[np.float64]) -> float:
+    """Return how closely nodes follow their parents: the mean precision over columns."""
+    return float((1.0 / values[:-1]).mean())
+
+
+def log_likelihood(chain: Chain, data: Data) -> float:
+    """Return log f of all rows at their nodes."""
+    nodes, n = chain.nodes, int(chain.nodes.size[0])
+    sums = kernels.sums_at(data.rows, chain.node, n)
+    return float((sums * nodes.value[:n]).sum() + nodes.n_at[:n] @ nodes.offset[:n])
+
+
+def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
+    """Return 0: there is nothing besides rows and nodes."""
+    return 0.0
+
+
+def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
+    """Return what model.npz has of the nodes ``used``; no words.
+
+    mean: chances of a 1 [n, P]. value: theta. newborn: chances of a 1 at a new child, theta
+    integrated out. telling: by how much chances exceed those of all rows. variance [P].
+    """
+    value = draw.nodes.value[used].astype(np.float64)
+    mean = expit(value)
+    n_at = draw.nodes.n_at[used].astype(np.float64)
+    overall = (data.rows.sum(axis=0, dtype=np.float64) + 1.0) / (data.n_docs + 2.0)
+    by_node = {
+        "mean": mean,
+        "value": value,
+        "newborn": chance_of_child(value, draw.law[:-1], settings.model.persistence),
+        "telling": mean - overall,
+    }
+    return Rows(np.zeros((len(used), 0)), n_at, by_node, {"variance": draw.law[:-1].copy()})
+
+
+def chance_of_child(
+    value: NDArray[np.float64], variance: NDArray[np.float64], persistence: float
+) -> NDArray[np.float64]:
+    """Return the mean of sigmoid(theta) over children of nodes with these values [n, P]."""
+    points, weights = np.polynomial.hermite_e.hermegauss(21)
+    weights = weights / weights.sum()
+    chance = np.zeros_like(value)
+    for point, weight in zip(points, weights, strict=True):
+        chance += weight * expit(persistence * value + np.sqrt(variance) * point)
+    return chance
+
+
+def memory(corpus: Vectors, model: Model) -> tuple[int, int]:
+    """Return the bytes of a chain's data, and of a node."""
+    return corpus.n_docs * corpus.n_columns, 4 * corpus.n_columns

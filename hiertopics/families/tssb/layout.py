@@ -1,0 +1,176 @@
+"""The tree of a chain in flat arrays, and where a model's own kernel plugs in.
+
+At rest, nodes stand in pre-order without gaps: parents before children, siblings by position. A
+pass over the data only appends; the next cull packs the arrays again, which makes a free list
+superfluous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.numeric.jit import by_type
+
+NONE = -1
+FULL = -2
+LOT = 64
+"""Rows are dealt out in lots."""
+
+
+class Nodes(NamedTuple):
+    """The nodes 0 .. size[0] - 1 of a tree; the rows behind them are zero.
+
+    parent: int32 [C], -1 for the root, which is node 0. depth: int32 [C]. n_at, n_sub: int64 [C],
+    data at the node, and at or below it. log_nu, log_rest: float64 [C], logs of the stick nu and
+    of 1 - nu; log_psi, log_psi_rest likewise. value: [C, P], the parameters, and offset [C]: a
+    datum with features x has log likelihood x . value + offset. known: bool [C]; an empty node's
+    parameters are drawn when a datum looks at them and dropped afterwards.
+    """
+
+    size: NDArray[np.int64]
+    parent: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    n_at: NDArray[np.int64]
+    n_sub: NDArray[np.int64]
+    log_nu: NDArray[np.float64]
+    log_rest: NDArray[np.float64]
+    log_psi: NDArray[np.float64]
+    log_psi_rest: NDArray[np.float64]
+    value: NDArray[np.floating]
+    offset: NDArray[np.float64]
+    known: NDArray[np.bool_]
+
+
+class Process(NamedTuple):
+    """The stick-breaking process: nu ~ Beta(1, alpha0 decay^depth), psi ~ Beta(1, gamma).
+
+    max_depth: at this depth nu = 1 (spec tssb 1.3).
+    """
+
+    alpha0: float
+    decay: float
+    gamma: float
+    max_depth: int
+
+
+class Places(NamedTuple):
+    """Where nodes lie in (0, 1) during a pass, float64 [C] each, and who was born in it.
+
+    A node's own piece is [left, mid), its subtree [left, right), and rest is what is left at the
+    end of it for further children. first, last, next: int32 [C], the list of a node's children
+    that were born in this pass.
+    """
+
+    left: NDArray[np.float64]
+    mid: NDArray[np.float64]
+    right: NDArray[np.float64]
+    rest: NDArray[np.float64]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    next: NDArray[np.int32]
+
+
+BEAR: dict[type, Callable[..., Any]] = {}
+"""How a node gets its parameters from its parent's, by the type of the law."""
+
+
+@by_type(BEAR)
+def bear(
+    law: Any, parent: NDArray[np.floating], value: NDArray[np.floating], rng: np.random.Generator
+) -> float:
+    """Draw ``value`` [P] from the law's kernel given the parent's; return the offset."""
+    raise TypeError(f"no kernel for {type(law).__name__}")
+
+
+class Memo(NamedTuple):
+    """What a pass knows of newborn children of each node, where the law is linear in features.
+
+    slope: float64 [C, P] and offset [C], of the log likelihood of a datum at a new child whose
+    parameters are summed out; ready: bool [C], of which nodes they have been worked out.
+    """
+
+    slope: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    ready: NDArray[np.bool_]
+
+
+MARGINAL: dict[type, Callable[..., Any]] = {}
+FOUND: dict[type, Callable[..., Any]] = {}
+"""The same for nodes that a datum founds."""
+
+
+@by_type(MARGINAL)
+def marginal(
+    law: Any, features: NDArray[np.number], parent: int, nodes: Nodes, memo: Memo
+) -> float:
+    """Return the log likelihood of a datum at a new child, the child's parameters summed out."""
+    raise TypeError(f"no marginal likelihood for {type(law).__name__}")
+
+
+@by_type(FOUND)
+def found(
+    law: Any,
+    features: NDArray[np.number],
+    parent: int,
+    node: int,
+    nodes: Nodes,
+    memo: Memo,
+    rng: np.random.Generator,
+) -> float:
+    """Draw the value of ``node``, a new child, given the datum that founds it; return the offset.
+
+    What the memo knows of the node's own children must be forgotten.
+    """
+    raise TypeError(f"no posterior for {type(law).__name__}")
+
+
+def room(n_nodes: float) -> int:
+    """Return a capacity for ``n_nodes``."""
+    return LOT * int(np.ceil(max(n_nodes, 1) / LOT))
+
+
+def make_nodes(capacity: int, n_items: int, dtype: type[np.floating] = np.float64) -> Nodes:
+    """Return the arrays of a tree without nodes, of parameters [n_items]."""
+    numbers = np.zeros((4, capacity))
+    return Nodes(
+        size=np.zeros(1, np.int64),
+        parent=np.zeros(capacity, np.int32),
+        depth=np.zeros(capacity, np.int32),
+        n_at=np.zeros(capacity, np.int64),
+        n_sub=np.zeros(capacity, np.int64),
+        log_nu=numbers[0],
+        log_rest=numbers[1],
+        log_psi=numbers[2],
+        log_psi_rest=numbers[3],
+        value=np.zeros((capacity, n_items), dtype),
+        offset=np.zeros(capacity),
+        known=np.zeros(capacity, np.bool_),
+    )
+
+
+def make_places(capacity: int) -> Places:
+    """Return the arrays of places for ``capacity`` nodes."""
+    lists = np.full((3, capacity), NONE, np.int32)
+    return Places(*np.zeros((4, capacity)), *lists)
+
+
+def with_room(nodes: Nodes, capacity: int) -> Nodes:
+    """Return the tree in arrays for ``capacity`` nodes."""
+    n = int(nodes.size[0])
+    wider = make_nodes(capacity, nodes.value.shape[1], nodes.value.dtype.type)
+    for name in Nodes._fields[1:]:
+        getattr(wider, name)[:n] = getattr(nodes, name)[:n]
+    wider.size[0] = n
+    return wider
+
+
+def places_with_room(places: Places, capacity: int) -> Places:
+    """Return the places in arrays for ``capacity`` nodes."""
+    wider = make_places(capacity)
+    for name in Places._fields:
+        getattr(wider, name)[: len(places.left)] = getattr(places, name)
+    return wider

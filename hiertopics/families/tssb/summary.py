@@ -1,0 +1,116 @@
+"""From a draw to what users see: nodes with data, and one row for all other nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.state import Draw
+from hiertopics.families.tssb.stick_kernels import log_masses
+from hiertopics.model import Paths, Settings, Summary
+
+
+def summarise(draw: Draw, data: Any, likelihood: Any, settings: Settings) -> Summary:
+    """Return the nodes with data at or below them, in pre-order, and a last row outside.
+
+    ``Tree.extra`` gets log_mass [n], the log prior mass of each row; below [n], the mass of what
+    hangs below a node and holds no datum; process [4]: alpha0, decay, gamma and max_depth; and
+    what the likelihood adds. The row outside is the mean of what is there before it has data.
+    """
+    nodes = draw.nodes
+    n = int(nodes.size[0])
+    used = np.flatnonzero((nodes.n_sub[:n] > 0) | (np.arange(n) == 0))
+    new_id = np.full(n, ROOT, dtype=np.int32)
+    new_id[used] = np.arange(len(used))
+    parent = new_id[nodes.parent[used]]
+    parent[0] = ROOT
+    mass = np.exp(log_masses(nodes)[used])
+    below = masses_below(nodes)[used]
+    rows = likelihood.rows(draw, used, data, settings)
+    outside = below / below.sum() if below.sum() > 0 else mass / mass.sum()
+    outside /= outside.sum()
+    n_tokens = np.append(rows.n_tokens, 0.0)
+    weight = n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else np.eye(len(used) + 1)[0]
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(np.append(mass, below.sum()))
+    by_node = {name: _with_mean(array, outside) for name, array in rows.by_node.items()}
+    tree = Tree(
+        phi=_with_mean(rows.phi, outside),
+        parent=np.append(parent, ROOT).astype(np.int32),
+        kind=np.append(np.full(len(used), NODE), OUTSIDE).astype(np.int8),
+        weight=weight,
+        n_docs=np.append(nodes.n_sub[used], 0).astype(np.int64),
+        n_tokens=n_tokens,
+        extra={
+            "log_mass": np.maximum(log_mass, LEAST),
+            "below": np.append(below, 0.0),
+            "process": np.array([float(value) for value in draw.process]),
+            **by_node,
+            **rows.whole,
+        },
+    )
+    home = new_id[draw.node]
+    shape = (len(home), tree.n_nodes)
+    theta = sparse.csr_array((np.ones(len(home)), home, np.arange(len(home) + 1)), shape=shape)
+    return Summary(tree, theta, Paths(lineage(tree)[home], np.zeros(len(home))))
+
+
+LEAST = -1e4
+"""The log of a mass that is zero in double precision."""
+
+
+def masses_below(nodes: Nodes) -> NDArray[np.float64]:
+    """Return the mass below each node, float64 [n], outside its children with data.
+
+    With the masses of all nodes with data it adds up to 1.
+    """
+    n = int(nodes.size[0])
+    below, left = np.zeros(n), np.ones(n)
+    empty = np.zeros(n)
+    for node in range(n):
+        reach = 1.0
+        if node > 0:
+            parent = nodes.parent[node]
+            share = left[parent] * np.exp(nodes.log_psi[node])
+            left[parent] *= np.exp(nodes.log_psi_rest[node])
+            reach = below[parent] * share
+            if nodes.n_sub[node] == 0:
+                empty[parent] += share
+        below[node] = reach * np.exp(nodes.log_rest[node])
+    return np.asarray(below * (empty + left))
+
+
+def lineage(tree: Tree) -> NDArray[np.int32]:
+    """Return the path from the root to each row that is shown, int32, padded with -1."""
+    path = np.full((tree.n_nodes, int(tree.depth.max()) + 1), ROOT, dtype=np.int32)
+    for node in tree.shown:
+        if tree.parent[node] != ROOT:
+            path[node] = path[tree.parent[node]]
+        path[node, tree.depth[node]] = node
+    return path
+
+
+def lineages(draws: list[tuple[Nodes, NDArray[np.int32]]]) -> NDArray[np.int32]:
+    """Return the path to each datum's node, int32 [n_draws, n_data, L], padded with -1.
+
+    draws: a tree and the node of each datum, several times over the same data.
+    """
+    deepest = max(int(nodes.depth[node].max(initial=0)) for nodes, node in draws)
+    paths = np.full((len(draws), len(draws[0][1]), deepest + 1), ROOT, dtype=np.int32)
+    for path, (nodes, node) in zip(paths, draws, strict=True):
+        here, data = node.copy(), np.arange(len(node))
+        for depth in range(deepest, -1, -1):
+            on = nodes.depth[here] == depth
+            path[data[on], depth] = here[on]
+            here[on] = nodes.parent[here[on]] if depth else here[on]
+    return paths
+
+
+def _with_mean(rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[Any]:
+    """Return rows of nodes with their weighted mean as a last row."""
+    return np.vstack([rows, weights @ rows])

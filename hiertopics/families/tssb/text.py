@@ -1,0 +1,185 @@
+"""The text model: K topics; each node has shares of its own, drawn around its parent's.
+
+A document takes its node's topic shares, theta_e; each token a topic of those and a word of the
+topic. Topics are integrated out; shares are kept, as logs (spec tssb section 3).
+
+    paper                  here
+    z_dn, n_dk, n_kw       Topics: z, n_dk, n_wk (transposed)
+    theta_e                exp(nodes.value[e])
+    t_ek                   tables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
+from hiertopics.families.tssb import text_kernels as kernels
+from hiertopics.families.tssb.config import Model, ends
+from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.state import Chain, Draw, Rows, Start
+from hiertopics.families.tssb.text_kernels import Dirichlet, Topics, Words
+from hiertopics.model import Settings
+
+BITS = 16
+"""Digits of a word probability that are written."""
+
+START_MASS = 50.0
+"""Pseudo-counts of all topics of a document, in the flat model that topics begin with."""
+
+Rng = Callable[[str], np.random.Generator]
+
+
+class Data(NamedTuple):
+    """A corpus laid out in tokens, and its sizes."""
+
+    words: Words
+    n_docs: int
+    n_words: int
+    n_tokens: int
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens, by word id within a document."""
+    counts = corpus.counts
+    token_ptr = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
+    words = Words(counts.indptr.astype(np.int64), counts.indices.astype(np.int32), token_ptr)
+    return Data(words, corpus.n_docs, corpus.n_words, corpus.n_tokens)
+
+
+def start(data: Data, settings: Settings, rng: Rng) -> Start:
+    """Return topics after sweeps of a flat model, and a root drawn from the prior."""
+    model = settings.model
+    draws = rng("topics")
+    z = draws.integers(model.n_topics, size=data.n_tokens).astype(np.int16)
+    topics = counted(data, z, model.n_topics)
+    flat = np.full((1, model.n_topics), START_MASS / model.n_topics, np.float32)
+    rows, mixing = np.zeros(data.n_docs, np.int32), np.ones(data.n_docs, np.bool_)
+    for _ in range(settings.inference.start_sweeps):
+        kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
+    kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
+    root = np.empty(model.n_topics)
+    mass = np.full(model.n_topics, kappa * root_share(model))
+    kernels.draw_log_dirichlet(mass, root, rng("root"))
+    return Start(topics, np.array([kappa]), root, 0.0)
+
+
+def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
+    """Return the counts of these topics of tokens."""
+    n_dk = np.zeros((data.n_docs, n_topics), np.int32)
+    n_wk = np.zeros((data.n_words, n_topics), np.int32)
+    topics = Topics(z, n_dk, n_wk, np.zeros(n_topics, np.int64))
+    kernels.count_topics(data.words, topics)
+    return topics
+
+
+def features(topics: Topics, data: Data) -> NDArray[np.int32]:
+    """Return what the log likelihood of a document is linear in."""
+    return topics.n_dk
+
+
+def law(values: NDArray[np.float64], model: Model) -> Dirichlet:
+    """Return the law that a node's parameters follow."""
+    return Dirichlet(float(values[0]))
+
+
+def closeness(values: NDArray[np.float64]) -> float:
+    """Return how closely nodes follow their parents: kappa."""
+    return float(values[0])
+
+
+def update(chain: Chain, data: Data, settings: Settings, iteration: int, rng: Rng) -> Chain:
+    """Redraw the topics of tokens, kappa, and the topic shares of all nodes with data."""
+    model = settings.model
+    if iteration > settings.inference.hold_topics:
+        base, alone = kernels.token_base(chain.nodes, chain.law[0])
+        mixing = alone[chain.node]
+        kernels.sweep(data.words, chain.topics, base, chain.node, mixing, model.eta, rng("tokens"))
+    counts = counts_at(chain.nodes, chain.node, chain.topics)
+    kappa = kernels.draw_shares(
+        chain.nodes, counts, chain.law[0], ends(model.kappa), root_share(model), rng("shares")
+    )
+    return chain._replace(law=np.array([kappa]))
+
+
+def counts_at(nodes: Nodes, node: NDArray[np.int32], topics: Topics) -> NDArray[np.int64]:
+    """Return the topic counts of the documents at each node, int64 [n, K]."""
+    counts = np.zeros((int(nodes.size[0]), topics.n_dk.shape[1]), np.int64)
+    np.add.at(counts, node, topics.n_dk)
+    return counts
+
+
+def root_share(model: Model) -> float:
+    """Return the prior pseudo-count of a topic at the root, over kappa."""
+    return 1.0 if model.root_concentration == "each" else 1.0 / model.n_topics
+
+
+def log_likelihood(chain: Chain, data: Data) -> float:
+    """Return log f of all documents at their nodes."""
+    n_dk, value = chain.topics.n_dk, chain.nodes.value[chain.node]
+    return float(np.einsum("dk,dk->", n_dk, value))
+
+
+def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
+    """Return the log probability of the words given their topics (spec section 5)."""
+    topics, eta = chain.topics, settings.model.eta
+    mass = data.n_words * eta
+    # Few counts differ: each is worked out once.
+    times = np.bincount(topics.n_wk.ravel())
+    seen = np.flatnonzero(times)
+    by_word = times[seen] @ (gammaln(eta + seen) - gammaln(eta))
+    return float(by_word + (gammaln(mass) - gammaln(mass + topics.n_k)).sum())
+
+
+def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
+    """Return word probabilities and topic shares of the nodes ``used``, and the topics.
+
+    Word probabilities are rounded, so that those of thousands of nodes are written small; shares
+    and topics are not.
+    """
+    model = settings.model
+    topics = counted(data, draw.z, model.n_topics)
+    phi = (topics.n_wk.T + model.eta) / (topics.n_k + data.n_words * model.eta)[:, None]
+    phi /= phi.sum(axis=1, keepdims=True)
+    log_shares = draw.nodes.value[used]
+    shares = np.exp(log_shares - logsumexp(log_shares, axis=1, keepdims=True))
+    lengths = topics.n_dk.sum(axis=1)
+    n_tokens = np.zeros(int(draw.nodes.size[0]))
+    np.add.at(n_tokens, draw.node, lengths)
+    whole = {"topics": phi, "kappa": draw.law[:1]}
+    return Rows(rounded(shares @ phi), n_tokens[used], {"shares": shares}, whole)
+
+
+def rounded(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distributions [n, n_words] to BITS binary digits; the largest makes up for the rest.
+
+    Rows still sum to 1; a probability changes by a share of 2^-BITS, the largest by little more.
+    """
+    digits, exponents = np.frexp(rows)
+    near = np.ldexp(np.rint(np.ldexp(digits, BITS)), exponents - BITS)
+    largest = near.argmax(axis=1)
+    near[np.arange(len(near)), largest] += 1.0 - near.sum(axis=1)
+    return np.asarray(near)
+
+
+def scorer(tree: Tree, corpus: Corpus) -> Callable[[int], NDArray[np.float64]]:
+    """Return a function: the log likelihood of document ``doc`` at each row of the tree."""
+    log_phi, counts = np.log(np.ascontiguousarray(tree.phi.T)), corpus.counts
+
+    def score(doc: int) -> NDArray[np.float64]:
+        cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
+        return np.asarray(counts.data[cells] @ log_phi[counts.indices[cells]])
+
+    return score
+
+
+def memory(corpus: Corpus, model: Model) -> tuple[int, int]:
+    """Return the bytes of a chain's tokens and counts, and of a node."""
+    tables = 4 * model.n_topics * (corpus.n_docs + corpus.n_words)
+    return 8 * corpus.n_tokens + tables, 8 * model.n_topics

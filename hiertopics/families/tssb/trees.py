@@ -1,0 +1,103 @@
+"""Steps of a chain that move its tree: a pass of assignments, culling, order and sticks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.tssb import assign_kernels, find_kernels, urn_kernels
+from hiertopics.families.tssb import stick_kernels as kernels
+from hiertopics.families.tssb.layout import (
+    Nodes,
+    Process,
+    make_places,
+    places_with_room,
+    room,
+    with_room,
+)
+
+GROWTH = 2
+BLOCK = 4096
+"""Data whose log likelihoods are tabled at once."""
+
+
+def assign(
+    features: NDArray[np.number],
+    home: NDArray[np.int32],
+    nodes: Nodes,
+    process: Process,
+    law: Any,
+    rng: np.random.Generator,
+    *,
+    tabled: bool = False,
+) -> tuple[Nodes, int]:
+    """Redraw ``home`` [n] in place; return the tree with those born, culled, and how many moved.
+
+    tabled: work out all log likelihoods by one matrix product per block of data, instead of those
+    that are asked for; the draws are the same.
+    """
+    n_rest, before = int(nodes.size[0]), home.copy()
+    nodes = with_room(nodes, room(GROWTH * n_rest))
+    places = make_places(len(nodes.parent))
+    find_kernels.lay_out(nodes, places)
+    at_rest = nodes.known[:n_rest].copy()
+    pending = np.full(4, np.nan)
+    size = BLOCK if tabled else max(len(home), 1)
+    for block in range(0, len(home), size):
+        rows, homes = features[block : block + size], home[block : block + size]
+        table = np.empty((len(rows), 0))
+        if tabled:
+            fits = rows.astype(nodes.value.dtype) @ nodes.value[:n_rest].T
+            table = fits + nodes.offset[:n_rest]
+            table[:, ~at_rest] = np.nan
+        done = 0
+        while True:
+            done = assign_kernels.assign(
+                rows, table, homes, done, pending, n_rest, nodes, places, process, law, rng
+            )
+            if done == len(homes):
+                break
+            capacity = GROWTH * len(nodes.parent)
+            nodes = with_room(nodes, capacity)
+            places = places_with_room(places, capacity)
+    moved = int((home != before).sum())
+    kernels.count(home, nodes)
+    return cull(nodes, home), moved
+
+
+def resettle(
+    features: NDArray[np.number],
+    home: NDArray[np.int32],
+    nodes: Nodes,
+    process: Process,
+    law: Any,
+    rng: np.random.Generator,
+) -> tuple[Nodes, int]:
+    """Redraw ``home`` [n] in place by the urn; return the tree, and how many data moved.
+
+    Sticks and positions of children are drawn anew given who sits with whom.
+    """
+    nodes = with_room(nodes, room(int(nodes.size[0]) + len(home)))
+    moved = urn_kernels.resettle(features, home, nodes, process, law, rng)
+    begin, children = kernels.partition(nodes)
+    nodes = kernels.repack(nodes, home, begin, children, room(1 + len(children)))
+    kernels.draw_sticks(nodes, process, rng, False)
+    nodes = reordered(nodes, home, process, rng)
+    kernels.draw_sticks(nodes, process, rng, True)
+    return nodes, moved
+
+
+def cull(nodes: Nodes, home: NDArray[np.int32]) -> Nodes:
+    """Return the counted tree without what lies outside the hull of the data, packed anew."""
+    begin, children = kernels.hull(nodes)
+    return kernels.repack(nodes, home, begin, children, room(1 + len(children)))
+
+
+def reordered(
+    nodes: Nodes, home: NDArray[np.int32], process: Process, rng: np.random.Generator
+) -> Nodes:
+    """Return the tree with its children in a new order; its psi sticks must be drawn next."""
+    begin, children = kernels.reorder(nodes, process, rng)
+    return kernels.repack(nodes, home, begin, children, room(1 + len(children)))

@@ -1,0 +1,1 @@
+"""From a config to a run directory: the loop, and those who watch it."""

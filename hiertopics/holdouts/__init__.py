@@ -1,0 +1,1 @@
+"""What is put aside before training, and told from what is not."""

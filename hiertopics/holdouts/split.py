@@ -1,0 +1,277 @@
+"""The held-out split: what is put aside before training, with its own seed and its own hash.
+
+Two scores compare only when their split hashes agree (interface section 1, ``--holdout``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import seeds
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.errors import DataError
+from hiertopics.files import pack_csr, unpack_csr
+from hiertopics.holdouts.links import Links, withhold_links
+from hiertopics.holdouts.spec import Holdout, parse_holdout
+
+__all__ = [
+    "OBSERVED",
+    "Holdout",
+    "Split",
+    "docs_apart",
+    "make_split",
+    "parse_holdout",
+    "partition",
+    "split_hash",
+]
+
+OBSERVED = 0.8
+
+
+@dataclass(frozen=True)
+class Split:
+    """What was put aside.
+
+    train_docs, heldout_docs: int64, rows of the corpus as it was read.
+    heldout, observed, scored: int32 CSR, one row per held-out document; observed + scored is
+    the 80/20 partition of each (of vectors: float64, whole rows, nothing observed). For
+    ``tokens`` and ``links`` splits the rows are all documents, observed is what they keep for
+    training, and heldout equals scored.
+    word_counts: int64 [n_words], training tokens of each word. hash covers documents, partition
+    and vocabulary. links: query nodes and what is ranked for them; hashed too.
+    train_lengths: int64, training tokens of each training document; None in runs that were made
+    before they were kept. groups, labels: those of the held-out documents, where there are any.
+    """
+
+    kind: str
+    seed: int
+    train_docs: NDArray[np.int64]
+    heldout_docs: NDArray[np.int64]
+    heldout: sparse.csr_array
+    observed: sparse.csr_array
+    scored: sparse.csr_array
+    word_counts: NDArray[np.int64]
+    hash: str
+    links: Links | None = None
+    train_lengths: NDArray[np.int64] | None = None
+    groups: Tags | None = None
+    labels: Tags | None = None
+
+    @property
+    def within_documents(self) -> bool:
+        """Whether every document was trained on, without the part that was put aside."""
+        return self.kind in ("tokens", "links")
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of split.npz."""
+        plain = {
+            "kind": np.asarray(self.kind),
+            "seed": np.asarray(self.seed),
+            "train_docs": self.train_docs,
+            "heldout_docs": self.heldout_docs,
+            "word_counts": self.word_counts,
+            "hash": np.asarray(self.hash),
+        }
+        for name in ("heldout", "observed", "scored"):
+            plain |= pack_csr(name, getattr(self, name))
+        if self.train_lengths is not None:
+            plain["train_lengths"] = self.train_lengths
+        for name in ("groups", "labels"):
+            tags = getattr(self, name)
+            if tags is not None:
+                plain |= pack_csr(name, tags.members)
+                plain[f"{name}_names"] = np.array(tags.names, dtype=np.str_)
+        return plain if self.links is None else plain | self.links.to_arrays()
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Split:
+        """Inverse of ``to_arrays``."""
+        return Split(
+            kind=str(arrays["kind"]),
+            seed=int(arrays["seed"]),
+            train_docs=arrays["train_docs"],
+            heldout_docs=arrays["heldout_docs"],
+            heldout=unpack_csr("heldout", arrays),
+            observed=unpack_csr("observed", arrays),
+            scored=unpack_csr("scored", arrays),
+            word_counts=arrays["word_counts"],
+            hash=str(arrays["hash"]),
+            links=Links.from_arrays(arrays) if "query" in arrays else None,
+            train_lengths=arrays.get("train_lengths"),
+            groups=_tags("groups", arrays),
+            labels=_tags("labels", arrays),
+        )
+
+
+def make_split(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+    """Return the training corpus and what was put aside of ``corpus``.
+
+    Raises DataError where nothing would be left to train on or to put aside.
+    """
+    if holdout.kind in ("tokens", "links"):
+        return _withhold(corpus, holdout)
+    train_docs, heldout_docs = docs_apart(corpus.n_docs, holdout)
+    heldout = sparse.csr_array(corpus.counts[heldout_docs])
+    observed, scored = partition(heldout, heldout_docs, holdout.seed)
+    train = corpus.select(train_docs)
+    split = _finish(holdout, train, train_docs, heldout_docs, heldout, observed, scored)
+    aside = corpus.select(heldout_docs)
+    return train, replace(split, groups=aside.groups, labels=aside.labels)
+
+
+def docs_apart(n_docs: int, holdout: Holdout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the documents to train on and those put aside, each in ascending order.
+
+    Raises DataError where nothing would be left to train on or to put aside.
+    """
+    heldout_docs = _choose_docs(n_docs, holdout)
+    train_docs = np.setdiff1d(np.arange(n_docs), heldout_docs)
+    if not len(train_docs) or (holdout.kind != "none" and not len(heldout_docs)):
+        raise DataError(
+            "corpus",
+            f"{n_docs} documents cannot be split by holdout {holdout.kind}; "
+            "choose another --holdout or 'none'",
+        )
+    return train_docs, heldout_docs
+
+
+def partition(
+    counts: sparse.csr_array,
+    docs: Sequence[int] | NDArray[np.int64],
+    seed: int,
+    observed: float = OBSERVED,
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Split the tokens of each row at random into an observed and a scored part.
+
+    counts: CSR whose rows are the documents with the numbers ``docs``. The draw for a document
+    depends on (seed, its number) alone, and on ``observed`` too where that is not the default,
+    so a document is cut the same way whatever is evaluated beside it.
+    """
+    key = () if observed == OBSERVED else (round(observed * 1_000_000),)
+    return _draw(counts, docs, seed, "partition", key, observed)
+
+
+def split_hash(
+    train_docs: NDArray[np.int64],
+    heldout_docs: NDArray[np.int64],
+    observed: sparse.csr_array,
+    scored: sparse.csr_array,
+    vocab: Sequence[str],
+    links: Links | None = None,
+) -> str:
+    """Return the hash over documents, partition, links and vocabulary, 16 hexadecimal digits."""
+    digest = hashlib.sha256()
+    parts = [train_docs, heldout_docs]
+    matrices = [observed, scored]
+    if links is not None:
+        parts += [links.query, np.asarray([links.mirror == "drop"])]
+        matrices += [links.positives, links.negatives]
+    for matrix in matrices:
+        parts += [matrix.indptr, matrix.indices, matrix.data]
+    for part in parts:
+        digest.update(np.asarray([len(part)], dtype=np.int64).tobytes())
+        digest.update(np.asarray(part, dtype=np.int64).tobytes())
+    digest.update("\0".join(vocab).encode())
+    return digest.hexdigest()[:16]
+
+
+def _tags(name: str, arrays: Mapping[str, NDArray[Any]]) -> Tags | None:
+    if f"{name}_names" not in arrays:
+        return None
+    return Tags(unpack_csr(name, arrays), tuple(arrays[f"{name}_names"].tolist()))
+
+
+def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:
+    if holdout.kind == "none":
+        return np.empty(0, dtype=np.int64)
+    order = seeds.derive(holdout.seed, f"holdout-{holdout.kind}").permutation(n_docs)
+    if holdout.kind == "docs":
+        chosen = order[: max(1, round(holdout.value * n_docs))]
+    elif holdout.kind == "train":
+        chosen = order[int(holdout.value) :]
+    else:
+        chosen = np.array_split(order, holdout.n_folds)[int(holdout.value) - 1]
+    return np.sort(chosen).astype(np.int64)
+
+
+def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+    """Put a part of each document aside; all documents are trained on without it."""
+    docs = np.arange(corpus.n_docs, dtype=np.int64)
+    links = None
+    if holdout.kind == "links":
+        kept, withheld, links = withhold_links(
+            corpus, holdout.value, holdout.seed, holdout.drop_mirrors
+        )
+    else:
+        kept, withheld = _draw(
+            corpus.counts, docs, holdout.seed, "holdout-tokens", (), 1 - holdout.value
+        )
+    if not withheld.nnz:
+        raise DataError(
+            "corpus",
+            "no document has a token to spare for holdout tokens; choose another --holdout",
+        )
+    train = corpus.with_counts(kept)
+    return train, _finish(holdout, train, docs, docs, withheld, kept, withheld, links)
+
+
+def _draw(
+    counts: sparse.csr_array,
+    docs: Sequence[int] | NDArray[np.int64],
+    seed: int,
+    purpose: str,
+    key: tuple[int, ...],
+    share: float,
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Draw round(share * length) tokens of each row, at least one unless the share is 0."""
+    taken = np.zeros_like(counts.data)
+    for row, doc in enumerate(docs):
+        cells = slice(counts.indptr[row], counts.indptr[row + 1])
+        tokens = np.repeat(np.arange(cells.start, cells.stop), counts.data[cells])
+        if not len(tokens) or share == 0:
+            continue
+        n_taken = min(len(tokens), max(1, int(share * len(tokens) + 0.5)))
+        order = seeds.derive(seed, purpose, int(doc), *key).permutation(len(tokens))
+        np.add.at(taken, tokens[order[:n_taken]], 1)
+    return _without_zeros(counts, taken), _without_zeros(counts, counts.data - taken)
+
+
+def _without_zeros(like: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:
+    matrix = sparse.csr_array((data.astype(np.int32), like.indices, like.indptr), shape=like.shape)
+    matrix = matrix.copy()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _finish(
+    holdout: Holdout,
+    train: Corpus,
+    train_docs: NDArray[np.int64],
+    heldout_docs: NDArray[np.int64],
+    heldout: sparse.csr_array,
+    observed: sparse.csr_array,
+    scored: sparse.csr_array,
+    links: Links | None = None,
+) -> Split:
+    word_counts = np.asarray(train.counts.sum(axis=0, dtype=np.int64)).ravel()
+    code = split_hash(train_docs, heldout_docs, observed, scored, train.vocab, links)
+    return Split(
+        holdout.kind,
+        holdout.seed,
+        train_docs,
+        heldout_docs,
+        heldout,
+        observed,
+        scored,
+        word_counts,
+        code,
+        links,
+        train.doc_lengths,
+    )

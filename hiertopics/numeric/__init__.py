@@ -1,0 +1,1 @@
+"""Compiled functions that the kernels of every family share."""

@@ -1,0 +1,211 @@
+"""New documents under a fitted run: words matched to its vocabulary, theta inferred."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+from scipy import sparse
+
+from hiertopics import files, registry
+from hiertopics.corpora import dataset
+from hiertopics.corpora.inmemory import on_disk
+from hiertopics.corpora.observations import observed_by
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.discretise import Bins, column_order
+from hiertopics.data.tree import Tree
+from hiertopics.data.vectors import Vectors
+from hiertopics.engine import Workers
+from hiertopics.errors import HiertopicsError, RunError, UsageError
+from hiertopics.formats import FORMATS
+from hiertopics.formats.source import format_of
+from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.rundir import RunDir
+from hiertopics.settings.config import DataConfig, Experiment
+
+FIELDS = ("text_field", "id_field", "group_field", "label_field")
+
+
+@dataclass(frozen=True)
+class Matched:
+    """A corpus over a run's vocabulary (or vectors over its columns), and how many tokens were
+    not in it.
+    """
+
+    corpus: Any
+    unknown_tokens: int
+
+
+@dataclass(frozen=True)
+class Inferred(Matched):
+    """New documents and where they lie under a run's tree.
+
+    theta: float64 CSR [n_docs, n_nodes], rows sum to 1. paths, mixture: each document's best path
+    and all its likely ones, for backends whose documents take one path each; else None.
+    """
+
+    theta: sparse.csr_array
+    paths: Paths | None
+    mixture: PathMixture | None
+
+
+def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
+    """Read a corpus file as new documents of ``run``.
+
+    data: entries of the ``data`` section that describe the file (vocab, from_, text_field, ...);
+    format and fields default to the run's own, where the file's name does not tell another. Rows
+    of a dense table are cut into the bins of the run, or stay what they are where its backend
+    observes vectors. Raises DataError.
+    """
+    own = experiment_of(run).data
+    config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
+    if config.from_ is None and own.from_ is not None:
+        config = structs.replace(config, from_=_format(Path(corpus), own))
+    form = FORMATS[format_of(Path(corpus), config.from_)]
+    if form.text:
+        kept = {name: getattr(own, name) for name in FIELDS if name not in data}
+        config = structs.replace(config, **kept)
+    if form.dense and not {"label_column", "labels"} & set(data):
+        config = structs.replace(config, label_column=own.label_column)
+    bins = None if own.discretise is None else _bins(run)
+    new = observed_by(experiment_of(run)).load(dataset.located(config), bins).corpus
+    if isinstance(new, Vectors):
+        return _match_columns(new, run.vocab, config)
+    unnamed = form.dense and new.vocab == default_vocab(new.n_words)
+    if unnamed and new.n_words != len(run.vocab) and not dataset.chooses_words(own):
+        what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
+        raise dataset.other_columns(config, what)
+    return match(new, run.vocab)
+
+
+def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Matched:
+    try:
+        order = column_order(new.columns, columns, "fitted")
+    except HiertopicsError as error:
+        raise dataset.other_columns(config, str(error)) from error
+    return Matched(replace(new, rows=new.rows[:, order], columns=columns), 0)
+
+
+def _bins(run: RunDir) -> Bins:
+    try:
+        return Bins.from_arrays(run.tree.extra)
+    except KeyError as error:
+        raise RunError(f"{run.path / 'model.npz'} is damaged: it has no array {error}") from error
+
+
+def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:
+    """Read as ``read_matched`` does; UsageError for the corpus that the run was trained on."""
+    matched = read_matched(run, corpus, data)
+    if matched.corpus.text_fingerprint == run.manifest["corpus"]["text_fingerprint"]:
+        raise UsageError("this is the corpus that the run was trained on; scoring it would flatter")
+    return matched
+
+
+def _format(path: Path, own: DataConfig) -> str | None:
+    """Return what the name tells, if it tells another format than that of the run's corpus does."""
+    told, told_before = _told(path), _told(Path(own.corpus or ""))
+    return own.from_ if told in (None, told_before) else told
+
+
+def _told(path: Path) -> str | None:
+    try:
+        return format_of(path, None)
+    except UsageError:
+        return None
+
+
+def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
+    """Carry counts over to ``vocab``: words by string, or by id where the file alone names none."""
+    unnamed = corpus.vocab == default_vocab(corpus.n_words)
+    if unnamed and not all(re.fullmatch("w[0-9]+", word) for word in vocab):
+        target = np.arange(corpus.n_words)
+        target[target >= len(vocab)] = -1
+    else:
+        # Backwards, so that of two equal words of the vocabulary the first one is taken.
+        column = {word: index for index, word in reversed(list(enumerate(vocab)))}
+        target = np.array([column.get(word, -1) for word in corpus.vocab], dtype=np.int64)
+    cells = corpus.counts.tocoo()
+    columns = target[cells.coords[1]]
+    known = columns >= 0
+    matched = sparse.csr_array(
+        (cells.data[known], (cells.coords[0][known], columns[known])),
+        shape=(corpus.n_docs, len(vocab)),
+    )
+    matched.sum_duplicates()
+    carried = Corpus(matched, tuple(vocab), corpus.doc_ids, corpus.groups, corpus.labels)
+    return Matched(carried, int(cells.data[~known].sum()))
+
+
+def infer_theta(
+    run: RunDir,
+    corpus: Corpus | Vectors,
+    *,
+    tree: Tree | None = None,
+    seed: int | None = None,
+    workers: int = 1,
+) -> Posterior:
+    """Return theta of documents over the run's vocabulary, under its tree or another draw.
+
+    seed: for backends whose inference draws; None takes the run's own.
+    """
+    return place(experiment_of(run), tree or run.tree, corpus, seed=seed, workers=workers)
+
+
+def place(
+    experiment: Experiment,
+    tree: Tree,
+    corpus: Corpus | Vectors,
+    *,
+    seed: int | None = None,
+    workers: int = 1,
+) -> Posterior:
+    """Return theta of documents over the columns of a tree that was fitted by an experiment."""
+    backend = registry.load(experiment.backend)
+    settings = Settings(experiment.model, experiment.inference)
+    with Workers(workers) as pool:
+        context = Context(experiment.seed if seed is None else seed, 0, pool)
+        posterior: Posterior = backend.infer(tree, corpus, settings, context)
+    return posterior
+
+
+def infer(
+    run: Path | str | RunDir,
+    corpus: Any,
+    output: Path | str | None = None,
+    *,
+    data: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    workers: int = 1,
+) -> Inferred:
+    """Return theta of new documents, and write it (CSR; scipy.sparse.load_npz reads it).
+
+    corpus: a file, or an object as for ``fit``; the columns of a bare table are the run's words.
+    output: None writes no file. Backends with paths put more arrays into it: the best path of
+    each document, as in paths.npz, and its other paths with their chances
+    (``PathMixture.to_arrays``). data: entries of the ``data`` section that describe a file.
+    Raises UsageError, DataError or RunError.
+    """
+    if seed is not None and seed < 0:
+        raise UsageError(f"--seed must be >= 0, got {seed}")
+    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    with on_disk(corpus, columns_of(target)) as path:
+        matched = read_matched(target, path, data or {})
+    posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)
+    if output is not None:
+        beside = {} if posterior.paths is None else posterior.paths._asdict()
+        if posterior.mixture is not None:
+            beside |= posterior.mixture.to_arrays()
+        files.write_csr(Path(output), posterior.theta, beside)
+    found = (posterior.theta, posterior.paths, posterior.mixture)
+    return Inferred(matched.corpus, matched.unknown_tokens, *found)
+
+
+def columns_of(run: RunDir) -> tuple[str, ...] | None:
+    """Return what the columns of a table without names are: the run's words, if it made none."""
+    return None if experiment_of(run).data.discretise else run.vocab

@@ -1,0 +1,32 @@
+"""The corpus that a run was fitted to, read again from its file."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from hiertopics.corpora.observations import observed_by
+from hiertopics.errors import UsageError
+from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.rundir import RunDir
+
+
+class Original(NamedTuple):
+    """The corpus (or vectors) of a fit before its split, and what of it was trained on."""
+
+    whole: Any
+    train: Any
+
+
+def read_original(run: RunDir) -> Original:
+    """Read the corpus of a run again and split it as before.
+
+    Raises DataError where its file is gone, UsageError where it has changed since the fit.
+    """
+    experiment = experiment_of(run)
+    config, observed = experiment.data, observed_by(experiment)
+    whole = observed.load(config, None).corpus
+    if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
+        raise UsageError(f"{config.corpus}: the corpus has changed since the fit")
+    train, _ = observed.split(whole, parse_holdout(config.holdout))
+    return Original(whole, train)

@@ -1,0 +1,284 @@
+"""The run directory: its layout, its lock, its checkpoints; any command can read it.
+
+Layout and guarantees: interface section 3. Everything in it opens with numpy, json and a text
+editor.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import files
+from hiertopics.data.tree import Tree
+from hiertopics.errors import RunError
+from hiertopics.holdouts.split import Split
+from hiertopics.model import Paths
+
+RUNS = Path("runs")
+SCHEMA = "hiertopics.run/1"
+KEPT_CHECKPOINTS = 2
+CHAIN_PATHS = "chain_paths"
+"""The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
+
+MANIFEST_KEYS = (
+    "backend",
+    "status",
+    "corpus",
+    "split",
+    "iterations",
+    "objective",
+    "wall_seconds",
+    "peak_memory_bytes",
+)
+
+
+class RunDir:
+    """A run on disk. Reading methods raise RunError where a file is missing or damaged."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        """Return the run at ``path``; raises RunError if there is none."""
+        run = cls(path)
+        if not run.exists:
+            raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
+        return run
+
+    @classmethod
+    def newest(cls, root: Path = RUNS) -> Self:
+        """Return the run below ``root`` whose manifest changed last; RunError if there is none."""
+        manifests = list(root.glob("*/manifest.json"))
+        if not manifests:
+            raise RunError(f"there is no run under {root}{os.sep}; make one with 'fit'")
+        return cls(max(manifests, key=lambda path: path.stat().st_mtime_ns).parent)
+
+    @property
+    def exists(self) -> bool:
+        """Whether a fit has begun here."""
+        return (self.path / "manifest.json").is_file()
+
+    def create(self) -> None:
+        """Make the folder; raises RunError where that cannot be done."""
+        files.make_folder(self.path / "checkpoints")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the run for one writer; the lock falls with the process, however it dies.
+
+        Raises RunError where another process holds it.
+        """
+        try:
+            stream = open(self.path / ".lock", "w")  # noqa: SIM115
+        except OSError as error:
+            raise RunError(f"cannot write in {self.path}: {error.strerror or error}") from error
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(
+                    f"{self.path} is being written by another process; wait for it, "
+                    "or choose another directory with -o"
+                ) from None
+            for folder in (".", "checkpoints", "draws", "eval"):
+                files.remove_partial(self.path / folder)
+            yield
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest as it stands on disk."""
+        path = self.path / "manifest.json"
+        try:
+            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{path} is missing") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
+        if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+            found = manifest.get("schema") if isinstance(manifest, dict) else None
+            raise RunError(f"{path} is damaged: its schema is {found!r}, not {SCHEMA!r}")
+        missing = [key for key in MANIFEST_KEYS if key not in manifest]
+        if missing:
+            raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
+        return manifest
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Replace the manifest."""
+        files.write_json(self.path / "manifest.json", dict(manifest))
+        self.__dict__["manifest"] = dict(manifest)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The summarised tree."""
+        return self._tree(self.path / "model.npz")
+
+    @cached_property
+    def supported_tree(self) -> Tree:
+        """The summarised tree, where several chains were run with what tree.json says of splits."""
+        path = self.path / "tree.json"
+        try:
+            nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
+            told = {node["id"]: node.get("split_probability") for node in nodes}
+            if None in told.values() or not told:
+                return self.tree
+            splits = np.zeros(self.tree.n_nodes)
+            splits[list(told)] = list(told.values())
+        except FileNotFoundError:
+            raise RunError(f"{path} is missing") from None
+        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
+        return replace(self.tree, split_probability=splits)
+
+    @cached_property
+    def theta(self) -> sparse.csr_array:
+        """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
+        return files.read_csr(self.path / "theta.npz")
+
+    @cached_property
+    def paths(self) -> Paths | None:
+        """The training documents' best paths, for backends that have them."""
+        if not (self.path / "paths.npz").exists():
+            return None
+        arrays = files.read_npz(self.path / "paths.npz")
+        return Paths(arrays["node"], arrays["log_prob"])
+
+    @cached_property
+    def vocab(self) -> tuple[str, ...]:
+        """The words, by id."""
+        words = _lines(self.path / "vocab.txt")
+        if len(words) != self.tree.n_columns:
+            raise RunError(
+                f"{self.path / 'vocab.txt'} is damaged: {len(words)} words, "
+                f"but {self.tree.n_columns} in model.npz"
+            )
+        return words
+
+    @cached_property
+    def split(self) -> Split:
+        """What was put aside."""
+        path = self.path / "split.npz"
+        try:
+            return Split.from_arrays(files.read_npz(path))
+        except (KeyError, ValueError) as error:
+            raise RunError(f"{path} is damaged: {error}") from error
+
+    @property
+    def n_draws(self) -> int:
+        """Number of kept draws."""
+        return len(list((self.path / "draws").glob("*.npz")))
+
+    def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
+        """Yield the kept draws in order: each one's tree and theta of the training documents."""
+        for path in sorted((self.path / "draws").glob("*.npz")):
+            arrays = files.read_npz(path)
+            theta = files.unpack_csr("theta", arrays)
+            arrays.pop(CHAIN_PATHS, None)
+            own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
+            yield Tree.from_arrays(own), theta
+
+    def drawn_paths(self, iteration: int) -> Iterator[NDArray[np.int32]]:
+        """Yield the paths [n_docs, L] of each chain in each draw kept up to ``iteration``.
+
+        There are none where one chain ran alone.
+        """
+        for path in sorted((self.path / "draws").glob("*.npz")):
+            if int(path.stem) <= iteration:
+                yield from files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, ())
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Return the lines of metrics.jsonl; one that was half-written is passed over."""
+        path = self.path / "metrics.jsonl"
+        rows = []
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            try:
+                rows.append(json.loads(line))
+            except ValueError:
+                continue
+        return rows
+
+    def append_metrics(self, row: Mapping[str, Any]) -> None:
+        """Add one line to metrics.jsonl; raises RunError where the disk refuses."""
+        self._append("metrics.jsonl", files.to_json(row))
+
+    def cut_metrics(self, iteration: int) -> None:
+        """Drop the lines of metrics.jsonl past ``iteration`` (and one that was half-written)."""
+        if (self.path / "metrics.jsonl").exists():
+            kept = [row for row in self.metrics() if row["iteration"] <= iteration]
+            text = "".join(files.to_json(row) + "\n" for row in kept)
+            files.write_text(self.path / "metrics.jsonl", text)
+
+    def log(self, message: str) -> None:
+        """Add a line to log.txt."""
+        self._append("log.txt", message)
+
+    def save_checkpoint(self, iteration: int, state: Any, stamp: str) -> None:
+        """Write the whole state and drop all but the last two checkpoints.
+
+        They are large, and one that a power cut damaged is passed over for the one before: hence
+        no waiting for the disk. stamp: what the state belongs to (corpus and split), checked
+        when it is loaded.
+        """
+        folder = self.path / "checkpoints"
+        arrays = {f.name: np.asarray(getattr(state, f.name)) for f in fields(state)}
+        arrays["stamp_"] = np.asarray(stamp)
+        files.write_npz(folder / f"{iteration:08d}.npz", arrays, sync=False)
+        for old in sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
+            old.unlink(missing_ok=True)
+
+    def load_checkpoint(self, state_type: Any, stamp: str) -> tuple[int, Any] | None:
+        """Return (iteration, state) of the newest sound checkpoint, or None.
+
+        A damaged newest one is passed over for the one before it.
+        """
+        for path in sorted((self.path / "checkpoints").glob("*.npz"), reverse=True):
+            try:
+                arrays = files.read_npz(path)
+                if str(arrays.pop("stamp_")) != stamp:
+                    continue
+                return int(path.stem), _to_state(state_type, arrays)
+            except (RunError, KeyError, TypeError, zipfile.BadZipFile):
+                continue
+        return None
+
+    def _append(self, name: str, line: str) -> None:
+        try:
+            with open(self.path / name, "a", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(line + "\n")
+        except OSError as error:
+            raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from error
+
+    @staticmethod
+    def _tree(path: Path) -> Tree:
+        try:
+            return Tree.from_arrays(files.read_npz(path))
+        except KeyError as error:
+            raise RunError(f"{path} is damaged: it has no array {error}") from error
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path} is damaged: it is not UTF-8") from error
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()
+
+
+def _to_state(state_type: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    """Rebuild a state: arrays without dimensions are its numbers and strings."""
+    return state_type(**{n: a if a.ndim else a.item() for n, a in arrays.items()})

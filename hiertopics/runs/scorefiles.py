@@ -1,0 +1,44 @@
+"""The folder ``eval`` of a run: every score that was ever asked for, and what is behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from hiertopics import files
+from hiertopics.runs.rundir import RunDir
+
+
+def keep_score(
+    run: RunDir,
+    name: str,
+    options: Mapping[str, Any],
+    record: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> None:
+    """Write ``record`` and ``arrays`` to eval/NAME-key=value.json and .npz, both or none.
+
+    options: those that are not the default; an option that is None counts as default.
+    """
+    stem = _stem(run, name, options)
+    files.make_folder(stem.parent)
+    files.write_together(
+        {
+            stem.with_name(f"{stem.name}.npz"): files.as_npz(arrays),
+            stem.with_name(f"{stem.name}.json"): files.as_json(dict(record)),
+        }
+    )
+
+
+def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a score that was kept; raises RunError where there is none."""
+    stem = _stem(run, name, options)
+    return files.read_npz(stem.with_name(f"{stem.name}.npz"))
+
+
+def _stem(run: RunDir, name: str, options: Mapping[str, Any]) -> Path:
+    given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
+    return run.path / "eval" / f"{name}{given}"

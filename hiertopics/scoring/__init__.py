@@ -1,0 +1,1 @@
+"""How good a run is: held-out scores, tasks, the quality of topics and of trees."""

@@ -1,0 +1,107 @@
+"""``compare``: several runs on one split, best first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numpy.typing import NDArray
+
+from hiertopics import files
+from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.scorefiles import read_arrays
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.scores import pool
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def compare(
+    runs: Sequence[Path | str | RunDir], *, protocol: str | None = None, average: bool = False
+) -> list[dict[str, Any]]:
+    """Return the scores of runs on their common split, best first.
+
+    average: score the mean of p(w | d) over the kept draws of every run that has some.
+
+    Beside the fields of ``evaluate``: status, iterations, seconds and peak_memory_bytes of the
+    fit; draws, how many were averaged (None: the summarised one was scored); behind, by how much
+    the log likelihood per word is below that of the best run, and behind_error, the standard
+    error of this difference over documents (both None for the best, and for vectors).
+
+    A run that cannot be read or scored is left out and named on stderr, so that one failed fit
+    does not hide the others; where that is so of all, the first error is raised. Raises UsageError
+    where the splits differ, naming them.
+    """
+    problems: list[HiertopicsError] = []
+    targets = _each(_opened, runs, problems)
+    _refuse_unequal_splits(targets)
+    rows = _each(partial(_row, protocol=protocol, average=average), targets, problems)
+    if problems and not rows:
+        raise problems[0]
+    for problem in problems:
+        print(f"warning: left out: {problem}", file=sys.stderr)
+    rows.sort(key=lambda row: -_log_likelihood(row))
+    return [row | _behind(row, rows[0]) for row in rows]
+
+
+def _each(
+    make: Callable[[Given], Made], items: Sequence[Given], problems: list[HiertopicsError]
+) -> list[Made]:
+    """Return what ``make`` makes of the items; add what it raises to ``problems``."""
+    made = []
+    for item in items:
+        try:
+            made.append(make(item))
+        except HiertopicsError as error:
+            problems.append(error)
+    return made
+
+
+def _opened(run: Path | str | RunDir) -> RunDir:
+    """Return a run whose manifest and split can be read."""
+    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    _ = target.manifest, target.split
+    return target
+
+
+def _refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
+    hashes = {str(run.path): run.split.hash for run in runs}
+    if len(set(hashes.values())) > 1:
+        listed = ", ".join(f"{path} has {code}" for path, code in hashes.items())
+        raise UsageError(f"these runs were not scored on the same split: {listed}")
+
+
+def _row(run: RunDir, *, protocol: str | None, average: bool) -> dict[str, Any]:
+    """Return a run's scores and what its fit took."""
+    draws = (run.n_draws or None) if average else None
+    return evaluate(run, protocol=protocol, average=draws is not None) | {
+        "draws": draws,
+        "status": run.manifest["status"],
+        "iterations": run.manifest["iterations"],
+        "seconds": run.manifest["wall_seconds"],
+        "peak_memory_bytes": run.manifest["peak_memory_bytes"],
+    }
+
+
+def _behind(row: dict[str, Any], best: dict[str, Any]) -> dict[str, float | None]:
+    """Return by how much a run is behind the best one on the same documents."""
+    if row is best or "log_likelihood_per_word" not in row:
+        return {"behind": None, "behind_error": None}
+    mine, first = _score_arrays(row), _score_arrays(best)
+    lost = first["log_likelihood"] - mine["log_likelihood"]
+    found = pool(lost, files.unpack_csr("scored", mine))
+    return {"behind": found.log_likelihood_per_word, "behind_error": found.standard_error}
+
+
+def _score_arrays(row: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    options = {} if row["draws"] is None else {"average": True}
+    return read_arrays(RunDir(row["run"]), row["protocol"], options)
+
+
+def _log_likelihood(row: dict[str, Any]) -> float:
+    return float(row["log_likelihood_per_" + ("word" if row["perplexity"] else "row")])

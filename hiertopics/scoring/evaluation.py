@@ -1,0 +1,101 @@
+"""``eval --heldout``: a run's score on what was put aside, or on another corpus.
+
+The protocols are defined in interface section 4 and live in ``hiertopics.scoring.protocols``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hiertopics.corpora.inmemory import on_disk
+from hiertopics.corpora.observations import observed_by, refuse_other_kind
+from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.newdocs import columns_of
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.scorefiles import keep_score
+from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
+from hiertopics.scoring.protocols import PROTOCOLS
+from hiertopics.scoring.protocols.result import Result
+from hiertopics.scoring.quality import topic_quality
+from hiertopics.scoring.request import Request, choose_options, not_default
+from hiertopics.scoring.tasks import evaluate_task
+
+
+def evaluate(
+    run: Path | str | RunDir,
+    corpus: Any = None,
+    *,
+    protocol: str | None = None,
+    task: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    workers: int = 1,
+    **options: Any,
+) -> dict[str, Any]:
+    """Score a run on held-out data; the result is also written to its ``eval`` folder.
+
+    corpus: score this file, or object as for ``fit``, instead of what was put aside; ``data``
+    entries describe a file, and the option ``seed`` is for its token partition. protocol: None
+    for the split's own default. task: score a task instead (``hiertopics.scoring.tasks``).
+    options: those of the protocol or task; None and False are defaults. ``observed``: share of a
+    document that is seen before the rest is scored. ``average``: score the mean of p(w | d) over
+    the kept draws. Raises UsageError, DataError or RunError.
+    """
+    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    if task is not None and protocol is not None:
+        raise UsageError("protocol and task exclude each other")
+    with on_disk(corpus, None if corpus is None else columns_of(target)) as path:
+        options |= {"corpus": path}
+        if task is not None:
+            return evaluate_task(target, task, data=data, workers=workers, **options)
+        return _evaluate(target, protocol, data, workers, options)
+
+
+def _evaluate(
+    target: RunDir,
+    protocol: str | None,
+    data: Mapping[str, Any] | None,
+    workers: int,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Score a run by a protocol."""
+    name = protocol or _default_protocol(target, options.get("corpus"))
+    if name not in PROTOCOLS:
+        raise UsageError(f"unknown protocol {name!r}; there are {', '.join(PROTOCOLS)}")
+    module = importlib.import_module(PROTOCOLS[name])
+    refuse_other_kind(experiment_of(target), module, f"protocol {name}")
+    chosen = choose_options(module.Options, options, data, f"protocol {name}")
+    result: Result = module.score(Request(target, data or {}, workers), chosen)
+    record: dict[str, Any] = {
+        "run": str(target.path),
+        "backend": target.manifest["backend"],
+        "protocol": name,
+        **result.metrics,
+        "split": result.split,
+        **(_quality(target) if result.of_words else {}),
+    }
+    keep_score(target, name, not_default(chosen), record, result.arrays)
+    return record
+
+
+def _default_protocol(run: RunDir, corpus: Path | str | None) -> str:
+    own = observed_by(experiment_of(run)).protocol
+    if own is not None:
+        return own
+    return "tokens" if corpus is None and run.split.within_documents else "completion"
+
+
+def _quality(run: RunDir) -> dict[str, Any]:
+    """Score the topics against the training corpus, where its file still stands unchanged."""
+    try:
+        train = read_original(run).train
+    except HiertopicsError as error:
+        print(f"warning: no topic quality: {error}", file=sys.stderr)
+        lost = {"n_topics": len(run.tree.shown), "coherence_npmi": None, "diversity": None}
+        return lost | Hierarchy()._asdict()
+    return topic_quality(run.tree, train)._asdict() | hierarchy_quality(run.tree, train)._asdict()

@@ -1,0 +1,58 @@
+"""Protocol ``density``: the log density of held-out rows before they are seen (vectors)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics import files, registry
+from hiertopics.data.vectors import Vectors
+from hiertopics.errors import UsageError
+from hiertopics.holdouts.rows import row_split_hash
+from hiertopics.model import Settings
+from hiertopics.runs import newdocs
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.scoring.protocols.job import documents_aside
+from hiertopics.scoring.protocols.result import Result
+from hiertopics.scoring.request import Request
+
+observes = ("vectors", "bits")
+
+
+class Options(NamedTuple):
+    """corpus: score the rows of this file."""
+
+    corpus: Path | str | None = None
+
+
+def score(request: Request, options: Options) -> Result:
+    """Return the mean log density per row (natural logs) and its standard error over rows.
+
+    The backend's ``log_density`` gives that of each row. Perplexity has no meaning here.
+    """
+    run = request.run
+    if options.corpus is None:
+        split = documents_aside(run, "density")
+        rows, code = Vectors(split.heldout.toarray(), run.vocab), split.hash
+    else:
+        rows = newdocs.read_unseen(run, options.corpus, request.data).corpus
+        nobody = np.empty(0, dtype=np.int64)
+        held = sparse.csr_array(rows.rows)
+        code = row_split_hash(nobody, np.arange(rows.n_docs), held, rows.columns)
+    if rows.n_docs == 0:
+        raise UsageError("there is no row to score")
+    experiment = experiment_of(run)
+    settings = Settings(experiment.model, experiment.inference)
+    log_density = registry.load(experiment.backend).log_density(run.tree, rows, settings)
+    spread = np.sqrt(((log_density - log_density.mean()) ** 2).sum())
+    metrics = {
+        "log_likelihood_per_row": float(log_density.mean()),
+        "perplexity": None,
+        "standard_error": float(spread / rows.n_docs),
+        "n_docs": rows.n_docs,
+    }
+    arrays = files.pack_csr("scored", sparse.csr_array(rows.rows))
+    return Result(metrics, code, arrays | {"log_density": log_density}, of_words=False)

@@ -1,0 +1,130 @@
+"""Protocol ``empirical``: whole documents under a mixture of documents drawn from the model.
+
+    log p(d) = log sum_m p_m(d) - log M,        p_m(d) = prod_w p_m(w)^n_dw
+
+with M word distributions p_m drawn from the fitted model, evenly from all kept draws. Nothing is
+learned from a document before it is scored. R. Adams, Z. Ghahramani, M. Jordan: Tree-structured
+stick breaking for hierarchical data, NIPS 2010 (spec tssb section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
+
+from hiertopics import files, registry, seeds
+from hiertopics.data.tree import Tree
+from hiertopics.errors import UsageError
+from hiertopics.model import Components, Settings
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.protocols.job import Job, whole_job
+from hiertopics.scoring.protocols.pseudo_documents import Documents, Draw, LogSums, parts
+from hiertopics.scoring.protocols.result import Result
+from hiertopics.scoring.request import Request
+from hiertopics.scoring.scores import pool
+
+N_BLOCKS = 10
+
+
+class Options(NamedTuple):
+    """corpus: score this file. samples: documents drawn, in all. seed: of these draws."""
+
+    corpus: Path | str | None = None
+    samples: int = 100_000
+    seed: int = 0
+
+
+def score(request: Request, options: Options) -> Result:
+    """Return the score of all tokens of each document."""
+    if options.samples < N_BLOCKS:
+        raise UsageError(f"--samples must be >= {N_BLOCKS}, got {options.samples}")
+    if options.seed < 0:
+        raise UsageError(f"--seed must be >= 0, got {options.seed}")
+    draw = _draw_of(request.run)
+    job = whole_job(request, options.corpus, "empirical")
+    if job.scored.nnz == 0:
+        raise UsageError("there is no token to score")
+    by_block = log_likelihoods(request.run, draw, job.scored, options.samples, options.seed)
+    return _result(request, job, options, by_block)
+
+
+def log_likelihoods(
+    run: RunDir, draw: Draw, scored: sparse.csr_array, n_samples: int, seed: int
+) -> NDArray[np.float64]:
+    """Return log p(d) by each of the disjoint blocks of drawn documents, float64 [10, n_docs].
+
+    Part p of the samples (``parts``) is drawn by the generator of (seed, "empirical", p). A run
+    without kept draws gives its summarised tree.
+    """
+    documents = Documents(scored, _reference(run.tree))
+    sums = [LogSums(len(documents)) for _ in range(N_BLOCKS)]
+    plan = parts(n_samples, max(run.n_draws, 1), N_BLOCKS)
+    trees = (tree for tree, _ in run.draws()) if run.n_draws else iter([run.tree])
+    for draw_number, tree in enumerate(trees):
+        for number, part in enumerate(plan):
+            if part.draw == draw_number:
+                drawn = draw(tree, part.n_samples, seeds.derive(seed, "empirical", number))
+                for weights, logs in documents.log_ratios(tree, drawn):
+                    sums[part.block].add(weights, logs)
+    log_sums = np.array([each.value for each in sums])
+    log_sizes = np.log(_block_sizes(n_samples))[:, None]
+    return np.asarray(log_sums - log_sizes + documents.base)
+
+
+def _draw_of(run: RunDir) -> Draw:
+    """Return how the run's backend draws documents from a tree of the run."""
+    name = str(run.manifest["backend"])
+    backend = registry.load(name)
+    if not hasattr(backend, "predictive"):
+        raise UsageError(
+            f"protocol empirical draws documents from a fitted model, which {name} does not offer"
+        )
+    experiment = experiment_of(run)
+    settings = Settings(experiment.model, experiment.inference)
+
+    def draw(tree: Tree, n_samples: int, rng: np.random.Generator) -> Iterator[Components]:
+        yield from backend.predictive(tree, n_samples, settings, rng)
+
+    return draw
+
+
+def _reference(tree: Tree) -> NDArray[np.float64]:
+    """Return the mean distribution over words; flat where a word has no chance."""
+    mean = tree.weight @ tree.phi
+    return np.asarray(np.where(mean > 0, mean, 1.0 / len(mean)))
+
+
+def _block_sizes(n_samples: int) -> NDArray[np.int64]:
+    sizes = np.zeros(N_BLOCKS, dtype=np.int64)
+    for part in parts(n_samples, 1, N_BLOCKS):
+        sizes[part.block] += part.n_samples
+    return sizes
+
+
+def _result(request: Request, job: Job, options: Options, by_block: NDArray[np.float64]) -> Result:
+    sizes = _block_sizes(options.samples)
+    per_doc = logsumexp(by_block, axis=0, b=(sizes / sizes.sum())[:, None])
+    found = pool(per_doc, job.scored)
+    lengths = np.asarray(job.scored.sum(axis=1)).ravel()
+    filled = lengths > 0
+    rates = [pool(logs, job.scored).log_likelihood_per_word for logs in by_block]
+    unseen = request.run.split.word_counts[job.scored.indices] == 0
+    metrics = {
+        **found._asdict(),
+        "mean_document_perplexity": float(np.exp(-per_doc[filled] / lengths[filled]).mean()),
+        "block_deviation": float(np.std(rates, ddof=1)),
+        "unknown_tokens": job.unknown_tokens,
+        "unseen_tokens": int(job.scored.data[unseen].sum()),
+        "n_samples": options.samples,
+        "n_draws": request.run.n_draws,
+        "seed": options.seed,
+    }
+    arrays = {**files.pack_csr("scored", job.scored), "log_likelihood": per_doc}
+    return Result(metrics, job.split, arrays | {"log_likelihood_by_block": by_block})

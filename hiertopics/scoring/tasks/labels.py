@@ -1,0 +1,101 @@
+"""Task ``labels``: the labels of a document, several or none, by its words (spec chdp 6.5).
+
+Labels are groups: each has weights over topics, the model's own with ``model.parents: labels``,
+else the mean of theta over its training documents. Two rules with five strengths each are tried on
+training documents, and the one of the highest average precision there is used; labels are given
+above a threshold at which training documents get as many as they have.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics import seeds
+from hiertopics.errors import UsageError
+from hiertopics.scoring.tasks import multilabel
+from hiertopics.scoring.tasks.logistic import logistic_scores
+from hiertopics.scoring.tasks.result import Metrics, Request, Result
+from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
+from hiertopics.scoring.tasks.tagging import RULES, Tagger, padded, tag_scores
+
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
+MAX_TRAIN_DOCS = 1000
+"""Training documents that rule, strength and threshold are chosen on."""
+
+Array = NDArray[np.float64]
+
+
+class Options(NamedTuple):
+    """corpus: classify this file, not the held-out documents."""
+
+    corpus: Path | str | None = None
+
+
+def score(request: Request, options: Options) -> Result:
+    """Return the metrics of multi-label classification, and the rule and strength chosen."""
+    sides = read_sides(request, options.corpus, "labels")
+    if not sides.n_known:
+        raise UsageError("no training document has a label")
+    chosen = _choose_docs(request, sides)
+    tagger = Tagger(profiles(request, sides, "labels"), request.run.tree.phi, _frequency(sides))
+    choices = [(rule, strength) for rule in RULES for strength in STRENGTHS]
+    tried = tag_scores(tagger, sides.train.counts[chosen], choices)
+    known = sides.train_tags[chosen, : sides.n_known]
+    precision = [multilabel.average_precisions(known, scores).mean() for scores in tried]
+    best = int(np.argmax(precision))
+    (scores,) = tag_scores(tagger, sides.test.counts, [choices[best]])
+    level = multilabel.threshold(known, tried[best])
+    scores = padded(scores, len(sides.names))
+    return Result(
+        metrics=multilabel.metrics(sides.test_tags, scores, scores > level),
+        sizes={
+            "n_docs": sides.test.n_docs,
+            "n_labels": len(sides.names),
+            "unknown_tokens": sides.unknown_tokens,
+            "rule": choices[best][0],
+            "strength": choices[best][1],
+            "threshold": level,
+        },
+        split=sides.split,
+        baselines=_baselines(sides, chosen),
+        arrays={
+            "scores": scores,
+            "labels": sides.test_tags,
+            "label_names": np.asarray(sides.names, dtype=np.str_),
+        },
+    )
+
+
+def _choose_docs(request: Request, sides: Sides) -> NDArray[np.int64]:
+    order = seeds.derive(request.run.split.seed, "labels-train").permutation(sides.train.n_docs)
+    return np.sort(order[:MAX_TRAIN_DOCS]).astype(np.int64)
+
+
+def _frequency(sides: Sides) -> Array:
+    """Return the share of each known label among all marks of the training documents."""
+    counts = sides.train_tags[:, : sides.n_known].sum(axis=0).astype(np.float64)
+    return np.asarray(counts / counts.sum())
+
+
+def _baselines(sides: Sides, chosen: NDArray[np.int64]) -> dict[str, Metrics]:
+    """Score label frequencies and, where scikit-learn is there, logistic regression."""
+    known = sides.train_tags[:, : sides.n_known]
+    shares = known.mean(axis=0)
+    found = {"label_frequency": (_repeat(shares, len(chosen)), _repeat(shares, sides.test.n_docs))}
+    logistic = logistic_scores(sides.train.counts, known, sides.test.counts)
+    if logistic is not None:
+        found["logistic_regression"] = (logistic[0][chosen], logistic[1])
+    baselines = {}
+    for name, (train, test) in found.items():
+        level = multilabel.threshold(known[chosen], train)
+        scores = padded(test, len(sides.names))
+        baselines[name] = multilabel.metrics(sides.test_tags, scores, scores > level)
+    return baselines
+
+
+def _repeat(row: Array, n_docs: int) -> Array:
+    return np.tile(row, (n_docs, 1))

@@ -1,0 +1,108 @@
+"""Training and test documents of a task on groups or labels, matched by the names of these."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.groups import groups_of
+from hiertopics.errors import UsageError
+from hiertopics.holdouts.split import split_hash
+from hiertopics.runs import newdocs
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.original import read_original
+from hiertopics.scoring.tasks.result import Request
+
+FLAGS = {"groups": "--groups", "labels": "--labels"}
+
+
+class Sides(NamedTuple):
+    """Documents with their tags as bool [n_docs, n_tags] over one list of names.
+
+    train_tags: of the training documents; those that no one has come last. test: without tags.
+    unknown_tokens: of a file. split: hash.
+    """
+
+    train: Corpus
+    train_tags: NDArray[np.bool_]
+    test: Corpus
+    test_tags: NDArray[np.bool_]
+    names: tuple[str, ...]
+    unknown_tokens: int
+    split: str
+
+    @property
+    def n_known(self) -> int:
+        """Number of tags that a training document has; they are the first ones."""
+        return int(self.train_tags.any(axis=0).sum())
+
+
+def read_sides(request: Request, corpus: Path | str | None, kind: str) -> Sides:
+    """Read the corpus of a run again, and the file to be scored.
+
+    kind: groups or labels. corpus: None for the documents that the run put aside. Raises
+    UsageError where documents or tags are missing, DataError.
+    """
+    run = request.run
+    split = run.split
+    if corpus is None and (split.within_documents or not len(split.heldout_docs)):
+        raise UsageError(
+            f"{run.path} put no documents aside (holdout {split.kind}); "
+            f"give --corpus FILE {FLAGS[kind]} FILE"
+        )
+    original = read_original(run)
+    if corpus is None:
+        test = original.whole.select(split.heldout_docs)
+        unknown, code = 0, split.hash
+    else:
+        matched = newdocs.read_unseen(run, corpus, request.data)
+        test, unknown = matched.corpus, matched.unknown_tokens
+        docs = np.arange(test.n_docs)
+        code = split_hash(split.train_docs, docs, test.counts, test.counts, run.vocab)
+    own = str(experiment_of(run).data.corpus)
+    train_tags = _tags(original.train, kind, own)
+    tags = _tags(test, kind, own if corpus is None else str(corpus))
+    used = train_tags.members.sum(axis=0) > 0
+    known = [name for name, is_used in zip(train_tags.names, used, strict=True) if is_used]
+    names = tuple(dict.fromkeys([*known, *train_tags.names, *tags.names]))
+    train = replace(original.train, groups=None, labels=None)
+    bare = replace(test, groups=None, labels=None)
+    rows = (_columns(train_tags, names), _columns(tags, names))
+    return Sides(train, rows[0], bare, rows[1], names, unknown, code)
+
+
+def profiles(request: Request, sides: Sides, kind: str) -> NDArray[np.float64]:
+    """Return the weights over nodes of each tag with a training document [n_known, n_nodes].
+
+    They are the model's own where its groups are these tags, else the mean of theta over the
+    tag's training documents.
+    """
+    tree = request.run.tree
+    found = groups_of(tree)
+    parents = getattr(experiment_of(request.run).model, "parents", None)
+    if found is not None and parents == kind:
+        row = {name: place for place, name in enumerate(found.names)}
+        return np.asarray(found.theta[[row[name] for name in sides.names[: sides.n_known]]])
+    members = sides.train_tags[:, : sides.n_known].astype(np.float64)
+    mean: Any = (request.run.theta.T @ members).T / members.sum(axis=0)[:, None]
+    return np.asarray(mean)
+
+
+def _tags(corpus: Corpus, kind: str, source: str) -> Tags:
+    tags: Tags | None = getattr(corpus, kind)
+    if tags is None:
+        raise UsageError(f"{source} has no {kind}; {FLAGS[kind]} FILE gives them, a line for each")
+    return tags
+
+
+def _columns(tags: Tags, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return the members with a column for each of ``names``."""
+    place = {name: column for column, name in enumerate(names)}
+    rows = np.zeros((tags.members.shape[0], len(names)), dtype=bool)
+    rows[:, [place[name] for name in tags.names]] = tags.members.toarray()
+    return rows

@@ -1,0 +1,1 @@
+"""The settings of an experiment: what they mean, where they come from, how they are read."""

@@ -1,0 +1,293 @@
+"""The configuration of an experiment: strict, complete, and traceable to where it was made.
+
+A backend declares its part as two msgspec structs, ``Model`` and ``Inference``::
+
+    class Model(msgspec.Struct, frozen=True, kw_only=True):
+        gamma: Annotated[float, Meta(gt=0, description="Concentration of the top level.")] = 1.0
+
+    class Inference(InferenceConfig, frozen=True, kw_only=True):
+        iterations: Iterations = 500
+        shuffle: Annotated[bool, Meta(description="Visit documents in random order.")] = False
+
+Every field has a default, a sentence that explains it and, where needed, bounds. Its type is one
+of ``int, float, bool, str, Literal, X | None`` (bounds go inside: ``Annotated[float, Meta(gt=0)]
+| None``), or ``S | None`` with a struct S of such fields, which a mapping fills. A check across
+fields is a ``__post_init__`` that raises ValueError; a message that opens with the name of a field
+is reported as of that field.
+
+Importing this module stays cheap, so that ``config`` and ``backends`` answer at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, structs
+
+from hiertopics.errors import ConfigError
+from hiertopics.settings.fields import NUMBER_AS_TEXT, show
+from hiertopics.settings.layers import Layers, Reader, merge, parse_set
+from hiertopics.settings.yamlfile import dump_yaml, load_yaml
+
+__all__ = [
+    "DataConfig",
+    "Discretise",
+    "Experiment",
+    "InferenceConfig",
+    "Iterations",
+    "OutputConfig",
+    "SamplerConfig",
+    "build",
+    "config_hash",
+    "differing_keys",
+    "dump",
+    "load_yaml",
+    "merge",
+    "parse_set",
+]
+
+Iterations = Annotated[
+    int, Meta(ge=0, description="Iterations in all; a larger number extends a finished run.")
+]
+"""The type of ``iterations``, for backends that give it another default."""
+
+
+class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the columns of dense rows are cut into bins."""
+
+    method: Annotated[
+        Literal["quantile", "uniform"],
+        Meta(description="Bins that hold equally many rows, or bins of equal width."),
+    ] = "quantile"
+    bins: Annotated[
+        int, Meta(ge=2, le=1000, description="Bins per column; fewer where values are repeated.")
+    ] = 5
+
+
+class DataConfig(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"from_": "from"}
+):
+    """What is read, and how it is split; raises ValueError if the document limits make no sense."""
+
+    corpus: Annotated[str | None, Meta(description="Corpus file or folder.")] = None
+    from_: Annotated[
+        str | None, Meta(description="Format of the corpus; null: known by its suffix.")
+    ] = None
+    vocab: Annotated[
+        str | None, Meta(description="Vocabulary file; null: a sibling of the corpus, if any.")
+    ] = None
+    groups: Annotated[
+        str | None, Meta(description="Groups file; null: a sibling of the corpus, if any.")
+    ] = None
+    labels: Annotated[
+        str | None, Meta(description="Labels file; null: a sibling of the corpus, if any.")
+    ] = None
+    holdout: Annotated[
+        str,
+        Meta(
+            description="What is put aside, @ the seed of the split: docs:0.1@0, tokens:0.2@0, "
+            "fold:2/5@0, train:1200@0, links:0.2@0[,drop] or none."
+        ),
+    ] = "docs:0.1@0"
+    min_df: Annotated[
+        int | float,
+        Meta(
+            description="Drop words in fewer documents: a whole number counts them, "
+            "one with a point (0.01) is a share of all."
+        ),
+    ] = 1
+    max_df: Annotated[
+        int | float,
+        Meta(description="Drop words in more documents, in the same way: 1.0 keeps every word."),
+    ] = 1.0
+    stop_words: Annotated[
+        str | None, Meta(description="Words to drop: english, or a file with one per line.")
+    ] = None
+    text_field: Annotated[
+        str | None,
+        Meta(description="Raw text: the field or column with the text.", extra=NUMBER_AS_TEXT),
+    ] = None
+    id_field: Annotated[
+        str | None,
+        Meta(description="Raw text: that with the document's name.", extra=NUMBER_AS_TEXT),
+    ] = None
+    group_field: Annotated[
+        str | None, Meta(description="Raw text: that with its groups.", extra=NUMBER_AS_TEXT)
+    ] = None
+    label_field: Annotated[
+        str | None, Meta(description="Raw text: that with its labels.", extra=NUMBER_AS_TEXT)
+    ] = None
+    label_column: Annotated[
+        str | None,
+        Meta(
+            description="Dense tables: the column of classes, by name or number; -1: the last.",
+            extra=NUMBER_AS_TEXT,
+        ),
+    ] = None
+    discretise: Annotated[
+        Discretise | None,
+        Meta(
+            description="Dense tables: a row becomes one word column=bin for each column, the bins "
+            "learned on the file given to fit; null: only counts are read."
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        """Check the two document limits, whose meaning depends on how they are written."""
+        for name, limit in (("min_df", self.min_df), ("max_df", self.max_df)):
+            if isinstance(limit, float) and not 0 <= limit <= 1:
+                raise ValueError(f"{name} must be a share from 0.0 to 1.0, got {limit}")
+            if isinstance(limit, int) and limit < 1:
+                raise ValueError(f"{name} must be >= 1 document, got {limit}")
+        if type(self.min_df) is type(self.max_df) and self.min_df > self.max_df:
+            raise ValueError(f"min_df must be <= max_df, got {self.min_df} and {self.max_df}")
+
+
+class InferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The schedule every backend has; backends add their own keys in a subclass."""
+
+    iterations: Iterations = 100
+    tolerance: Annotated[
+        float,
+        Meta(
+            ge=0,
+            description="Stop when the objective changes by less than this share of itself "
+            "between two recordings; 0: never.",
+        ),
+    ] = 0.0
+    shards: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Parts of the corpus that see each other's changes once per iteration; "
+            "unlike the number of workers it changes the result.",
+        ),
+    ] = 1
+
+
+class SamplerConfig(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule of a backend whose successive states are draws; thinned ones are kept."""
+
+    burn_in: Annotated[
+        int, Meta(ge=0, description="Iterations before the first draw that is kept.")
+    ] = 200
+    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 50
+
+
+class OutputConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How often the run is written to."""
+
+    checkpoint_seconds: Annotated[
+        float, Meta(ge=0, description="Seconds between two checkpoints; 0: every iteration.")
+    ] = 600.0
+    record_every: Annotated[
+        int, Meta(ge=1, description="Iterations between two recorded objectives.")
+    ] = 10
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys outside any section."""
+
+    backend: Annotated[str, Meta(description="Which model and method; see: hiertopics backends.")]
+    seed: Annotated[
+        int, Meta(ge=0, description="Every random draw of the fit derives from this number.")
+    ] = 0
+
+
+class Experiment(Header, frozen=True, kw_only=True):
+    """All that a fit needs to know, checked; ``build`` makes one.
+
+    ``model`` and ``inference`` are the backend's own structs.
+    """
+
+    data: DataConfig
+    model: Any
+    inference: InferenceConfig
+    output: OutputConfig
+
+
+def build(
+    layers: Layers,
+    *,
+    model_type: type[msgspec.Struct],
+    inference_type: type[InferenceConfig],
+) -> Experiment:
+    """Merge named layers of settings, the later one winning, and check every key.
+
+    Raises ConfigError with all problems, each naming the layer that caused it.
+    """
+    reader = Reader(layers, section_types(model_type, inference_type))
+    parts: dict[str, Any] = {name: reader.read(name) for name in reader.kinds}
+    if reader.problems:
+        raise ConfigError(reader.problems)
+    header = structs.asdict(parts.pop(""))
+    return Experiment(**header, **parts)
+
+
+def section_types(
+    model_type: type[msgspec.Struct], inference_type: type[InferenceConfig]
+) -> dict[str, type[msgspec.Struct]]:
+    """Return the struct of each section in the order of a file; "" stands for the top level."""
+    return {
+        "": Header,
+        "data": DataConfig,
+        "model": model_type,
+        "inference": inference_type,
+        "output": OutputConfig,
+    }
+
+
+def dump(experiment: Experiment) -> str:
+    """Return the complete configuration as YAML text; loaded and built it is equal again."""
+    return dump_yaml(msgspec.to_builtins(experiment))
+
+
+def config_hash(experiment: Experiment) -> str:
+    """Return a SHA-256 of everything here that changes the numbers of a fit.
+
+    ``inference.iterations``, ``output.checkpoint_seconds`` and the paths under ``data`` do not
+    count: more iterations extend a run, and what the files hold is in the corpus fingerprint.
+    """
+    import hashlib  # slow to import, and only a fit needs it
+    import json
+
+    text = json.dumps(_identity(experiment), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def differing_keys(run: Experiment, now: Experiment) -> list[str]:
+    """Return a line for each key that makes the two hashes differ, with both values."""
+    old, new = _identity(run), _identity(now)
+    return [
+        f"{key}: {_told(old[key]) if key in old else 'absent'} in the run, "
+        f"{_told(new[key]) if key in new else 'absent'} now"
+        for key in {**old, **new}
+        if key not in old or key not in new or repr(old[key]) != repr(new[key])
+    ]
+
+
+def _told(value: object) -> str:
+    """Return a value as it would be typed; of a mapping every key."""
+    if not isinstance(value, Mapping):
+        return show(value)
+    return f"{{{', '.join(f'{key}: {show(part)}' for key, part in value.items())}}}"
+
+
+_NO_IDENTITY = {
+    "inference.iterations",
+    "output.checkpoint_seconds",
+    *(f"data.{name}" for name in ("corpus", "vocab", "groups", "labels")),
+}
+
+
+def _identity(experiment: Experiment) -> dict[str, object]:
+    """Return the keys that count, dotted, as plain values."""
+    keys: dict[str, object] = {"backend": experiment.backend, "seed": experiment.seed}
+    for name in ("data", "model", "inference", "output"):
+        section = getattr(experiment, name)
+        # Read once more, because a struct made by hand may hold 1 where 1.0 is meant.
+        plain = msgspec.convert(msgspec.to_builtins(section), type(section))
+        keys |= {f"{name}.{key}": value for key, value in msgspec.to_builtins(plain).items()}
+    return {key: value for key, value in keys.items() if key not in _NO_IDENTITY}

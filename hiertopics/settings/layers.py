@@ -1,0 +1,191 @@
+"""Settings come in layers (defaults, a file, ``--set``, flags); the later layer wins.
+
+Each layer keeps its name, so that a wrong setting can be traced to where it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import structs
+
+from hiertopics.errors import ConfigError
+from hiertopics.settings.fields import nested, read_value, show
+from hiertopics.settings.yamlfile import parse_value
+
+Layers = Sequence[tuple[str, Mapping[str, object]]]
+Overrides = Sequence[str] | Mapping[str, object]
+"""Settings that ``--set`` makes: ``key=value`` strings, or in Python a mapping by dotted keys."""
+
+
+def merge(*layers: Mapping[str, object]) -> dict[str, object]:
+    """Return one nested dict of all settings; a later layer wins, key by key.
+
+    A section left empty in a later layer (``model:`` with nothing under it) changes nothing; a
+    key inside a section that is null is null.
+    """
+    merged: dict[str, object] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            older = merged.get(key)
+            if isinstance(value, Mapping):
+                merged[key] = _overlaid(older if isinstance(older, Mapping) else {}, value)
+            elif value is not None or not isinstance(older, Mapping):
+                merged[key] = value
+    return merged
+
+
+def _overlaid(older: Mapping[str, object], newer: Mapping[str, object]) -> dict[str, object]:
+    section = dict(older)
+    for key, value in newer.items():
+        if isinstance(value, Mapping):
+            below = section.get(key)
+            value = _overlaid(below if isinstance(below, Mapping) else {}, value)
+        section[key] = value
+    return section
+
+
+def parse_set(items: Overrides) -> dict[str, object]:
+    """Turn ``["model.gamma=1e-3", ...]`` into nested settings; values follow the YAML rules.
+
+    A mapping ``{"model.gamma": 1e-3, ...}`` holds the values themselves. Raises ConfigError with
+    every item that has no ``=``, no proper key or no readable value.
+    """
+    if isinstance(items, Mapping):
+        return merge(*(_nested_under(key.split("."), value) for key, value in items.items()))
+    settings: dict[str, object] = {}
+    problems = []
+    for item in items:
+        key, equals, text = item.partition("=")
+        parts = key.strip().split(".")
+        if not equals or not all(parts):
+            problems.append(f"expected section.key=value, got {item!r} (--set)")
+            continue
+        try:
+            value = parse_value(text)
+        except ConfigError as error:
+            problems.append(f"{key.strip()}: {error} (--set)")
+            continue
+        settings = merge(settings, _nested_under(parts, value))
+    if problems:
+        raise ConfigError(problems)
+    return settings
+
+
+def _nested_under(parts: Sequence[str], value: object) -> dict[str, object]:
+    setting = {parts[-1]: value}
+    for part in reversed(parts[:-1]):
+        setting = {part: setting}
+    return setting
+
+
+class Reader:
+    """Reads one section after another and collects what is wrong in all of them."""
+
+    def __init__(self, layers: Layers, kinds: Mapping[str, type[msgspec.Struct]]) -> None:
+        self.layers = layers
+        self.raw = merge(*(settings for _, settings in layers))
+        self.kinds = kinds
+        self.problems: list[str] = []
+        self._structs = {**kinds, **_nested(kinds)}
+
+    def read(self, section: str) -> msgspec.Struct | None:
+        """Return the section, or None after noting why it cannot be.
+
+        section: a name among ``kinds``, or the dotted path of a struct inside one.
+        """
+        before = len(self.problems)
+        raw = self._settings(section)
+        kind = self._structs[section]
+        fields = {field.encode_name: field for field in structs.fields(kind)}
+        for key in raw:
+            if key not in fields:
+                self._note(section, key, self._unknown(section, key))
+        values: dict[str, object] = {}
+        for key, field in fields.items():
+            if (path := _dotted(section, key)) in self._structs and isinstance(
+                raw.get(key), Mapping
+            ):
+                values[field.name] = self.read(path)
+                continue
+            try:
+                if key not in raw and field.required:
+                    raise ValueError("must be given")
+                # Defaults are read too: a default of 1 in a float field becomes 1.0.
+                values[field.name] = read_value(raw.get(key, field.default), field.type)
+            except ValueError as error:
+                self._note(section, key, f"{_dotted(section, key)} {error}")
+        if len(self.problems) == before:
+            try:
+                return kind(**values)
+            except ValueError as error:
+                self._note_whole(section, str(error), fields)
+        return None
+
+    def _settings(self, section: str) -> Mapping[str, object]:
+        if not section:
+            return {key: self.raw[key] for key in self.raw if not key or key not in self.kinds}
+        settings: object = self.raw
+        for key in section.split("."):
+            settings = settings.get(key) if isinstance(settings, Mapping) else None
+        if settings is None:  # absent, or all its keys are commented out
+            return {}
+        if not isinstance(settings, Mapping):
+            self._note(section, None, f"{section} must be a mapping of keys, got {show(settings)}")
+            return {}
+        return settings
+
+    def _note(self, section: str, key: str | None, what: str) -> None:
+        path = section.split(".") if section else []
+        layer = _origin(self.layers, path if key is None else [*path, key])
+        self.problems.append(f"{what} ({layer})" if layer else what)
+
+    def _note_whole(self, section: str, what: str, fields: Mapping[str, object]) -> None:
+        """Note what a ``__post_init__`` said, as of the field that it opens with, if any."""
+        key = what.partition(" ")[0]
+        if key in fields:
+            self._note(section, key, _dotted(section, what))
+        else:
+            self._note(section, None, f"{section}: {what}")
+
+    def _unknown(self, section: str, key: str) -> str:
+        import difflib  # slow to import, and only a mistake needs it
+
+        names = {
+            name: [field.encode_name for field in structs.fields(kind)]
+            for name, kind in self._structs.items()
+        }
+        names[""] += [name for name in self.kinds if name]
+        near = [_dotted(name, key) for name in names if key in names[name]]
+        near += difflib.get_close_matches(key, names[section], n=1)
+        what = f"unknown key {key!r}" + (f" under {section}" if section else "")
+        return what + (f"; did you mean {near[0]!r}?" if near else "")
+
+
+def _nested(kinds: Mapping[str, type[msgspec.Struct]]) -> dict[str, type[msgspec.Struct]]:
+    """Return the structs inside sections by their dotted paths."""
+    found: dict[str, type[msgspec.Struct]] = {}
+    for name, kind in kinds.items():
+        for field in structs.fields(kind):
+            if (inner := nested(field.type)) is not None and name:
+                found[_dotted(name, field.encode_name)] = inner
+    return {**found, **_nested(found)} if found else found
+
+
+def _dotted(section: str, key: str) -> str:
+    return f"{section}.{key}" if section else key
+
+
+def _origin(layers: Layers, path: Sequence[str]) -> str | None:
+    """Return the name of the last layer that sets the key at ``path``."""
+    return next((name for name, layer in reversed(layers) if _holds(layer, path)), None)
+
+
+def _holds(layer: Mapping[str, object], path: Sequence[str]) -> bool:
+    value: object = layer
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return False
+        value = value[key]
+    return True

@@ -1,0 +1,67 @@
+"""Views of a tree: one writer per file, each a function from a tree to text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.tree import ROOT, Tree
+
+
+class Remark(NamedTuple):
+    """Something more on a node: its name, what is printed, and the same as a JSON value."""
+
+    name: str
+    line: str
+    value: Any
+
+
+class View(NamedTuple):
+    """What of a tree is shown: levels, words per node, and the fewest documents of a node.
+
+    documents: top documents of each node with their shares, where they are to be shown. remarks:
+    what else is said of each node, in text and JSON.
+    """
+
+    depth: int | None = None
+    n_words: int = 8
+    min_docs: int = 0
+    documents: Mapping[int, Sequence[tuple[int | str, float]]] | None = None
+    remarks: Mapping[int, Sequence[Remark]] | None = None
+
+    def children(self, tree: Tree, node: int) -> NDArray[np.int64]:
+        """Return the children of ``node`` (-1: the roots) that are shown, heaviest first."""
+        children = tree.children(node)
+        shown = tree.n_docs[children] >= self.min_docs
+        if self.depth is not None:
+            shown &= tree.depth[children] < self.depth
+        return children[shown]
+
+    def nodes(self, tree: Tree) -> Iterator[int]:
+        """Yield the nodes that are shown, each before its children, heaviest subtree first."""
+        waiting = [ROOT]  # a stack of our own: clustered topics may lie deeper than Python calls
+        while waiting:
+            node = waiting.pop()
+            if node != ROOT:
+                yield node
+            waiting += self.children(tree, node)[::-1].tolist()
+
+    def words(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
+        """Return the top words of ``node``, separated by blanks; of a vector, its length."""
+        if tree.vectors is not None and not tree.has_words:
+            return f"norm {np.linalg.norm(tree.vectors[node]):.4g}"
+        return " ".join(vocab[word] for word in tree.top_words(node, self.n_words))
+
+    def document_names(self, node: int) -> str:
+        """Return the top documents of ``node``, each with its share."""
+        top = () if self.documents is None else self.documents[node]
+        return ", ".join(f"{name} {share:.2f}" for name, share in top)
+
+
+def share(tree: Tree, node: int) -> str:
+    """Return the share of tokens at or below ``node``; its own too, where that is another one."""
+    total, own = tree.subtree_weight[node], tree.weight[node]
+    return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")

@@ -1,0 +1,72 @@
+"""A tree with its words: what Python users and notebooks look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from hiertopics.data.tree import Tree
+from hiertopics.errors import UsageError
+from hiertopics.runs.artifacts import node_rows
+from hiertopics.views.exporting import few_documents
+from hiertopics.views.render import View
+from hiertopics.views.render.html import to_html
+from hiertopics.views.render.text import to_text
+
+SHOWN_LINES = 30
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TopicTree(Tree):
+    """The node table (``Tree``) with one word per column of phi; prints itself.
+
+    vocab: the words, by column. notes: where the tree says little, in sentences.
+    """
+
+    vocab: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(tree: Tree, vocab: Sequence[str], notes: Sequence[str] = ()) -> TopicTree:
+        """Return a plain tree with these words."""
+        own = {part.name: getattr(tree, part.name) for part in fields(Tree)}
+        return TopicTree(**own, notes=tuple(notes)).with_vocab(vocab)
+
+    def with_vocab(self, vocab: Sequence[str]) -> TopicTree:
+        """Return the tree with other words for its columns.
+
+        Raises UsageError where their number is not that of the columns.
+        """
+        words = tuple(map(str, vocab))
+        if len(words) != self.n_columns:
+            raise UsageError(f"the tree has {self.n_columns} columns, but there are {len(words)}")
+        return replace(self, vocab=words)
+
+    def words(self, node: int, n_words: int = 10) -> list[str]:
+        """Return the most probable words of a node, best first."""
+        return [self.vocab[word] for word in self.top_words(node, n_words)]
+
+    def table(self, n_words: int = 10) -> list[dict[str, Any]]:
+        """Return one record per node, parents first, as in tree.json.
+
+        Keys: id, parent (-1: a root), depth, weight, n_docs, n_tokens, words (pairs of word and
+        probability).
+        """
+        return node_rows(self, self.vocab, n_words)
+
+    def __str__(self) -> str:
+        return to_text(self, self.vocab, View())
+
+    def __repr__(self) -> str:
+        head = f"{len(self.shown)} nodes, {self.n_columns} words"
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return f"{head}\n{notes}{to_text(self, self.vocab, View(), SHOWN_LINES)}".rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows; of large trees without the nodes of few documents."""
+        fewest = few_documents(self)
+        notes = [f"note: {note}" for note in self.notes]
+        if fewest:
+            notes.append(f"nodes with fewer than {fewest} documents are not shown")
+        return to_html(self, self.vocab, View(min_docs=fewest), notes)
