@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from hiertopics.numeric.jit import copy_row
+from hiertopics.numeric.special import copy_row
 
 CALLS = """
 from hiertopics.numeric.jit import kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from guide import ROOT, fences
 
 TEXT = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
-MODULE = ROOT / "hiertopics" / "backends" / "multinomial.py"
+MODULE = ROOT / "hiertopics" / "families" / "multinomial.py"
 
 
 def lines(text: str) -> list[str]:

@@ -30,7 +30,7 @@ FAMILIES = sorted(
 )
 KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kernels" in name]
 COMPILED = (
-    *(f"{H}.numeric.{name}" for name in ("jit", "simd", "simd_draw")),
+    *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw")),
     f"{H}.families.ncrp.slot_simd",
 )
 BORROWED = {

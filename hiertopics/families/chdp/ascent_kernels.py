@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.numeric.jit import digamma, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import digamma
 
 Array = NDArray[np.float64]
 

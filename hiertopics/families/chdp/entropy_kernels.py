@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.numeric.jit import REASSOCIATE, kernel, log
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import log
 
 SMALLEST = 1e-300
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.numeric.jit import digamma, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import digamma
 
 RARE = 1e-4
 VANISHED = 1e-300

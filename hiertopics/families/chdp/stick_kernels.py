@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.hdp.layout import Cells
-from hiertopics.numeric.jit import digamma, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import digamma
 
 Array = NDArray[np.floating]
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.hdp.layout import Cells
-from hiertopics.numeric.jit import REASSOCIATE, copy_row, kernel
+from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
+from hiertopics.numeric.special import copy_row
 
 # Distances of prefetching, in pairs. Long rows of responsibilities the hardware fetches itself.
 WORDS_AHEAD = 3

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.hdp.layout import Cells
-from hiertopics.numeric.jit import REASSOCIATE, digamma, digamma_and_tetragamma, kernel, tetragamma
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import digamma, digamma_and_tetragamma, tetragamma
 
 RARE = 1e-4
 VANISHED = 1e-300

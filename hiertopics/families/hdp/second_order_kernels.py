@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from hiertopics.families.hdp.kernels import Prior, Tables
 from hiertopics.families.hdp.layout import Cells
-from hiertopics.numeric.jit import REASSOCIATE, exp, kernel
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import exp
 
 LARGEST_EXPONENT = 50.0
 # What a vanished prior counts as in a denominator: its square is still a float32.

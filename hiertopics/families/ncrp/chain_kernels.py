@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.numeric.jit import kernel, log
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import log
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 

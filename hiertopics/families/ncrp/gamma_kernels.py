@@ -14,7 +14,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.numeric.jit import exp, kernel, log
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import exp, log
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)

@@ -26,7 +26,8 @@ from hiertopics.families.ncrp.chain_kernels import (
     vacate,
 )
 from hiertopics.families.ncrp.path_kernels import FACTORS, divide, draw_node, multiply
-from hiertopics.numeric.jit import copy_row, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import copy_row
 
 
 @kernel()

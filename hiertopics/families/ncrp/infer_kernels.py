@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.numeric.jit import kernel, log
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import log
 
 FACTORS_PER_LOG = 16
 """Chances multiplied before a logarithm is taken: each is at least ``SMALLEST``."""

@@ -33,7 +33,8 @@ from hiertopics.families.ncrp.chain_kernels import (
     vacate,
 )
 from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, take_logs, weigh_paths
-from hiertopics.numeric.jit import copy_row, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import copy_row
 
 FACTORS_PER_LOG = 16
 """Chances multiplied before a logarithm is taken; each is above 1e-18."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.slot_kernels import Cells, Globals, Statistics
-from hiertopics.numeric.jit import REASSOCIATE, kernel, log
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import log
 
 
 @kernel()

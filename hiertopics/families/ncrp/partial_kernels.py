@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Words
 from hiertopics.families.ncrp.path_kernels import NEGLIGIBLE
-from hiertopics.numeric.jit import LOG_2, kernel, log
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import LOG_2, log
 
 TOKENS_PER_RESET = 7
 """Chances of at least SMALLEST multiplied before exponents are taken out."""

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Scratch, Words, log_gamma
-from hiertopics.numeric.jit import kernel, log
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import log
 
 FACTORS = 4
 """Factors that are multiplied in one pass over the nodes."""

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.slot_simd import multiply_four
-from hiertopics.numeric.jit import LOG_2, REASSOCIATE, digamma, kernel, log
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import LOG_2, digamma, log
 
 GROUP = 4
 

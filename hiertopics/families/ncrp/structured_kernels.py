@@ -25,7 +25,8 @@ from hiertopics.families.ncrp.slot_kernels import (
     normalise,
     weigh_slots,
 )
-from hiertopics.numeric.jit import copy_row, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import copy_row
 
 NEGLIGIBLE = 1e-8
 SETTLED = 1e-3

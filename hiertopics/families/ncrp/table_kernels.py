@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.numeric.jit import REASSOCIATE, copy_row, exp, kernel, log
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import copy_row, exp, log
 
 
 @kernel(fastmath=REASSOCIATE)
