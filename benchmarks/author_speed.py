@@ -5,49 +5,58 @@ Processor time, not wall time: other processes on the machine then cost caches o
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from statistics import median
 
-from benchmarks import corpora
-from benchmarks.ours import OurBackend
+import click
+
+from benchmarks import options
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import Source
+from benchmarks.ours import our_backend
 from benchmarks.records import Record
-from benchmarks.scaling import SHARES, part_of
-from benchmarks.splits import load_split
+from benchmarks.splits import SHARES, part_of
+from benchmarks.table import Table
+from benchmarks.timing import Timed, alternate
 
-BURN_IN = 16  # past the 15 sweeps for which concentrations and weights are held
+TABLE = Table(
+    ("corpus", "split", "backend", "share", "truncation"),
+    {
+        "backend": "{backend}",
+        "T": "{truncation}",
+        "documents": "{share:g}",
+        "tokens": "{n_tokens:,}",
+        "ms per sweep": lambda record: f"{1000 * median(record['seconds_per_sweep']):.0f}",
+        "million tokens/s": lambda record: f"{record['tokens_per_second'] / 1e6:.2f}",
+    },
+)
 
 
+@benchmark("author-speed", TABLE)
+@options.source("nips")
+@options.backends("chdp-gibbs", "hdp-gibbs", "chdp-variational")
+@click.option("--truncation", default=100, show_default=True)
+@options.rounds
 def measure(
-    data: Path, corpus_name: str, spec: str, backends: Sequence[str], truncation: int, rounds: int
-) -> list[Record]:
-    """Time single sweeps of each backend on each part, one after another in every round."""
-    corpus, _ = load_split(corpora.load(data, corpus_name), spec)
+    source: Source, backend: tuple[str, ...], truncation: int, rounds: int
+) -> Iterator[Record]:
+    """Processor time of a sweep at a quarter, a half and all of the documents."""
+    corpus, _ = source.load()
     parts = {share: part_of(corpus, share) for share in SHARES}
     systems = {
-        (name, share): OurBackend(name, part, truncation)
-        for name in backends
+        (name, share): Timed(our_backend(name, part, truncation), 1)
+        for name in backend
         for share, part in parts.items()
     }
-    seconds: dict[tuple[str, float], list[float]] = {key: [] for key in systems}
-    for system in systems.values():
-        system.sweep(BURN_IN)
-    for _ in range(rounds):
-        for key, system in systems.items():
-            start = time.process_time()
-            system.sweep()
-            seconds[key].append(time.process_time() - start)
-    return [
-        {
-            "corpus": corpus_name,
-            "split": spec,
+    timed = alternate(systems, rounds, clock="processor")
+    for (name, share), seconds in timed.seconds.items():
+        yield {
+            **source.about,
             "backend": name,
             "share": share,
             "truncation": truncation,
             "n_tokens": parts[share].n_tokens,
-            "seconds_per_sweep": found,
-            "tokens_per_second": parts[share].n_tokens / median(found),
+            **timed.about,
+            "seconds_per_sweep": seconds,
+            "tokens_per_second": parts[share].n_tokens / median(seconds),
         }
-        for (name, share), found in seconds.items()
-    ]

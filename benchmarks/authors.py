@@ -15,21 +15,27 @@ All models are scored on the same tokens: the half of each held-out document tha
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks import corpora, scorer
-from benchmarks.peers import train
+from benchmarks import options, scorer
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import Source
+from benchmarks.ours import open_run, topic_model
+from benchmarks.peers import PEERS, gensim_bags, gensim_words, train
 from benchmarks.records import Record
-from benchmarks.splits import TUNING_SEED, load_split
+from benchmarks.splits import TUNING_SEED
+from benchmarks.table import Table
+from benchmarks.timing import Cost
 from hiertopics.data.corpus import Corpus
-from hiertopics.holdouts.split import Split, partition
+from hiertopics.holdouts.partition import partition
+from hiertopics.holdouts.split import Split
 from hiertopics.runs import newdocs
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
@@ -39,8 +45,26 @@ from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
 Array = NDArray[np.float64]
 
 PRIOR_DOCS = 0.5
-SWEEPS = {"unigram": 0, "tomotopy-lda-100": 500}
 GENSIM_PASSES = 10
+TABLE = Table(
+    ("corpus", "split", "model"),
+    {
+        "model": "{model}",
+        "topics": "{topics}",
+        "before a word": "{before:.0f}",
+        "half observed": "{half:.0f}",
+        "reciprocal rank": lambda record: f"{record['mrr']:.3f}" if "mrr" in record else "",
+        "precision at 1": lambda record: (
+            f"{record['precision_at_1']:.3f}" if "mrr" in record else ""
+        ),
+        "training, s": lambda record: f"{_training_seconds(record):.0f}",
+    },
+)
+
+
+def _training_seconds(record: Record) -> float:
+    # Files of old have the time of training and scoring together.
+    return float(record["train_seconds"] if "train_seconds" in record else record["seconds"])
 
 
 class Case(NamedTuple):
@@ -63,27 +87,26 @@ class Case(NamedTuple):
         return np.asarray((self.by / self.by.sum(axis=1, keepdims=True)) @ profiles)
 
 
-def measure(
-    data: Path, corpus_name: str, spec: str, runs: Sequence[Path], names: Sequence[str]
-) -> Iterator[Record]:
-    """Score runs and peers; a run on another split is refused."""
-    case = read_case(data, corpus_name, spec)
-    about = {"corpus": corpus_name, "split": spec}
-    for name in names:
-        start = time.perf_counter()
-        score = _gensim if name.startswith("gensim") else _peer
-        yield {**about, "model": name, **score(case, name), "seconds": time.perf_counter() - start}
+@benchmark("authors", TABLE)
+@options.source("nips")
+@click.option("--run", "runs", type=options.FOLDER, multiple=True, help="A run on this split.")
+@options.peers("unigram", "tomotopy-lda-100", "gensim-authors-50")
+def measure(source: Source, runs: tuple[Path, ...], peer: tuple[str, ...]) -> Iterator[Record]:
+    """Documents by authors: before a word, after half of the words, who wrote it."""
+    case = read_case(source)
+    for name in peer:
+        score = _author_topics if name.startswith("gensim-authors") else _peer
+        yield {**source.about, "model": name, **score(case, name)}
     for path in runs:
-        run = RunDir.open(path)
-        if run.split.hash != case.split.hash:
-            raise ValueError(f"{path} was fitted on another split than {spec}")
+        run = open_run(path, case.split)
         model = f"{path.name}: {run.manifest['backend']}"
-        yield {**about, "model": model, **_run(case, run), "seconds": run.manifest["wall_seconds"]}
+        seconds = {"train_seconds": run.manifest["wall_seconds"]}
+        yield {**source.about, "model": model, **_run(case, run), **seconds}
 
 
-def read_case(data: Path, corpus_name: str, spec: str) -> Case:
+def read_case(source: Source) -> Case:
     """Return what is trained on and scored."""
-    train_docs, split = load_split(corpora.load(data, corpus_name), spec)
+    train_docs, split = source.load()
     assert train_docs.groups is not None and split.groups is not None
     seen, scored = partition(split.heldout, split.heldout_docs, split.seed, 0.5)
     wrote, by = (tags.members.toarray() != 0 for tags in (train_docs.groups, split.groups))
@@ -91,10 +114,12 @@ def read_case(data: Path, corpus_name: str, spec: str) -> Case:
 
 
 def _peer(case: Case, name: str) -> Record:
-    model = train(name, case.train.counts, 0, SWEEPS[name]).model()
+    with Cost() as cost:
+        peer = train(name, case.train.counts, 0, PEERS[name].n_sweeps)
+    model = peer.model()
     theta = np.ones((case.train.n_docs, 1)) if model.theta is None else model.theta
     shares = model.topic_shares / model.topic_shares.sum()
-    record = _by_authors(case, model.phi, theta, shares)
+    record = _by_authors(case, model.phi, theta, shares) | cost.record
     return record if len(shares) == 1 else record | _votes(case, model.phi, theta, shares)
 
 
@@ -104,8 +129,9 @@ def _run(case: Case, run: RunDir) -> Record:
     told = {"mrr": task["mean_reciprocal_rank"], "precision_at_1": task["precision_at_1"]}
     told |= {"tfidf_mrr": task["baselines"]["tfidf_nearest"]["mean_reciprocal_rank"]}
     if "group_names" not in run.tree.extra:
-        weight = run.tree.weight / run.tree.weight.sum()
-        return _by_authors(case, run.tree.phi, run.theta.toarray(), weight) | told
+        phi, weight, theta, _ = topic_model(run)
+        assert theta is not None
+        return _by_authors(case, phi, theta, weight / weight.sum()) | told
     nothing = sparse.csr_array(case.seen.shape, dtype=case.seen.dtype)
     found = [
         newdocs.infer_theta(run, Corpus(counts, run.vocab, groups=case.split.groups)).theta
@@ -162,24 +188,11 @@ def _ranked(case: Case, able: NDArray[np.int64], known: NDArray[np.int64], score
     return {"mrr": found["mean_reciprocal_rank"], "precision_at_1": found["precision_at_1"]}
 
 
-def _gensim(case: Case, name: str) -> Record:
-    """Train AuthorTopicModel, its defaults but for the passes; unknown authors: the mean author."""
-    from gensim.models import AuthorTopicModel
-
-    counts, known = case.train.counts, np.flatnonzero(case.n_papers)
-    rows = (slice(*counts.indptr[doc : doc + 2]) for doc in range(case.train.n_docs))
-    bags: list[Any] = [
-        list(zip(counts.indices[row].tolist(), counts.data[row].tolist(), strict=True))
-        for row in rows
-    ]
-    model = AuthorTopicModel(
-        bags,
-        num_topics=int(name.rsplit("-", 1)[1]),
-        id2word={word: str(word) for word in range(case.train.n_words)},
-        author2doc={str(a): np.flatnonzero(case.wrote[:, a]).tolist() for a in known},
-        passes=GENSIM_PASSES,
-        random_state=0,
-    )
+def _author_topics(case: Case, name: str) -> Record:
+    """Score gensim's author-topic model; an author without training papers: the mean author."""
+    with Cost() as cost:
+        model = _train_author_topics(case, int(name.rsplit("-", 1)[1]))
+    able, known = _askable(case)
     phi = model.get_topics()
     profiles = np.zeros((len(case.n_papers), len(phi)))
     for author in known:
@@ -188,13 +201,26 @@ def _gensim(case: Case, name: str) -> Record:
     profiles /= np.maximum(profiles.sum(axis=1, keepdims=True), 1e-12)
     papers = case.n_papers[known]
     profiles[case.n_papers == 0] = papers @ profiles[known] / papers.sum()
-    able, known = _askable(case)
-    even = np.full(len(known), 1 / len(known))
-    tagger = Tagger(profiles[known], phi, even)
+    tagger = Tagger(profiles[known], phi, np.full(len(known), 1 / len(known)))
     heldout = sparse.csr_array(case.split.heldout[able])
     (scores,) = tag_scores(tagger, heldout, [("single", 1.0)])
     base = case.mean_over_authors(profiles)
-    return _from_base(case, phi, base) | _ranked(case, able, known, scores)
+    return _from_base(case, phi, base) | _ranked(case, able, known, scores) | cost.record
+
+
+def _train_author_topics(case: Case, n_topics: int) -> Any:
+    """Return an AuthorTopicModel, trained with its defaults but for the passes."""
+    from gensim.models import AuthorTopicModel
+
+    known = np.flatnonzero(case.n_papers)
+    return AuthorTopicModel(
+        gensim_bags(case.train.counts),
+        num_topics=n_topics,
+        id2word=gensim_words(case.train.counts),
+        author2doc={str(a): np.flatnonzero(case.wrote[:, a]).tolist() for a in known},
+        passes=GENSIM_PASSES,
+        random_state=0,
+    )
 
 
 def perplexity(chances: Array, scored: sparse.csr_array) -> float:

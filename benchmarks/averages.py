@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
-from benchmarks.table import markdown
-from hiertopics.settings.config import load_yaml
+from benchmarks.table import markdown, spread
+from hiertopics.settings.yamlfile import load_yaml
 
-Settings = dict[str, Any]
-Scored = tuple[Settings, dict[str, float]]
+Flat = dict[str, Any]
+Scored = tuple[Flat, dict[str, float]]
 
 METRICS = ("perplexity", "accuracy", "accuracy_1", "mean_average_precision")
 
@@ -28,7 +28,7 @@ def read(path: Path) -> list[Scored]:
     return [(settings_of(Path(line["run"])), scores_of(line)) for line in lines]
 
 
-def settings_of(run: Path) -> Settings:
+def settings_of(run: Path) -> Flat:
     """Return the config of a run with dotted keys, the seeds of fit and split left out."""
     flat = dict(_flatten(load_yaml(run / "config.yaml")))
     flat.pop("seed", None)
@@ -53,16 +53,16 @@ def render(scored: Sequence[Scored]) -> str:
     for settings, scores in scored:
         groups.setdefault(tuple(str(settings.get(name)) for name in varied), []).append(scores)
     rows = [
-        (*key, len(group), *(spread([s[name] for s in group if name in s]) for name in metrics))
+        (*key, len(group), *(_shown([s[name] for s in group if name in s]) for name in metrics))
         for key, group in groups.items()
     ]
     heads = [*(name.rpartition(".")[2] for name in varied), "runs", *metrics]
-    return markdown("|".join(heads), rows)
+    return markdown(heads, rows)
 
 
-def _varied(all_settings: Sequence[Settings]) -> list[str]:
+def _varied(all_settings: Sequence[Flat]) -> list[str]:
     """Return the backend, where there are several, and the keys that differ within one."""
-    backends: dict[str, list[Settings]] = {}
+    backends: dict[str, list[Flat]] = {}
     for settings in all_settings:
         backends.setdefault(settings["backend"], []).append(settings)
     names = dict.fromkeys(key for settings in all_settings for key in settings)
@@ -74,13 +74,9 @@ def _varied(all_settings: Sequence[Settings]) -> list[str]:
     ]
 
 
-def spread(values: Sequence[float]) -> str:
+def _shown(values: Sequence[float]) -> str:
     """Return mean ± standard deviation, in as many digits as tell values apart."""
-    if not values:
-        return ""
-    digits = 1 if abs(mean(values)) >= 10 else 4
-    error = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{mean(values):.{digits}f}{error}"
+    return spread(values, 1 if abs(mean(values)) >= 10 else 4) if values else ""
 
 
 def _flatten(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:

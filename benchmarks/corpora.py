@@ -1,12 +1,16 @@
-"""The corpora of the benchmark, by name, below the data folder."""
+"""The corpora of the benchmark, by name, and what of one is trained on.
+
+Importing this stays cheap: the processes that measure the memory of others ask for paths only.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from hiertopics.data.corpus import Corpus
+    from hiertopics.holdouts.split import Split
 
 FILES = {
     "kos": "kos/docword.kos.txt.gz",
@@ -22,22 +26,36 @@ WORDS: dict[str, dict[str, Any]] = {
 }
 """The words that are chosen of a corpus: entries of the section ``data`` of a config."""
 
-
-def path(data: Path, name: str) -> Path:
-    """Return the file of corpus ``name``."""
-    return data / FILES[name]
+DOCS, TOKENS = "docs:0.1@0", "tokens:0.2@0"
 
 
-def settings(name: str) -> list[str]:
-    """Return the arguments that make ``hiertopics fit`` choose the same words as ``load``."""
-    chosen = WORDS.get(name, {}).items()
-    return [part for key, value in chosen for part in ("-s", f"data.{key}={value}")]
+class Source(NamedTuple):
+    """A corpus below the data folder and its split: what ``fit --holdout`` would be given."""
 
+    data: Path
+    corpus: str
+    split: str
 
-def load(data: Path, name: str) -> Corpus:
-    """Read corpus ``name`` as ``hiertopics fit`` reads it."""
-    # Not at the top: the processes that measure memory only ask for paths, and stay small.
-    from hiertopics.corpora.dataset import load_corpus
-    from hiertopics.settings.config import DataConfig
+    @property
+    def about(self) -> dict[str, str]:
+        """Its part of a result record."""
+        return {"corpus": self.corpus, "split": self.split}
 
-    return load_corpus(DataConfig(corpus=str(path(data, name)), **WORDS.get(name, {})))
+    @property
+    def path(self) -> Path:
+        """The file of the corpus."""
+        return self.data / FILES[self.corpus]
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """Which words ``load`` chooses, as settings of ``hiertopics fit``."""
+        return {f"data.{key}": value for key, value in WORDS.get(self.corpus, {}).items()}
+
+    def load(self) -> tuple[Corpus, Split]:
+        """Return what ``hiertopics fit`` would train on and what it would put aside."""
+        from benchmarks.splits import split_corpus
+        from hiertopics.corpora.dataset import load_corpus
+        from hiertopics.settings.config import DataConfig
+
+        config = DataConfig(corpus=str(self.path), **WORDS.get(self.corpus, {}))
+        return split_corpus(load_corpus(config), self.split)

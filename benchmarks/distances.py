@@ -1,45 +1,12 @@
-"""Do like rows stand together? Distances in a run's tree against distances of its rows.
-
-The distance of two rows in a tree is the number of edges between their nodes; that of the rows
-themselves is the number of columns in which they differ (for numbers: the sum of differences).
-"""
+"""Distances between the nodes of a tree, and the correlation of two kinds of distances."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
-from benchmarks.records import Record
-from hiertopics import files
 from hiertopics.data.tree import ROOT
-from hiertopics.runs.original import read_original
-from hiertopics.runs.rundir import RunDir
-
-
-def measure(folder: Path) -> Record:
-    """Return Spearman's correlation of the two distances, over all pairs of training rows.
-
-    ``spearman`` is that of the run's tree; ``spearman_of_draws`` takes the mean distance over all
-    kept draws.
-    """
-    run = RunDir.open(folder)
-    differing = pdist(read_original(run).train.rows, "cityblock")
-    in_tree = edges_between(run.paths.node)
-    drawn = [edges_between(paths) for paths in _drawn_paths(run)]
-    over_draws = np.mean(drawn, axis=0) if drawn else in_tree
-    return {
-        "run": str(folder),
-        "rows": len(run.paths.node),
-        "nodes": len(run.tree.shown),
-        "draws": len(drawn),
-        "spearman": correlation(in_tree, differing),
-        "spearman_of_draws": correlation(over_draws, differing),
-    }
 
 
 def correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
@@ -59,14 +26,6 @@ def edges_between(paths: NDArray[np.int32]) -> NDArray[np.float64]:
     agree = (paths[first] == paths[second]) & (paths[first] >= 0)
     shared = np.cumprod(agree, axis=1).sum(axis=1)
     return np.asarray(depth[first] + depth[second] - 2.0 * shared)
-
-
-def _drawn_paths(run: RunDir) -> Iterable[NDArray[np.int32]]:
-    """Yield the path to each row's node in every kept draw."""
-    for path in sorted((run.path / "draws").glob("*.npz")):
-        arrays = files.read_npz(path)
-        theta = files.unpack_csr("theta", arrays)
-        yield lineage(arrays["parent"])[theta.toarray().argmax(axis=1)]
 
 
 def lineage(parent: NDArray[np.int32]) -> NDArray[np.int32]:

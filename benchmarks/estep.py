@@ -8,25 +8,42 @@ the expected words.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
+import click
 import numpy as np
 
-from benchmarks import corpora
+from benchmarks import options
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import Source
 from benchmarks.machine import pinned
 from benchmarks.records import Record
-from benchmarks.splits import load_split
+from benchmarks.splits import SHARES, part_of
+from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Timed, alternate, paired
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.ncrp import clustering, starts, variational
-from hiertopics.families.ncrp.state import Sums, csr_of, local_pass, refit
+from hiertopics.families.ncrp.cells import csr_of
+from hiertopics.families.ncrp.config import VariationalInference
+from hiertopics.families.ncrp.state import Sums, local_pass, refit
 from hiertopics.model import Context, Settings
 
-SHARES = (0.25, 0.5, 1.0)
 LEAVES_PER_BRANCH = 7
 BURN_IN = 8
 SWEEPS = 3
+TABLE = Table(
+    ("corpus", "split", "share", "size"),
+    {
+        "corpus": "{corpus}",
+        "documents": "{share:g}",
+        "nodes": "{nodes}",
+        "E-step, ms": lambda record: milliseconds(record["seconds"]),
+        "product, ms": lambda record: milliseconds(record["product_seconds"]),
+        "E-step / product": "{ratio:.2f}x",
+        "cost per pair and node, first size = 1": "{relative_cost:.2f}",
+    },
+)
 
 
 class EStep:
@@ -34,7 +51,7 @@ class EStep:
 
     def __init__(self, corpus: Corpus, n_nodes: int) -> None:
         """Start from clusters of documents and sweep until paths are settled."""
-        self._settings = Settings(variational.Model(), variational.Inference(moves="none"))
+        self._settings = Settings(variational.Model(), VariationalInference(moves="none"))
         self._context = Context(0, 0, Workers())
         self._data = variational.prepare(corpus, self._settings)
         rows, rng = clustering.weighted_rows(csr_of(self._data)), self._context.rng("start")
@@ -74,38 +91,36 @@ class Product:
             self._counts @ self._table
 
 
-def measure(
-    data: Path, corpus_name: str, split_spec: str, n_nodes: tuple[int, ...], n_rounds: int
-) -> list[Record]:
-    """Time E-steps and products in turn, over parts of the documents and sizes of the tree."""
-    corpus, _ = load_split(corpora.load(data, corpus_name), split_spec)
-    order = np.random.default_rng(0).permutation(corpus.n_docs)
-    sizes = [(share, n_nodes[0]) for share in SHARES] + [(1.0, size) for size in n_nodes[1:]]
-    parts = {
-        share: corpus.select(np.sort(order[: round(share * corpus.n_docs)])) for share in SHARES
-    }
+@benchmark("estep", TABLE)
+@options.source("kos")
+@options.rounds
+@click.option("--nodes", type=int, multiple=True, default=(384, 192, 768), show_default=True)
+def measure(source: Source, rounds: int, nodes: tuple[int, ...]) -> Iterator[Record]:
+    """The variational tree's E-step in units of one sparse-dense product; parts and sizes."""
+    corpus, _ = source.load()
+    parts = {share: part_of(corpus, share) for share in SHARES}
+    sizes = [(share, nodes[0]) for share in SHARES] + [(1.0, size) for size in nodes[1:]]
     steps = {(share, size): EStep(parts[share], size) for share, size in sizes}
-    systems = {}
     with pinned():
+        systems: dict[tuple[str, float, int], Timed] = {}
         for (share, size), step in steps.items():
-            systems[f"step {share} {size}"] = Timed(step, SWEEPS)
-            systems[f"product {share} {size}"] = Timed(Product(parts[share], step.n_nodes), SWEEPS)
-        seconds, core_share = alternate(systems, n_rounds)
-    whole, whole_nodes = seconds[f"step 1.0 {n_nodes[0]}"], steps[1.0, n_nodes[0]].n_nodes
-    return [
-        {
-            "corpus": corpus_name,
-            "split": split_spec,
+            product = Product(parts[share], step.n_nodes)
+            systems["step", share, size] = Timed(step, SWEEPS)
+            systems["product", share, size] = Timed(product, SWEEPS)
+        timed = alternate(systems, rounds)
+    whole, whole_nodes = timed.seconds["step", 1.0, nodes[0]], steps[1.0, nodes[0]].n_nodes
+    for (share, size), step in steps.items():
+        seconds, product_seconds = (timed.seconds[of, share, size] for of in ("step", "product"))
+        yield {
+            **source.about,
             "share": share,
             "size": size,
-            "nodes": steps[share, size].n_nodes,
-            "core_share": core_share,
+            "nodes": step.n_nodes,
+            **timed.about,
             "n_pairs": parts[share].n_pairs,
-            "seconds": seconds[f"step {share} {size}"],
-            "product_seconds": seconds[f"product {share} {size}"],
-            "ratio": paired(seconds[f"step {share} {size}"], seconds[f"product {share} {size}"]),
-            "relative_cost": paired(seconds[f"step {share} {size}"], whole)
-            / (parts[share].n_pairs / corpus.n_pairs * steps[share, size].n_nodes / whole_nodes),
+            "seconds": seconds,
+            "product_seconds": product_seconds,
+            "ratio": paired(seconds, product_seconds),
+            "relative_cost": paired(seconds, whole)
+            / (parts[share].n_pairs / corpus.n_pairs * step.n_nodes / whole_nodes),
         }
-        for share, size in sizes
-    ]

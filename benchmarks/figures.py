@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import mean
 from typing import NamedTuple
 
-from benchmarks.quality import OUR_MODELS
-from benchmarks.records import Record
+from benchmarks.fits import OUR_MODELS
+from benchmarks.records import Record, latest
+from benchmarks.table import MIB, split_kind
 
 SPEED_LIMITS = {
     ("hdp-cvb0", "tomotopy-hdp"): 5.0,
@@ -23,7 +24,7 @@ WORKERS_LIMIT = 1.3
 QUALITY_LIMITS = {100: 1.0, 300: 0.92}
 LARGE_PEER = "tomotopy-lda-300"
 TIME_LIMIT = 0.1
-MEMORY_LIMITS = {"kos": 400 * 2**20, "20newsgroups": 4 * 2**30}
+MEMORY_LIMITS = {"kos": 400 * MIB, "20newsgroups": 4096 * MIB}
 HELP_LIMIT, FIT_LIMIT = 0.15, 2.0
 
 
@@ -60,19 +61,6 @@ def figures(records: Sequence[Record]) -> list[Figure]:
     return [
         figure for command, find in FINDERS.items() for figure in find(by_command.get(command, []))
     ]
-
-
-def latest(records: Iterable[Record], *keys: str) -> list[Record]:
-    """Return the last record for each combination of ``keys``, in order of first appearance."""
-    kept: dict[tuple[object, ...], Record] = {}
-    for record in records:
-        kept[tuple(record.get(key) for key in keys)] = record
-    return list(kept.values())
-
-
-def split_kind(spec: str) -> str:
-    """Return ``new documents`` or ``withheld tokens``."""
-    return "withheld tokens" if spec.startswith("tokens") else "new documents"
 
 
 def _speed(records: Sequence[Record]) -> Iterator[Figure]:
@@ -131,7 +119,7 @@ def _memory(records: Sequence[Record]) -> Iterator[Figure]:
         limit = MEMORY_LIMITS.get(record["corpus"])
         if limit is not None:
             name = f"peak memory, {record['corpus']}, {record['model']}"
-            yield Figure(name, record["peak_bytes"] / 2**20, limit / 2**20, unit=" MiB")
+            yield Figure(name, record["peak_bytes"] / MIB, limit / MIB, unit=" MiB")
 
 
 def _startup(records: Sequence[Record]) -> Iterator[Figure]:

@@ -7,22 +7,37 @@ the indicator table beside it for backends that keep one.
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import corpora
+from benchmarks import options
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import Source
 from benchmarks.machine import pinned
-from benchmarks.ours import PERIOD, our_backend
+from benchmarks.ours import PERIOD, SPEED_BACKENDS, our_backend
 from benchmarks.records import Record
-from benchmarks.splits import load_split
+from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Sweeper, Timed, alternate
 from hiertopics.data.corpus import Corpus
 from hiertopics.numeric.jit import kernel
 
 WITH_INDICATORS = ("hdp-pcvb0",)
+TABLE = Table(
+    ("corpus", "split", "backend", "truncation"),
+    {
+        "backend": "{backend}",
+        "T": "{truncation}",
+        "sweep, ms": lambda record: milliseconds(record["seconds"]["sweep"]),
+        "responsibilities, ms": lambda record: milliseconds(record["seconds"]["responsibilities"]),
+        "word rows, ms": lambda record: milliseconds(record["seconds"]["word_rows"]),
+        "sweep / floor": "{ratio:.2f}",
+        "responsibilities, GB/s": "{responsibilities_gb_per_second:.0f}",
+        "word rows, GB/s": "{word_rows_gb_per_second:.0f}",
+    },
+)
 
 
 @kernel()
@@ -85,11 +100,23 @@ class WordRows:
                 touch_two_rows(self._words, *self._tables)
 
 
+@benchmark("floor", TABLE)
+@options.source("kos")
+@options.rounds
+@options.backends(*SPEED_BACKENDS)
+@options.truncations(100, 300)
 def measure(
-    data: Path, corpus_name: str, split_spec: str, backend: str, truncation: int, n_rounds: int
-) -> Record:
+    source: Source, rounds: int, backend: tuple[str, ...], truncation: tuple[int, ...]
+) -> Iterator[Record]:
+    """Our sweep in units of the memory floor."""
+    corpus, _ = source.load()
+    for name in backend:
+        for size in truncation:
+            yield {**source.about, **_measure(corpus, name, size, rounds)}
+
+
+def _measure(corpus: Corpus, backend: str, truncation: int, n_rounds: int) -> Record:
     """Time a backend's sweep and the two loops of its floor, in turn, on one core."""
-    corpus, _ = load_split(corpora.load(data, corpus_name), split_spec)
     indicators = backend in WITH_INDICATORS
     with pinned():
         loops: dict[str, Sweeper] = {
@@ -97,17 +124,14 @@ def measure(
             "responsibilities": Responsibilities(corpus.n_pairs, truncation),
             "word_rows": WordRows(corpus, truncation, indicators),
         }
-        seconds, core_share = alternate(
-            {name: Timed(loop, PERIOD) for name, loop in loops.items()}, n_rounds
-        )
+        rounds = alternate({name: Timed(loop, PERIOD) for name, loop in loops.items()}, n_rounds)
+    seconds = rounds.seconds
     cells = corpus.n_pairs * truncation * 8  # bytes of float32 read and written
     return {
-        "corpus": corpus_name,
-        "split": split_spec,
         "backend": backend,
         "truncation": truncation,
         "indicator_rows": indicators,
-        "core_share": core_share,
+        **rounds.about,
         "seconds": seconds,
         "ratio": median(
             sweep / (first + second) for sweep, first, second in zip(*seconds.values(), strict=True)

@@ -38,7 +38,8 @@ def to_bits(images: NDArray[np.uint8], side: int, threshold: float) -> NDArray[n
     """
     down, across = (pooling(size, side) for size in images.shape[1:])
     small = np.einsum("ih,nhw,jw->nij", down, images / BRIGHTEST, across, optimize=True)
-    return (small > threshold).astype(np.uint8).reshape(len(images), side * side)
+    bits: NDArray[np.bool_] = small > threshold
+    return bits.astype(np.uint8).reshape(len(images), side * side)
 
 
 def pooling(size: int, side: int) -> NDArray[np.float64]:

@@ -1,46 +1,47 @@
-"""Our side: a backend stepped in this process, and a run directory read as the scorer wants it."""
+"""Our side: a backend stepped in this process, and a run directory read as the scorers want it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
 from benchmarks.scorer import TopicModel
+from benchmarks.tree_scorer import Prior, TreeModel
 from hiertopics import registry
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import NODE
 from hiertopics.engine import Workers
 from hiertopics.fitting.loop import iterate
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings
+from hiertopics.runs.rundir import RunDir
 
+SPEED_BACKENDS = ("hdp-cvb0", "hdp-pcvb0")
 NEVER = 2**62  # iterations between two computations of the objective, which is not timed
 PERIOD = 20  # sweeps that hold two recounts and one update of hdp-cvb0: a fair measurement
 BURN_IN = 20  # past the 15 iterations for which hyperparameters are held
+PLAIN = "-plain"
 
 
 class OurBackend:
-    """A backend being fitted; a sweep is one whole iteration, hyperparameters included."""
+    """A backend being fitted; a sweep is one whole iteration, hyperparameters and moves included.
 
-    def __init__(
-        self, name: str, corpus: Corpus, truncation: int, *, shards: int = 1, workers: int = 1
-    ) -> None:
+    name: a backend. corpus: what it is fitted to, from seed 0. settings: of the backend's types.
+    """
+
+    def __init__(self, name: str, corpus: Corpus, settings: Settings, workers: int = 1) -> None:
         """Lay the corpus out and make the first state."""
-        self._backend = registry.load(name)
-        size = {"truncation", "n_topics"} & set(self._backend.Model.__struct_fields__)
-        model = self._backend.Model(**dict.fromkeys(size, truncation))
-        self._settings = Settings(model, self._backend.Inference(shards=shards))
-        self._data = self._backend.prepare(corpus, self._settings)
+        self._backend, self._settings = registry.load(name), settings
+        self._data = self._backend.prepare(corpus, settings)
         pool = Workers(workers)
-        self._state = self._backend.init(self._data, self._settings, Context(0, 0, pool))
+        self._state = self._backend.init(self._data, settings, Context(0, 0, pool))
         self._events = iterate(
             self._backend,
             self._state,
             self._data,
-            self._settings,
+            settings,
             seed=0,
             record_every=NEVER,
             workers=pool,
@@ -52,36 +53,66 @@ class OurBackend:
             self._state = next(self._events).state
 
     def live_topics(self) -> int:
-        """Return the number of topics that a run would write."""
+        """Return the number of topics, or nodes, that a run would write."""
         summary: Any = self._backend.summarise(self._state, self._data, self._settings)
         return len(summary.tree.shown)
-
-
-class FittedRun(NamedTuple):
-    """A run directory as the scorer wants it.
-
-    The model's last row may be what lies outside the topics; it is not one of ``n_topics``.
-    """
-
-    model: TopicModel
-    split: Split
-    n_topics: int
 
 
 def our_backend(
     name: str, corpus: Corpus, truncation: int, *, shards: int = 1, workers: int = 1
 ) -> OurBackend:
-    """Return backend ``name`` compiled and past its burn-in, ready to be timed."""
-    backend = OurBackend(name, corpus, truncation, shards=shards, workers=workers)
-    backend.sweep(BURN_IN)
-    return backend
+    """Return flat backend ``name`` compiled and past its burn-in, ready to be timed."""
+    backend = registry.load(name)
+    size = {"truncation", "n_topics"} & set(backend.Model.__struct_fields__)
+    model = backend.Model(**dict.fromkeys(size, truncation))
+    settings = Settings(model, backend.Inference(shards=shards))
+    system = OurBackend(name, corpus, settings, workers)
+    system.sweep(BURN_IN)
+    return system
 
 
-def read_run(run: Path) -> FittedRun:
-    """Read a run directory."""
-    with np.load(run / "model.npz") as model:
-        phi, weight, kind = model["phi"], model["weight"], model["kind"]
-    theta = sparse.load_npz(run / "theta.npz").toarray()
-    with np.load(run / "split.npz") as arrays:
-        split = Split.from_arrays(dict(arrays))
-    return FittedRun(TopicModel(phi, weight, theta), split, int((kind == NODE).sum()))
+def our_tree(name: str, corpus: Corpus, prior: Prior) -> OurBackend:
+    """Return backend ``name`` of the nested CRP at its start.
+
+    ``hlda-gibbs-plain`` is hlda-gibbs as the peer is: documents are seated one by one at the start,
+    and there are no leaps and grafts.
+    """
+    backend = registry.load(name.removesuffix(PLAIN))
+    plain = {"start": "sequential", "leap_every": 0, "graft_every": 0}
+    inference = backend.Inference(**(plain if name.endswith(PLAIN) else {}))
+    return OurBackend(
+        name.removesuffix(PLAIN), corpus, Settings(backend.Model(**prior.settings), inference)
+    )
+
+
+def open_run(path: Path, split: Split) -> RunDir:
+    """Open a run; raises ValueError if it was fitted on another split than ``split``."""
+    run = RunDir.open(path)
+    if run.split.hash != split.hash:
+        raise ValueError(f"{path} has split {run.split.hash}, not {split.hash}")
+    return run
+
+
+def topic_model(run: RunDir) -> TopicModel:
+    """Return a run's topics; the last row may be what lies outside the topics."""
+    return TopicModel(run.tree.phi, run.tree.weight, run.theta.toarray())
+
+
+def tree_model(run: RunDir) -> TreeModel:
+    """Return a run's tree; paths are the best ones of its training documents."""
+    tree, live = run.tree, run.tree.shown
+    assert run.paths is not None
+    paths, docs = np.unique(run.paths.node, axis=0, return_counts=True)
+    uniform = np.full((1, tree.n_columns), 1 / tree.n_columns)
+    return TreeModel(
+        np.vstack([tree.phi[live], uniform]),
+        np.where(paths < 0, len(live), paths).astype(np.int64),
+        docs / docs.sum(),
+        _level_shares(tree.depth[live], tree.weight[live]),
+        len(live),
+    )
+
+
+def _level_shares(level: NDArray[np.int32], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    shares = np.bincount(level, weight)
+    return np.asarray(shares / shares.sum())

@@ -109,15 +109,25 @@ def start_tomotopy_hdp(counts: sparse.csr_array, seed: int) -> Peer:
     return TomotopyModel(model, counts)
 
 
+def gensim_bags(counts: sparse.csr_array) -> list[list[tuple[int, int]]]:
+    """Return documents as gensim takes them: pairs of word and count."""
+    rows = (slice(*counts.indptr[doc : doc + 2]) for doc in range(counts.shape[0]))
+    return [
+        list(zip(counts.indices[row].tolist(), counts.data[row].tolist(), strict=True))
+        for row in rows
+    ]
+
+
+def gensim_words(counts: sparse.csr_array) -> dict[int, str]:
+    """Return the vocabulary as gensim takes it."""
+    return {word: str(word) for word in range(counts.shape[1])}
+
+
 class _GensimHdp:
     """HdpModel: online variational inference; one sweep is one epoch of its chunks of 256."""
 
     def __init__(self, counts: sparse.csr_array, seed: int) -> None:
-        self._corpus = [
-            list(zip(row.indices.tolist(), row.data.tolist(), strict=True))
-            for row in (counts[[doc]] for doc in range(counts.shape[0]))
-        ]
-        self._words = {word: str(word) for word in range(counts.shape[1])}
+        self._corpus, self._words = gensim_bags(counts), gensim_words(counts)
         self._seed = seed
         self._model: Any = None
 

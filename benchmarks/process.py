@@ -1,4 +1,4 @@
-"""Commands run as a user would run them: wall time and peak memory of the whole process.
+"""Commands run as a user would run them: time and peak memory of the whole process.
 
 Linux counts into a child's peak what its parent held when it was started, so this module, and
 whoever calls it, must not import numpy.
@@ -19,12 +19,22 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 class Finished(NamedTuple):
-    """A command that ended well: what it printed, its wall seconds and its peak memory."""
+    """A command that ended well: what it printed, its wall and processor time, peak memory."""
 
     stdout: str
     stderr: str
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
+
+    @property
+    def record(self) -> dict[str, float]:
+        """Its part of a result record."""
+        return {
+            "command_seconds": self.seconds,
+            "command_cpu_seconds": self.cpu_seconds,
+            "peak_bytes": self.peak_bytes,
+        }
 
 
 class CommandFailed(Exception):
@@ -52,7 +62,8 @@ def run(command: Sequence[str]) -> Finished:
         printed, complaints = _text(stdout), _text(stderr)
     if child.returncode != 0:
         raise CommandFailed(f"exit code {child.returncode}: {' '.join(command)}\n{complaints}")
-    return Finished(printed, complaints, seconds, usage.ru_maxrss * 1024)
+    spent = usage.ru_utime + usage.ru_stime
+    return Finished(printed, complaints, seconds, spent, usage.ru_maxrss * 1024)
 
 
 def _environment() -> dict[str, str]:

@@ -6,19 +6,22 @@ Each model is trained in a process of its own: ours by the whole ``fit`` command
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from statistics import mean, stdev
 
-from benchmarks import corpora, process
-from benchmarks.records import Record
+import click
 
-OUR_BACKENDS = ("hdp-pcvb0", "hdp-cvb0", "hdp-gibbs")
-OUR_TRUNCATIONS = (100, 300)
-OUR_MODELS = tuple(f"{name}-{size}" for name, size in product(OUR_BACKENDS, OUR_TRUNCATIONS))
+from benchmarks import fits, options, records
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import DOCS, TOKENS
+from benchmarks.fits import OUR_MODELS, Task
+from benchmarks.records import Record, latest
+from benchmarks.table import MIB, alternatives, grouped, split_kind, tabulate
+
 PEER_MODELS = (
     "unigram",
     "tomotopy-lda-100",
@@ -27,81 +30,79 @@ PEER_MODELS = (
     "gensim-hdp",
     "sklearn-lda-100",
 )
-KEYS = ("corpus", "split", "model", "seed", "iterations")
+MODELS = (*PEER_MODELS, *OUR_MODELS)
 
 
-class Task(NamedTuple):
-    """One model to train and score; iterations None: its default (PEERS, or our config's)."""
-
-    corpus: str
-    split: str
-    model: str
-    seed: int
-    iterations: int | None
-
-
-def remaining(
-    corpus_names: Sequence[str],
-    splits: Sequence[str],
-    models: Sequence[str],
-    seeds: Sequence[int],
-    iterations: int | None,
-    records: Sequence[Record],
-) -> list[Task]:
-    """Return the tasks without a record, seed by seed, so that an early stop leaves whole sets."""
-    done = {tuple(record[key] for key in KEYS) for record in records}
-    tasks = (
-        Task(corpus, split, model, seed, iterations)
-        for seed, corpus, split, model in product(seeds, corpus_names, splits, models)
+def table(results: Sequence[Record]) -> str:
+    """Return a row for each corpus, split and model, over its seeds."""
+    kept = sorted(latest(results, *Task._fields), key=itemgetter("corpus", "split"))
+    return tabulate(
+        {
+            "corpus": lambda group: group[0]["corpus"],
+            "split": lambda group: split_kind(group[0]["split"]),
+            "model": lambda group: group[0]["model"],
+            "sweeps": lambda group: alternatives(record["sweeps"] for record in group),
+            "topics": lambda group: alternatives(record["topics"] for record in group),
+            "perplexity": lambda group: f"{mean(_perplexities(group)):.0f}",
+            "sd": lambda group: f"{stdev(_perplexities(group)):.0f}" if len(group) > 1 else "",
+            "seeds": len,
+            "prior strength": lambda group: alternatives(
+                f"{record['prior_strength']:.3g}" for record in group
+            ),
+            "training, s": lambda group: f"{mean(r['train_seconds'] for r in group):.1f}",
+            "whole command, s": _command_seconds,
+            "peak, MiB": lambda group: f"{max(r['peak_bytes'] for r in group) / MIB:.0f}",
+        },
+        grouped(kept, "corpus", "split", "model"),
     )
-    return [task for task in tasks if tuple(task) not in done]
 
 
-def run(data: Path, tasks: Sequence[Task]) -> Iterator[Record]:
-    """Train and score each task in turn."""
+def _perplexities(group: Sequence[Record]) -> list[float]:
+    return [record["perplexity"] for record in group]
+
+
+def _command_seconds(group: Sequence[Record]) -> str:
+    seconds = [record["command_seconds"] for record in group if "command_seconds" in record]
+    return f"{mean(seconds):.1f}" if seconds else ""
+
+
+@benchmark("quality", table)
+@options.data
+@options.corpora
+@click.option("--split", multiple=True, default=(DOCS, TOKENS), show_default=True)
+@click.option("--model", type=click.Choice(MODELS), multiple=True, default=MODELS)
+@options.seeds
+@options.iterations
+@click.pass_obj
+def measure(
+    output: Path | None,
+    data: Path,
+    corpus: tuple[str, ...],
+    split: tuple[str, ...],
+    model: tuple[str, ...],
+    seed: tuple[int, ...],
+    iterations: int | None,
+) -> Iterator[Record]:
+    """Held-out perplexity; what the output file already holds is not done again."""
+    known = [] if output is None else records.read([output], "quality")
+    done = {tuple(record[key] for key in Task._fields) for record in known}
+    wanted = (  # seed by seed, so that an early stop leaves whole sets
+        Task(*names, number, iterations)
+        for number, names in product(seed, product(corpus, split, model))
+    )
+    tasks = [task for task in wanted if task not in done]
+    click.echo(f"{len(tasks)} models to train", err=True)
     for task in tasks:
-        own = task.model in OUR_MODELS
-        yield {**task._asdict(), **(_ours(data, task) if own else _peer(data, task))}
-
-
-def fit_arguments(data: Path, task: Task, run_dir: Path) -> list[str]:
-    """Return the arguments of the ``hiertopics`` command that trains one of our models."""
-    backend, _, truncation = task.model.rpartition("-")
-    arguments: dict[str, object] = {
-        "--backend": backend,
-        "--set": f"model.truncation={truncation}",
-        "--holdout": task.split,
-        "--seed": task.seed,
-        "--run": run_dir,
-    }
-    if task.iterations is not None:
-        arguments["--iterations"] = task.iterations
-    flat = [str(part) for pair in arguments.items() for part in pair]
-    words = corpora.settings(task.corpus)
-    return ["fit", str(corpora.path(data, task.corpus)), *words, *flat, "-q"]
-
-
-def score_run(data: Path, task: Task, run_dir: Path) -> Record:
-    """Score a run directory in a process of its own."""
-    command = process.benchmarks("score-run", data, task.corpus, task.split, run_dir)
-    score: Record = json.loads(process.run(command).stdout)
-    return score
+        score = _ours if task.model in OUR_MODELS else _peer
+        yield {**task._asdict(), **score(data, task)}
 
 
 def _ours(data: Path, task: Task) -> Record:
     with tempfile.TemporaryDirectory() as folder:
-        run_dir = Path(folder) / "run"
-        fit = process.run(process.hiertopics(*fit_arguments(data, task, run_dir)))
-        return {
-            "command_seconds": fit.seconds,
-            "peak_bytes": fit.peak_bytes,
-            **score_run(data, task, run_dir),
-        }
+        run = Path(folder) / "run"
+        fit = fits.fit_task(data, task, run)
+        return {**fit.record, **fits.score_run(task.source(data), run)}
 
 
 def _peer(data: Path, task: Task) -> Record:
-    arguments = [data, task.corpus, task.split, task.model, "--seed", task.seed]
-    if task.iterations is not None:
-        arguments += ["--iterations", task.iterations]
-    result: Record = json.loads(process.run(process.benchmarks("train-peer", *arguments)).stdout)
-    return result
+    return fits.train_peer(task.source(data), task.model, task.seed, task.iterations)

@@ -65,13 +65,18 @@ def score(model: TopicModel, split: Split) -> Score:
     rate = by_doc.sum() / lengths.sum()
     return Score(
         perplexity=float(np.exp(-rate)),
-        standard_error=float(np.sqrt(np.square(by_doc - rate * lengths).sum()) / lengths.sum()),
+        standard_error=standard_error(by_doc, rate, lengths),
         prior_strength=strength,
         tuning_perplexity=float(np.exp(-tried[strength] / tuning.scored.sum())),
         own_theta_perplexity=_own(model, phi_of_word, split.kind, final),
         n_docs=int((lengths > 0).sum()),
         n_tokens=int(lengths.sum()),
     )
+
+
+def standard_error(by_doc: NDArray[np.float64], rate: float, lengths: NDArray[np.int64]) -> float:
+    """Return that of ``rate``, the log-likelihood per word, from each document's own and length."""
+    return float(np.sqrt(np.square(by_doc - rate * lengths).sum()) / lengths.sum())
 
 
 def unigram(train: sparse.csr_array, smoothing: float = 0.05) -> TopicModel:

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks import corpora, scorer
+from benchmarks import scorer
+from benchmarks.corpora import DOCS, TOKENS, Source
 from benchmarks.peers import PEERS, train
-from benchmarks.splits import load_split, trials
+from benchmarks.splits import split_corpus, trials
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.holdouts.split import Split
 
 KOS_UNIGRAM = 2780.0
 Counts = NDArray[np.int32]
-SPECS = ("docs:0.1@0", "tokens:0.2@0")
 
 
 class CheckFailed(Exception):
@@ -27,11 +27,11 @@ class CheckFailed(Exception):
 def run(data: Path | None) -> Iterator[str]:
     """Run all checks; yield a line for each, raise CheckFailed at the first that fails."""
     corpus = _planted(np.random.default_rng(0))
-    for spec in SPECS:
-        train_corpus, split = load_split(corpus, spec)
+    for spec in (DOCS, TOKENS):
+        train_corpus, split = split_corpus(corpus, spec)
         yield _against_naive(split, spec)
         yield _tokens_add_up(corpus, train_corpus, split, spec)
-    train_corpus, split = load_split(corpus, SPECS[1])
+    train_corpus, split = split_corpus(corpus, TOKENS)
     for name in PEERS:
         yield _peer(name, train_corpus.counts, split)
     if data is not None:
@@ -97,7 +97,7 @@ def _peer(name: str, counts: sparse.csr_array, split: Split) -> str:
 
 
 def _unigram(data: Path) -> str:
-    train_corpus, split = load_split(corpora.load(data, "kos"), SPECS[0])
+    train_corpus, split = Source(data, "kos", DOCS).load()
     found = scorer.score(scorer.unigram(train_corpus.counts), split).perplexity
     _close(found, KOS_UNIGRAM, 0.05, "unigram perplexity of KOS")
     return f"KOS, new documents: unigram {found:.1f} (expected about {KOS_UNIGRAM:.0f})"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks import corpora
+from benchmarks import options
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import Source
 from benchmarks.machine import pinned
-from benchmarks.ours import BURN_IN, PERIOD, OurBackend, our_backend
+from benchmarks.ours import BURN_IN, PERIOD, SPEED_BACKENDS, OurBackend, our_backend
 from benchmarks.peers import Peer, train
-from benchmarks.records import Record
-from benchmarks.splits import load_split
+from benchmarks.records import Record, latest
+from benchmarks.table import Columns, Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
 from hiertopics.data.corpus import Corpus
 
@@ -33,18 +35,53 @@ PLANS = {
 }
 OUR_PLAN = Plan(BURN_IN, PERIOD)
 
+KEYS = ("corpus", "split", "system", "truncation")
+COLUMNS: Columns = {
+    "system": "{system}",
+    "T": lambda record: record["truncation"] or "",
+    "topics": "{live_topics}",
+    "ms per sweep": sweep_milliseconds,
+    "tokens/s": "{tokens_per_second:,.0f}",
+}
 
+
+def table(results: Sequence[Record]) -> str:
+    """Return a row for each system, with a column for each peer."""
+    kept = latest(results, *KEYS)
+    peers = [record["system"] for record in kept if record["truncation"] is None]
+    against = {f"against {peer}": partial(_against, peer) for peer in peers}
+    return Table(KEYS, {**COLUMNS, **against})(kept)
+
+
+def _against(peer: str, record: Record) -> str:
+    ratio = record["speed_ratio"].get(peer)
+    return "" if ratio is None else f"{ratio:.2f}x"
+
+
+@benchmark("speed", table)
+@options.source("kos")
+@options.rounds
+@options.backends(*SPEED_BACKENDS)
+@options.peers("tomotopy-hdp", "tomotopy-lda-100", "gensim-hdp", "sklearn-lda-100")
+@options.truncations(100)
 def measure(
-    data: Path,
-    corpus_name: str,
-    split_spec: str,
-    backends: Sequence[str],
-    peers: Sequence[str],
-    truncation: int,
-    n_rounds: int,
-) -> list[Record]:
+    source: Source,
+    rounds: int,
+    backend: tuple[str, ...],
+    peer: tuple[str, ...],
+    truncation: tuple[int, ...],
+) -> Iterator[Record]:
+    """Tokens per second per sweep: one core, all systems in turn."""
+    corpus, _ = source.load()
+    for size in truncation:
+        for record in _measure(corpus, backend, peer, size, rounds):
+            yield {**source.about, **record}
+
+
+def _measure(
+    corpus: Corpus, backends: Sequence[str], peers: Sequence[str], truncation: int, n_rounds: int
+) -> Iterator[Record]:
     """Time every system on the training documents, in turn, on one core."""
-    corpus, _ = load_split(corpora.load(data, corpus_name), split_spec)
     plans = {name: OUR_PLAN for name in backends} | {name: PLANS[name] for name in peers}
     with pinned():
         systems: dict[str, OurBackend | Peer] = {
@@ -55,23 +92,19 @@ def measure(
             {name: Timed(system, plans[name].per_round) for name, system in systems.items()},
             n_rounds,
         )
-    return [
-        {
-            "corpus": corpus_name,
-            "split": split_spec,
+    for name, system in systems.items():
+        yield {
             "system": name,
             "truncation": truncation if name in backends else None,
-            "live_topics": systems[name].live_topics(),
+            "live_topics": system.live_topics(),
             "plan": plans[name]._asdict(),
-            "core_share": rounds.core_share,
+            **rounds.about,
             **_summary(corpus, name, rounds.seconds, peers if name in backends else ()),
         }
-        for name in systems
-    ]
 
 
 def _summary(
-    corpus: Corpus, name: str, seconds: dict[str, list[float]], peers: Sequence[str]
+    corpus: Corpus, name: str, seconds: Mapping[str, list[float]], peers: Sequence[str]
 ) -> Record:
     """Return a system's speed, and in how many of its times each peer does a sweep."""
     return {

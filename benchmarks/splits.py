@@ -11,9 +11,14 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.holdouts.split import Split, make_split, parse_holdout, partition
+from hiertopics.holdouts.partition import partition
+from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.holdouts.split import Split, make_split
 
 TUNING_SEED = 1_000_003  # not a split's own seed: the two draws should share no random numbers
+
+SHARES = (0.25, 0.5, 1.0)
+"""Parts of the documents over which the growth of cost is measured."""
 
 
 class Trial(NamedTuple):
@@ -23,9 +28,15 @@ class Trial(NamedTuple):
     scored: sparse.csr_array
 
 
-def load_split(corpus: Corpus, spec: str) -> tuple[Corpus, Split]:
+def split_corpus(corpus: Corpus, spec: str) -> tuple[Corpus, Split]:
     """Return what ``hiertopics fit --holdout spec`` trains on and what it puts aside."""
     return make_split(corpus, parse_holdout(spec))
+
+
+def part_of(corpus: Corpus, share: float) -> Corpus:
+    """Return a random ``share`` of the documents, in their order."""
+    order = np.random.default_rng(0).permutation(corpus.n_docs)
+    return corpus.select(np.sort(order[: round(share * corpus.n_docs)]))
 
 
 def trials(split: Split) -> tuple[Trial, Trial]:

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from benchmarks import process
+from benchmarks import options, process
+from benchmarks.benchmark import benchmark
+from benchmarks.fits import OUR_BACKENDS
 from benchmarks.records import Record
+from benchmarks.table import Table
 
+TABLE = Table(
+    ("kind", "backend"),
+    {
+        "command": lambda record: (
+            "--help" if record["kind"] == "help" else f"second fit, {record['backend']}"
+        ),
+        "median, s": "{median_seconds:.3f}",
+        "heavy packages imported": lambda record: ", ".join(record.get("heavy", [])),
+    },
+)
 HEAVY = ("numpy", "scipy", "numba", "sklearn")
 N_HELP = 11
 N_FITS = 3
 
 
-def measure_help() -> Record:
+@benchmark("startup", TABLE)
+@options.backends(*OUR_BACKENDS)
+def measure(backend: tuple[str, ...]) -> Iterator[Record]:
+    """Time of ``hiertopics --help`` and of a second, tiny fit."""
+    for record in chain([_measure_help()], _measure_fits(backend)):
+        yield {"clock": "wall", **record}
+
+
+def _measure_help() -> Record:
     """Time ``hiertopics --help`` and list the heavy packages that it imports."""
     seconds = [process.run(process.hiertopics("--help")).seconds for _ in range(N_HELP)]
     python, *rest = process.hiertopics("--help")
@@ -29,7 +51,7 @@ def measure_help() -> Record:
     }
 
 
-def measure_fits(backends: Sequence[str]) -> Iterator[Record]:
+def _measure_fits(backends: Sequence[str]) -> Iterator[Record]:
     """Time tiny fits of each backend after a first one: imports, compilation, next to no work."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder) / "tiny.ldac"

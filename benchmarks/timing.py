@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from statistics import median
-from typing import NamedTuple, Protocol, Self
+from typing import Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 from benchmarks.records import Record
+
+Key = TypeVar("Key", bound=Hashable)
+Clock = Literal["wall", "processor"]
+CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 class Cost:
@@ -46,26 +50,37 @@ class Timed(NamedTuple):
     sweeps_per_round: int
 
 
-class Rounds(NamedTuple):
-    """Seconds per sweep of each system in each round, and the share of a core that we had."""
+class Rounds(NamedTuple, Generic[Key]):
+    """Seconds per sweep of each system in each round, by one clock.
 
-    seconds: dict[str, list[float]]
+    core_share: in which share of the wall time the process had a core; wall times need all of it.
+    """
+
+    seconds: dict[Key, list[float]]
+    clock: Clock
     core_share: float
 
+    @property
+    def about(self) -> Record:
+        """What a record says of how its times were taken."""
+        shared = {"core_share": self.core_share} if self.clock == "wall" else {}
+        return {"clock": self.clock, **shared}
 
-def alternate(systems: Mapping[str, Timed], n_rounds: int) -> Rounds:
+
+def alternate(systems: Mapping[Key, Timed], n_rounds: int, *, clock: Clock = "wall") -> Rounds[Key]:
     """Time each system once per round, every other round in reverse order."""
-    seconds: dict[str, list[float]] = {name: [] for name in systems}
+    now = CLOCKS[clock]
+    seconds: dict[Key, list[float]] = {name: [] for name in systems}
     began, used = time.perf_counter(), time.process_time()
     for turn in range(n_rounds):
         names = list(systems) if turn % 2 == 0 else list(systems)[::-1]
         for name in names:
             system, n_sweeps = systems[name]
-            start = time.perf_counter()
+            start = now()
             system.sweep(n_sweeps)
-            seconds[name].append((time.perf_counter() - start) / n_sweeps)
+            seconds[name].append((now() - start) / n_sweeps)
     share = (time.process_time() - used) / (time.perf_counter() - began)
-    return Rounds(seconds, share)
+    return Rounds(seconds, clock, share)
 
 
 def paired(numerators: list[float], denominators: list[float]) -> float:

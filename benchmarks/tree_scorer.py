@@ -10,17 +10,32 @@ on tokens that no model was trained on and that are not scored.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks import treefold
+from benchmarks.scorer import standard_error
 from benchmarks.splits import Trial, trials
 from hiertopics.holdouts.split import Split
 
 STRENGTHS = tuple(2.0**power for power in range(-1, 9))
+
+
+class Prior(NamedTuple):
+    """Hyperparameters that all trees of a comparison share; level_prior: alphas [depth]."""
+
+    gamma: float
+    eta: float
+    level_prior: tuple[float, ...] = (1.0, 1.0, 1.0)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The section ``model`` of our backends."""
+        depth, levels = len(self.level_prior), list(self.level_prior)
+        return {"depth": depth, "level_prior": levels, "gamma": self.gamma, "eta": self.eta}
 
 
 class TreeModel(NamedTuple):
@@ -57,11 +72,10 @@ def score(model: TreeModel, split: Split) -> TreeScore:
     by_doc = log_likelihoods(model, strength, final)
     lengths = np.asarray(final.scored.sum(axis=1)).ravel()
     rates = by_doc.sum(axis=0) / lengths.sum()
-    error = np.sqrt(np.square(by_doc[:, 0] - rates[0] * lengths).sum()) / lengths.sum()
     return TreeScore(
         perplexity=float(np.exp(-rates[0])),
         path_perplexity=float(np.exp(-rates[1])),
-        standard_error=float(error),
+        standard_error=standard_error(by_doc[:, 0], rates[0], lengths),
         prior_strength=strength,
         n_docs=int((lengths > 0).sum()),
         n_tokens=int(lengths.sum()),

@@ -1,114 +1,107 @@
-"""Topic trees beside tomotopy's HLDAModel: held-out scores, and sweeps timed in turn."""
+"""Held-out scores of topic trees beside tomotopy's HLDAModel."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import product
+from operator import itemgetter
 from pathlib import Path
-from statistics import median
+from statistics import mean
 
-from benchmarks import corpora, process
-from benchmarks.machine import pinned
-from benchmarks.records import Record
-from benchmarks.splits import load_split
-from benchmarks.timing import Cost, Timed, alternate, paired
-from benchmarks.tree_models import OurTree, Prior, TomotopyTree, read_tree
-from benchmarks.tree_scorer import TreeModel, score
+import click
+
+from benchmarks import fits, options
+from benchmarks.benchmark import benchmark
+from benchmarks.corpora import Source
+from benchmarks.ours import tree_model
+from benchmarks.records import Record, latest
+from benchmarks.table import alternatives, grouped, spread, tabulate
+from benchmarks.timing import Cost
+from benchmarks.tomotopy_tree import PEER, TomotopyTree
+from benchmarks.tree_scorer import Prior, TreeModel, score
 from hiertopics.holdouts.split import Split
+from hiertopics.runs.rundir import RunDir
 
-PEER = "tomotopy-hlda"
-OURS = ("hlda-variational", "hlda-gibbs")
+MODELS = (PEER, "hlda-variational", "hlda-gibbs")
 PEER_SWEEPS = 500
-BURN_IN = 60
 
 
-def quality(
+def table(results: Sequence[Record]) -> str:
+    """Return a row for each corpus, model and choice of hyperparameters, over its seeds."""
+    kept = latest(results, "corpus", "split", "model", "seed", "hyperparameters")
+    in_order = sorted(kept, key=itemgetter("corpus", "hyperparameters", "model"))
+    return tabulate(
+        {
+            "corpus": lambda group: group[0]["corpus"],
+            "model": lambda group: group[0]["model"],
+            "hyperparameters": lambda group: group[0]["hyperparameters"],
+            "sweeps": lambda group: alternatives(record["sweeps"] for record in group),
+            "nodes": lambda group: alternatives(record["nodes"] for record in group),
+            "perplexity": lambda group: spread([record["perplexity"] for record in group]),
+            "path perplexity": lambda group: spread([one["path_perplexity"] for one in group]),
+            "standard error (nats)": lambda group: (
+                f"{mean(record['standard_error'] for record in group):.4f}"
+            ),
+            "seeds": len,
+            "training, s": lambda group: f"{mean(r['train_seconds'] for r in group):.0f}",
+        },
+        grouped(in_order, "corpus", "hyperparameters", "model"),
+    )
+
+
+@benchmark("trees", table)
+@options.data
+@options.corpora
+@options.split
+@click.option("--model", type=click.Choice(MODELS), multiple=True, default=MODELS)
+@options.seeds
+@options.gamma
+@options.eta
+def measure(
     data: Path,
-    corpus_names: Sequence[str],
-    split_spec: str,
-    models: Sequence[str],
-    seeds: Sequence[int],
-    prior: Prior,
+    corpus: tuple[str, ...],
+    split: str,
+    model: tuple[str, ...],
+    seed: tuple[int, ...],
+    gamma: float,
+    eta: float,
 ) -> Iterator[Record]:
-    """Train each model on each corpus and score its tree."""
-    for seed in seeds:
-        for corpus_name in corpus_names:
-            for model in models:
-                about = {"corpus": corpus_name, "split": split_spec, "model": model, "seed": seed}
-                train = _train_peer if model == PEER else _train_ours
-                yield {
-                    **about,
-                    "hyperparameters": f"gamma {prior.gamma:g}, eta {prior.eta:g}",
-                    **train(data, corpus_name, split_spec, model, seed, prior),
-                }
+    """Held-out perplexity of topic trees of depth 3 beside tomotopy's."""
+    prior = Prior(gamma, eta)
+    for number, corpus_name, name in product(seed, corpus, model):
+        source = Source(data, corpus_name, split)
+        train = _train_peer if name == PEER else _train_ours
+        yield {
+            **source.about,
+            "model": name,
+            "seed": number,
+            "hyperparameters": f"gamma {gamma:g}, eta {eta:g}",
+            **train(source, name, number, prior),
+        }
 
 
-def _train_peer(
-    data: Path, corpus_name: str, split_spec: str, _: str, seed: int, prior: Prior
-) -> Record:
-    corpus, split = load_split(corpora.load(data, corpus_name), split_spec)
+def _train_peer(source: Source, _: str, seed: int, prior: Prior) -> Record:
+    corpus, split = source.load()
     peer = TomotopyTree(corpus.counts, seed, prior)
     with Cost() as cost:
         peer.sweep(PEER_SWEEPS)
     return {"sweeps": PEER_SWEEPS, **cost.record, **_scored(peer.tree(), split)}
 
 
-def _train_ours(
-    data: Path, corpus_name: str, split_spec: str, model: str, seed: int, prior: Prior
-) -> Record:
+def _train_ours(source: Source, backend: str, seed: int, prior: Prior) -> Record:
+    settings = {f"model.{key}": json.dumps(value) for key, value in prior.settings.items()}
     with tempfile.TemporaryDirectory() as folder:
-        run = Path(folder) / "run"
-        settings = {
-            "model.depth": len(prior.alpha),
-            "model.level_prior": json.dumps(prior.alpha),
-            "model.gamma": prior.gamma,
-            "model.eta": prior.eta,
-        }
-        changes = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
-        fit = ("fit", corpora.path(data, corpus_name), "-b", model, "--holdout", split_spec)
-        changes += corpora.settings(corpus_name)
-        process.run(process.hiertopics(*fit, "--seed", seed, "-o", run, "-q", *changes))
-        manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+        fit = fits.fit(source, backend, seed, settings, Path(folder) / "run")
+        run = RunDir.open(Path(folder) / "run")
         return {
-            "sweeps": manifest["iterations"],
-            "train_seconds": manifest["wall_seconds"],
-            **_scored(*read_tree(run)),
+            "sweeps": run.manifest["iterations"],
+            "train_seconds": run.manifest["wall_seconds"],
+            **fit.record,
+            **_scored(tree_model(run), run.split),
         }
 
 
 def _scored(tree: TreeModel, split: Split) -> Record:
     return {"nodes": tree.n_nodes, "split_hash": split.hash, **score(tree, split)._asdict()}
-
-
-def speed(
-    data: Path,
-    corpus_name: str,
-    split_spec: str,
-    backends: Sequence[str],
-    n_rounds: int,
-    prior: Prior,
-) -> list[Record]:
-    """Time one iteration of every backend beside one of the peer, in turn, on one core."""
-    corpus, _ = load_split(corpora.load(data, corpus_name), split_spec)
-    with pinned():
-        systems: dict[str, OurTree | TomotopyTree] = {
-            name: OurTree(name, corpus, 0, prior) for name in backends
-        }
-        systems[PEER] = TomotopyTree(corpus.counts, 0, prior)
-        for system in systems.values():
-            system.sweep(BURN_IN)
-        rounds = alternate({name: Timed(system, 5) for name, system in systems.items()}, n_rounds)
-    return [
-        {
-            "corpus": corpus_name,
-            "split": split_spec,
-            "system": name,
-            "nodes": system.live_topics(),
-            "core_share": rounds.core_share,
-            "seconds_per_sweep": rounds.seconds[name],
-            "tokens_per_second": corpus.n_tokens / median(rounds.seconds[name]),
-            "time_ratio": paired(rounds.seconds[name], rounds.seconds[PEER]),
-        }
-        for name, system in systems.items()
-    ]

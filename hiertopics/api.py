@@ -1,7 +1,4 @@
-"""The commands ``fit``, ``show-tree`` and ``topics`` as functions.
-
-The other commands are functions of the modules that serve them; ``hiertopics.__init__`` lists all.
-"""
+"""``fit`` as Python users call it: the corpus may be an object, and a ``Run`` comes back."""
 
 from __future__ import annotations
 
@@ -11,18 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.corpora.inmemory import as_corpus, is_file, store
-from hiertopics.data.groups import group_rows, groups_of
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
 from hiertopics.run import Run
-from hiertopics.runs.artifacts import node_rows
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings.layers import Overrides
-from hiertopics.units import parse_duration
-from hiertopics.views.exporting import few_documents, show
-from hiertopics.views.render import View
-from hiertopics.views.topdocs import documents_of
 
 SIDES = ("vocab", "groups", "labels")
 
@@ -64,23 +55,20 @@ def fit(
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
     target = _target(run)
-    named = {"from" if key == "from_" else key: value for key, value in (data or {}).items()}
     sides = dict(zip(SIDES, (vocab, groups, labels), strict=True))
-    if corpus is None or is_file(corpus):
-        named |= _files(sides)
-    named |= {} if holdout is None else {"holdout": holdout}
-    flags: dict[str, Any] = {"data": named} if named else {}
-    flags |= {} if backend is None else {"backend": backend}
-    flags |= {} if seed is None else {"seed": seed}
-    flags |= {} if iterations is None else {"inference": {"iterations": iterations}}
+    files = _files(sides) if corpus is None or is_file(corpus) else {}
     with _kept(corpus, sides, target) as path:
         driver.fit(
             path,
             run=target.path,
             config=config,
             overrides=overrides,
-            flags=flags,
-            time_limit=parse_duration(time_limit) if isinstance(time_limit, str) else time_limit,
+            backend=backend,
+            seed=seed,
+            iterations=iterations,
+            holdout=holdout,
+            data={**(data or {}), **files},
+            time_limit=time_limit,
             workers=workers,
             quiet=quiet,
             callbacks=callbacks,
@@ -124,59 +112,3 @@ def _files(sides: Mapping[str, Any]) -> dict[str, str]:
         if not is_file(side):
             raise UsageError(f"{name} of a corpus in a file must be the name of a file, too")
     return {name: str(side) for name, side in given.items()}
-
-
-def show_tree(
-    run: Path | str | RunDir,
-    *,
-    depth: int | None = None,
-    words: int = 8,
-    min_docs: int | None = None,
-    format: str = "text",
-    docs: int | None = None,
-    sides: Sequence[str] = (),
-    arrange: bool = False,
-) -> str:
-    """Return a run's tree as text.
-
-    depth: most levels. words: top words per node. min_docs: fewest documents of a node; None: 0,
-    in text 1% of them for large trees. format: text, json, csv, newick, dot, graphml or html.
-    docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
-    clustered first. Raises UsageError, DataError or RunError.
-    """
-    target = _opened(run)
-    hidden = few_documents(target.tree) if format == "text" and min_docs is None else 0
-    view = View(depth, words, hidden if min_docs is None else min_docs)
-    return show(target, view, format, arrange=arrange, n_docs=docs, sides=sides)
-
-
-def topics(
-    run: Path | str | RunDir,
-    *,
-    words: int = 10,
-    docs: int | None = None,
-    by: str | None = None,
-    similar: int = 0,
-) -> list[dict[str, Any]]:
-    """Return one record per topic, parents first; or, by group, one per group of documents.
-
-    words: top words, pairs of word and probability. docs: also as many top documents. by: None or
-    "group", for backends with weights of groups; similar: then also the most similar groups.
-    Raises UsageError or RunError.
-    """
-    target = _opened(run)
-    if by is None:
-        documents = None if docs is None else documents_of(target, target.tree, docs)
-        return node_rows(target.tree, target.vocab, words, documents=documents)
-    if by != "group":
-        raise UsageError(f"topics are told by group, not by {by!r}")
-    groups = groups_of(target.tree)
-    if groups is None:
-        raise UsageError(
-            f"{target.path} has no weights of groups; fit a chdp backend to a corpus with groups"
-        )
-    return group_rows(groups, target.tree, target.vocab, n_words=words, n_similar=similar)
-
-
-def _opened(run: Path | str | RunDir) -> RunDir:
-    return run if isinstance(run, RunDir) else RunDir.open(run)

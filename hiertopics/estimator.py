@@ -15,7 +15,7 @@ from hiertopics.corpora.observations import kind_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.split import partition
+from hiertopics.holdouts.partition import partition
 from hiertopics.runs.experiment import experiment_of, read_experiment
 from hiertopics.runs.newdocs import place
 from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances

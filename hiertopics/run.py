@@ -113,7 +113,7 @@ class Run(RunDir):
         driver.fit(
             run=self.path,
             config=self.path / "config.yaml",
-            flags={} if iterations is None else {"inference": {"iterations": iterations}},
+            iterations=iterations,
             time_limit=time_limit,
             workers=workers,
             quiet=quiet,

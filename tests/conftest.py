@@ -19,8 +19,9 @@ from hiertopics import registry
 from hiertopics.cli import main
 from hiertopics.corpora.observations import kind_of
 from hiertopics.data.corpus import Corpus
-from hiertopics.fitting.driver import FitResult, fit
-from hiertopics.formats import write_corpus
+from hiertopics.fitting.driver import fit
+from hiertopics.fitting.job import FitResult
+from hiertopics.formats.writing import write_corpus
 
 # The same examples each time, and no verdict by the clock: a busy machine is no defect.
 settings.register_profile(
@@ -117,9 +118,8 @@ def fit_tiny(file_for: Callable[[str], Path]) -> Callable[..., FitResult]:
         **others: Any,
     ) -> FitResult:
         settings = (*_small(backend), "output.record_every=2", *overrides)
-        flags = {"backend": backend, "inference": {"iterations": iterations}}
-        flags["data"] = {"holdout": others.pop("holdout", "docs:0.2@0")}
-        return fit(corpus or file_for(backend), run=run, overrides=settings, flags=flags, **others)
+        asked = {"backend": backend, "iterations": iterations, "holdout": "docs:0.2@0", **others}
+        return fit(corpus or file_for(backend), run=run, overrides=settings, **asked)
 
     return run_fit
 

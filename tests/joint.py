@@ -10,12 +10,16 @@ autocorrelation (Geweke, JASA 2004, with many starts).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
+from stepping import at
+
+from hiertopics.model import Settings
 
 
 class Outcome(NamedTuple):
@@ -36,30 +40,38 @@ class Outcome(NamedTuple):
 
 
 class Story(NamedTuple):
-    """A model and its sampler. begin: draw all from the prior. round: step, then fresh words.
+    """A model, and the sampler of it that ``backend.step`` is, which goes on from ``state``.
 
-    measure: the statistics, in the order of names. exponentials: what is Exp(1) under the prior.
+    begin: draw all from the prior into a state. words: draw all words given the topics. measure:
+    the statistics, in the order of names. exponentials: what is Exp(1) under the prior.
     """
 
+    backend: ModuleType
+    state: Any
+    data: Any
+    settings: Settings
     names: Sequence[str]
-    begin: Callable[[], None]
-    round: Callable[[], None]
-    measure: Callable[[], Sequence[float]]
+    begin: Callable[[Any, np.random.Generator], None]
+    words: Callable[[Any, np.random.Generator], None]
+    measure: Callable[[Any], Sequence[float]]
     exponential_names: Sequence[str] = ()
-    exponentials: Callable[[], Sequence[float]] = tuple
+    exponentials: Callable[[Any], Sequence[float]] = lambda state: ()
 
 
-def joint_test(story: Story, *, n_replicates: int, n_rounds: int) -> Outcome:
+def joint_test(story: Story, *, n_replicates: int, n_rounds: int, seed: int = 0) -> Outcome:
     """Run the replicates."""
     before, after = (np.zeros((n_replicates, len(story.names))) for _ in range(2))
     final = np.zeros((n_replicates, len(story.exponential_names)))
+    state, rng = story.state, np.random.default_rng(seed)
     for replicate in range(n_replicates):
-        story.begin()
-        before[replicate] = story.measure()
-        for _ in range(n_rounds):
-            story.round()
-        after[replicate] = story.measure()
-        final[replicate] = story.exponentials()
+        story.begin(state, rng)
+        before[replicate] = story.measure(state)
+        for round_ in range(1, n_rounds + 1):
+            context = at(replicate * n_rounds + round_, seed=seed)
+            state, _ = story.backend.step(state, story.data, story.settings, context)
+            story.words(state, rng)
+        after[replicate] = story.measure(state)
+        final[replicate] = story.exponentials(state)
     change = after - before
     error = change.std(axis=0) / np.sqrt(n_replicates)
     z_scores = change.mean(axis=0) / np.where(error > 0, error, np.inf)
@@ -70,35 +82,44 @@ def joint_test(story: Story, *, n_replicates: int, n_rounds: int) -> Outcome:
     )
 
 
-@numba.njit(cache=True)
 def draw_topics(
-    starts: NDArray[np.int64],
+    starts: NDArray[np.integer],
     prior: NDArray[np.float64],
     z: NDArray[np.int32],
     n_dk: NDArray[np.int32],
-    rng: Any,
+    rng: np.random.Generator,
 ) -> None:
     """Draw all topics, documents' weights integrated out. starts: [n_docs + 1]; prior: its rows."""
-    n_dk[:] = 0
-    for doc in range(len(starts) - 1):
-        for token in range(starts[doc], starts[doc + 1]):
-            z[token] = draw(n_dk[doc] + prior[doc], rng)
-            n_dk[doc, z[token]] += 1
+    doc = np.repeat(np.arange(len(n_dk), dtype=np.int32), np.diff(starts))
+    _draw_from_urns(doc, prior, z, n_dk, rng)
 
 
-@numba.njit(cache=True)
 def draw_words(
     z: NDArray[np.int32],
     prior: NDArray[np.float64],
     words: NDArray[np.int32],
     n_wk: NDArray[np.int32],
-    rng: Any,
+    rng: np.random.Generator,
 ) -> None:
     """Draw all words given their topics, topics' word distributions integrated out."""
-    n_wk[:] = 0
-    for token in range(len(z)):
-        words[token] = draw(n_wk[: len(prior), z[token]] + prior, rng)
-        n_wk[words[token], z[token]] += 1
+    n_kw = n_wk[: len(prior)].T
+    _draw_from_urns(z, np.tile(prior, (len(n_kw), 1)), words, n_kw, rng)
+
+
+@numba.njit(cache=True)
+def _draw_from_urns(
+    urn: NDArray[np.int32],
+    prior: NDArray[np.float64],
+    drawn: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    rng: Any,
+) -> None:
+    """Draw once for each token from its urn, a row of ``prior`` to which draws are added."""
+    counts[:] = 0
+    for token in range(len(urn)):
+        row = urn[token]
+        drawn[token] = draw(counts[row] + prior[row], rng)
+        counts[row, drawn[token]] += 1
 
 
 @numba.njit(cache=True)

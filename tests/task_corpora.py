@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.formats import write_corpus
+from hiertopics.formats.writing import write_corpus
 
 LABELS = ("food", "sport", "both")
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Fit every text backend and baseline to CORPUS on one split, with its defaults, and print one table.
+# Fit every text backend and baseline to CORPUS on one split, with its defaults, and print one table;
+# samplers predict by the mean of their kept draws.
 #
 #   sh configs/compare/compare.sh CORPUS [OPTIONS OF hiertopics sweep]
 #
@@ -8,4 +9,4 @@
 : "${BACKENDS:=hlda-variational,hlda-gibbs,tssb-mcmc,chdp-gibbs,chdp-variational,hdp-pcvb0,hdp-pcvb,hdp-cvb0,hdp-cvb,hdp-gibbs,lda-gibbs,multinomial}"
 jobs=$(hiertopics sweep "$(dirname "$0")/text.yaml" "$@" --grid "backend=$BACKENDS") || exit
 printf '%s\n' "$jobs" | sed 's/$/ -q/' | sh >&2
-printf '%s\n' "$jobs" | sed 's/.* -o //' | xargs hiertopics compare || exit 1
+printf '%s\n' "$jobs" | sed 's/.* -o //' | xargs hiertopics compare --average || exit 1

@@ -1,5 +1,7 @@
 """The command line: each command in a file of its own, imported when it is called.
 
+A command turns options into arguments of one Python function and its result into lines.
+
 ``hiertopics -h`` and ``hiertopics COMMAND -h`` import neither numpy nor scipy nor numba.
 """
 

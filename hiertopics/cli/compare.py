@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import json_option
+from hiertopics.cli.options import average_option, json_option, note_single_draws, protocol_option
 
 
 @click.command("compare")
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--protocol",
-    metavar="NAME",
-    help="completion, tokens, path, full, empirical or density. [default: by the split]",
-)
-@click.option("--average", is_flag=True, help="Average chances over a sampler's kept draws.")
+@protocol_option
+@average_option
 @click.option(
     "--format",
     "form",
@@ -33,6 +29,7 @@ def command(
     A run that cannot be scored is named on stderr, the others are printed, and the exit code is 1.
     """
     from hiertopics.files import to_json
+    from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.comparison import to_comparison_csv, to_comparison_table
 
@@ -43,4 +40,6 @@ def command(
     else:
         render = to_comparison_csv if form == "csv" else to_comparison_table
         click.echo(render(rows), nl=False)
+    if not average:
+        note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
     return 0 if len(rows) == len(runs) else 1

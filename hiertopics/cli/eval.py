@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.options import (
+    average_option,
     chosen_run,
     corpus_options,
     corpus_settings,
     json_option,
+    note_single_draws,
+    protocol_option,
     workers_option,
 )
 
@@ -50,11 +53,7 @@ OF_TREES = (
     metavar="NAME",
     help="Score a task beside its baselines: neighbours, links, reconstruction, groups or labels.",
 )
-@click.option(
-    "--protocol",
-    metavar="NAME",
-    help="completion, tokens, path, full, empirical or density. [default: by the split]",
-)
+@protocol_option
 @click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
 @click.option(
     "--observed",
@@ -74,7 +73,7 @@ OF_TREES = (
 @click.option(
     "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
 )
-@click.option("--average", is_flag=True, help="Average chances over a sampler's kept draws.")
+@average_option
 @workers_option
 @corpus_options
 @json_option
@@ -90,9 +89,10 @@ def command(**options: Any) -> int:
     names = ("task", "heldout", "as_json", "runs")
     task, heldout, as_json, runs = (options.pop(name) for name in names)
     score = _score_of(task, heldout, options)
-    records = []
+    records, chosen = [], []
     for path in runs or (None,):
-        records.append(score(chosen_run(path)))
+        chosen.append(chosen_run(path))
+        records.append(score(chosen[-1]))
         if as_json:
             click.echo(to_json(records[-1]))
     if not as_json:
@@ -103,6 +103,9 @@ def command(**options: Any) -> int:
         ]
         text = to_table(records, (*COLUMNS, *found)) if task is None else to_task_table(records)
         click.echo(text, nl=False)
+    if task is None and not options["average"]:
+        protocols = [record["protocol"] for record in records]
+        note_single_draws(zip(chosen, protocols, strict=True))
     return 0
 
 

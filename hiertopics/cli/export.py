@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import arrange_option, chosen_run, json_option, run_argument
+from hiertopics.cli.options import (
+    arrange_option,
+    chosen_run,
+    count_option,
+    json_option,
+    run_argument,
+)
 
 
 @click.command("export")
@@ -15,13 +21,7 @@ from hiertopics.cli.options import arrange_option, chosen_run, json_option, run_
     metavar="FORMAT",
     help="json, csv, newick, dot, graphml, html or text. [default: by the suffix of FILE]",
 )
-@click.option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Top words per node.",
-)
+@count_option("--words", default=10, help="Top words per node.")
 @arrange_option
 @json_option
 def command(
@@ -29,7 +29,7 @@ def command(
 ) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
     from hiertopics.files import to_json
-    from hiertopics.views.exporting import export
+    from hiertopics.views.showing import export
 
     target = chosen_run(run)
     path = export(target, output, to=to, words=words, arrange=arrange)

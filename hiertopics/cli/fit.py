@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.options import corpus_options, corpus_settings, json_option, workers_option
+from hiertopics.cli.options import (
+    config_option,
+    corpus_options,
+    corpus_settings,
+    json_option,
+    set_option,
+    workers_option,
+)
 
 RESUMABLE = 75
 SHOWN_LINES = 30
@@ -16,15 +23,8 @@ SHOWN_LINES = 30
 @click.command("fit")
 @click.argument("corpus", required=False, type=click.Path())
 @click.option("-b", "--backend", help="Backend (see: hiertopics backends).")
-@click.option("-c", "--config", metavar="FILE", help="YAML config.")
-@click.option(
-    "-s",
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="One setting, such as model.gamma=0.5; repeatable.",
-)
+@config_option
+@set_option
 @click.option(
     "-o", "--run", metavar="DIR", help="Run directory. [default: runs/<corpus>-<backend>-s<seed>]"
 )
@@ -49,45 +49,15 @@ def command(**options: Any) -> int:
     """
     from hiertopics.files import to_json
     from hiertopics.fitting import driver
-    from hiertopics.units import parse_duration
 
-    data = corpus_settings(options)
-    if "from_" in data:
-        data["from"] = data.pop("from_")
-    if options["holdout"] is not None:
-        data["holdout"] = options["holdout"]
-    flags: dict[str, Any] = {"data": data} if data else {}
-    for name in ("backend", "seed"):
-        if options[name] is not None:
-            flags[name] = options[name]
-    if options["iterations"] is not None:
-        flags["inference"] = {"iterations": options["iterations"]}
-    limit = options["time_limit"]
-    result = driver.fit(
-        options["corpus"],
-        run=options["run"],
-        config=options["config"],
-        overrides=options["overrides"],
-        flags=flags,
-        time_limit=None if limit is None else parse_duration(limit),
-        workers=options["workers"],
-        quiet=options["quiet"],
-        argv=sys.argv,
-    )
+    as_json, data = options.pop("as_json"), corpus_settings(options)
+    result = driver.fit(**options, data=data, argv=sys.argv)
     if not options["quiet"]:
         _show(result)
     path = str(result.run.path)
-    if options["as_json"]:
-        click.echo(
-            to_json(
-                {
-                    "run": path,
-                    "status": result.status,
-                    "iterations": result.iterations,
-                    "objective": result.objective,
-                }
-            )
-        )
+    if as_json:
+        record = {name: getattr(result, name) for name in ("status", "iterations", "objective")}
+        click.echo(to_json({"run": path, **record}))
     else:
         click.echo(path)
     return 0 if result.status == "done" else RESUMABLE
@@ -96,8 +66,7 @@ def command(**options: Any) -> int:
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from hiertopics.units import format_duration
-    from hiertopics.views.exporting import few_documents
-    from hiertopics.views.render import View
+    from hiertopics.views.render import View, few_documents
     from hiertopics.views.render.text import to_text
 
     run, tree = result.run, result.run.supported_tree

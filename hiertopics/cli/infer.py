@@ -32,31 +32,17 @@ def command(**options: Any) -> int:
     from hiertopics.files import to_json
     from hiertopics.runs.newdocs import infer
 
-    data = corpus_settings(options)
-    matched = infer(
-        options["run"],
-        options["corpus"],
-        options["output"],
-        data=data,
-        workers=options["workers"],
-        seed=options["seed"],
-    )
-    corpus = matched.corpus
-    if options["as_json"]:
-        click.echo(
-            to_json(
-                {
-                    "output": options["output"],
-                    "n_docs": corpus.n_docs,
-                    "n_tokens": corpus.n_tokens,
-                    "unknown_tokens": matched.unknown_tokens,
-                }
-            )
-        )
+    as_json, data = options.pop("as_json"), corpus_settings(options)
+    found = infer(**options, data=data)
+    sizes = {name: getattr(found.corpus, name) for name in ("n_docs", "n_tokens")}
+    sizes["unknown_tokens"] = found.unknown_tokens
+    if as_json:
+        click.echo(to_json({"output": options["output"], **sizes}))
         return 0
     click.echo(
-        f"{corpus.n_docs} documents, {corpus.n_tokens} tokens, "
-        f"{matched.unknown_tokens} unknown tokens skipped",
+        "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped".format_map(
+            sizes
+        ),
         err=True,
     )
     click.echo(options["output"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -57,7 +57,34 @@ def corpus_settings(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def count_option(*names: str, default: int, help: str) -> Callable[[F], F]:
+    """Return an option that takes a number from 1; its default is shown."""
+    at_least_1 = click.IntRange(min=1)
+    return click.option(*names, type=at_least_1, default=default, show_default=True, help=help)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
+
+config_option = click.option("-c", "--config", metavar="FILE", help="YAML config.")
+
+set_option = click.option(
+    "-s",
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="One setting, such as model.gamma=0.5; repeatable.",
+)
+
+protocol_option = click.option(
+    "--protocol",
+    metavar="NAME",
+    help="completion, tokens, path, full, empirical or density. [default: by the split]",
+)
+
+average_option = click.option(
+    "--average", is_flag=True, help="Average chances over a sampler's kept draws."
+)
 
 workers_option = click.option(
     "--workers",
@@ -92,3 +119,13 @@ def chosen_run(path: str | None) -> RunDir:
     run = RunDir.newest()
     click.echo(f"run: {run.path}", err=True)
     return run
+
+
+def note_single_draws(scored: Iterable[tuple[RunDir, str]]) -> None:
+    """Say on stderr which of these runs, scored by these protocols, could predict by more draws."""
+    from hiertopics.scoring.protocols import averages
+
+    for run, protocol in scored:
+        if run.n_draws and averages(protocol):
+            kept = f"{run.n_draws} kept draws"
+            click.echo(f"{run.path}: one draw is scored; --average: the mean of {kept}", err=True)

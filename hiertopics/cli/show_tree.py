@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import arrange_option, chosen_run, docs_option, run_argument
+from hiertopics.cli.options import (
+    arrange_option,
+    chosen_run,
+    count_option,
+    docs_option,
+    run_argument,
+)
 
 
 @click.command("show-tree")
 @run_argument
 @click.option("--depth", type=click.IntRange(min=1), help="Most levels shown.")
-@click.option(
-    "--words", type=click.IntRange(min=1), default=8, show_default=True, help="Top words per node."
-)
+@count_option("--words", default=8, help="Top words per node.")
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
@@ -49,14 +53,21 @@ def command(
 
     A flat model is shown as one level of topics, largest first.
     """
-    from hiertopics.views.exporting import few_documents, show
-    from hiertopics.views.render import View
+    from hiertopics.views.showing import least_documents, show_tree
 
     target = chosen_run(run)
-    hidden = few_documents(target.tree) if form == "text" and min_docs is None else 0
-    view = View(depth, words, hidden if min_docs is None else min_docs)
-    text = show(target, view, form, arrange=arrange, n_docs=n_docs, sides=sides)
+    text = show_tree(
+        target,
+        depth=depth,
+        words=words,
+        min_docs=min_docs,
+        format=form,
+        docs=n_docs,
+        sides=sides,
+        arrange=arrange,
+    )
     click.echo(text, nl=False)
+    hidden = least_documents(target, form) if min_docs is None else 0
     if hidden:
         what = f"nodes with fewer than {hidden} documents are not shown; --min-docs 0 shows all"
         click.echo(what, err=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.options import json_option
+from hiertopics.cli.options import config_option, count_option, json_option, set_option
 
 
 @click.command("simulate")
@@ -18,33 +18,12 @@ from hiertopics.cli.options import json_option
     metavar="FILE",
     help="Where the corpus is written, in the format of the suffix.",
 )
-@click.option(
-    "--docs", type=click.IntRange(min=1), default=500, show_default=True, help="Documents."
-)
-@click.option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Words in the vocabulary.",
-)
-@click.option(
-    "--length",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Tokens per document.",
-)
+@count_option("--docs", "n_docs", default=500, help="Documents.")
+@count_option("--words", "n_words", default=1000, help="Words in the vocabulary.")
+@count_option("--length", "doc_length", default=100, help="Tokens per document.")
 @click.option("--seed", type=int, help="Seed of every draw. [default: 0]")
-@click.option("-c", "--config", metavar="FILE", help="YAML config.")
-@click.option(
-    "-s",
-    "--set",
-    "overrides",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="One setting, such as model.gamma=0.5; repeatable.",
-)
+@config_option
+@set_option
 @json_option
 def command(**options: Any) -> int:
     """Draw a corpus from BACKEND's own generative story.
@@ -54,18 +33,10 @@ def command(**options: Any) -> int:
     from hiertopics.files import to_json
     from hiertopics.fitting.simulation import simulate
 
-    drawn = simulate(
-        options["backend"],
-        options["output"],
-        n_docs=options["docs"],
-        n_words=options["words"],
-        doc_length=options["length"],
-        seed=options["seed"],
-        config=options["config"],
-        overrides=options["overrides"],
-    )
+    as_json = options.pop("as_json")
+    drawn = simulate(**options)
     path, truth = str(drawn.path), str(drawn.truth)
-    if options["as_json"]:
+    if as_json:
         sizes = {name: getattr(drawn.corpus, name) for name in ("n_docs", "n_words", "n_tokens")}
         click.echo(to_json({"output": path, "truth": truth} | sizes))
         return 0

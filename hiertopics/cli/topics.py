@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
-from hiertopics.cli.options import chosen_run, docs_option, run_argument
-
-if TYPE_CHECKING:
-    from hiertopics.runs.rundir import RunDir
+from hiertopics.cli.options import chosen_run, count_option, docs_option, run_argument
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 
 
 @click.command("topics")
 @run_argument
-@click.option(
-    "--words",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Top words per topic.",
-)
+@count_option("--words", default=10, help="Top words per topic.")
 @click.option(
     "--format",
     "form",
@@ -44,39 +35,34 @@ def command(
     """Show the topics of RUN (default: the newest under runs/) as a table."""
     if by is None and similar is not None:
         raise click.UsageError("--similar has no meaning without --by group")
-    if by is not None:
-        if n_docs is not None:
-            raise click.UsageError("--docs has no meaning with --by group")
-        return _by_group(chosen_run(run), words, form, similar or 0)
-    from hiertopics.api import topics
+    if by is not None and n_docs is not None:
+        raise click.UsageError("--docs has no meaning with --by group")
     from hiertopics.files import to_json
-    from hiertopics.runs.artifacts import listed, topics_csv
-    from hiertopics.views.render.table import to_table
+    from hiertopics.views.topics import topics
 
-    rows = topics(chosen_run(run), words=words, docs=n_docs)
-    if form == "csv":
-        click.echo(topics_csv(rows), nl=False)
-        return 0
+    rows = topics(chosen_run(run), words=words, docs=n_docs, by=by, similar=similar or 0)
     if form == "json":
         for row in rows:
             click.echo(to_json(row))
         return 0
     lists = ("words",) if n_docs is None else ("words", "documents")
-    flat = [row | {name: listed(row, name) for name in lists} for row in rows]
-    click.echo(to_table(flat, (*COLUMNS, *lists)), nl=False)
+    click.echo(_topics(rows, form, lists) if by is None else _groups(rows, form), nl=False)
     return 0
 
 
-def _by_group(run: RunDir, n_words: int, form: str, n_similar: int) -> int:
-    """Print each group's main topics."""
-    from hiertopics.api import topics
-    from hiertopics.files import to_json
+def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> str:
+    """Return one line per topic; lists: the columns that hold several things."""
+    from hiertopics.runs.noderows import listed, topics_csv
+    from hiertopics.views.render.table import to_table
+
+    if form == "csv":
+        return topics_csv(rows)
+    flat = [row | {name: listed(row, name) for name in lists} for row in rows]
+    return to_table(flat, (*COLUMNS, *lists))
+
+
+def _groups(rows: list[dict[str, Any]], form: str) -> str:
+    """Return each group's main topics."""
     from hiertopics.views.render.groups import to_group_csv, to_group_lines
 
-    rows = topics(run, words=n_words, by="group", similar=n_similar)
-    if form == "json":
-        for row in rows:
-            click.echo(to_json(row))
-    else:
-        click.echo(to_group_csv(rows) if form == "csv" else to_group_lines(rows), nl=False)
-    return 0
+    return to_group_csv(rows) if form == "csv" else to_group_lines(rows)

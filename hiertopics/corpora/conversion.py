@@ -13,11 +13,13 @@ from hiertopics.corpora import dataset
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, UsageError
-from hiertopics.formats import FORMATS, Source, resolve, writable, write_corpus
+from hiertopics.formats.reading import resolve
 from hiertopics.formats.siblings import beside, find_groups, find_labels, vocabulary_names
 from hiertopics.formats.sidefiles import key_of
-from hiertopics.settings.config import DataConfig, parse_set
-from hiertopics.settings.layers import Overrides, Reader
+from hiertopics.formats.source import FORMATS, Source
+from hiertopics.formats.writing import writable, write_corpus
+from hiertopics.settings.config import DataConfig, data_layer
+from hiertopics.settings.layers import Overrides, Reader, parse_set
 
 MEANINGLESS = ("corpus", "holdout")
 
@@ -75,9 +77,8 @@ def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
         wrong = [key for key in MEANINGLESS if key in section]
         if wrong:
             raise ConfigError([f"data.{key} has no meaning for convert (--set)" for key in wrong])
-    named = {"from" if key == "from_" else key: value for key, value in data.items()}
     layers: list[tuple[str, Mapping[str, object]]]
-    layers = [("--set", settings), ("flag", {"data": named})]
+    layers = [("--set", settings), ("flag", data_layer(data))]
     reader = Reader(layers, {"": _Top, "data": DataConfig})
     reader.read("")
     config = reader.read("data")

@@ -14,9 +14,9 @@ from hiertopics.data.discretise import Bins, learn_bins, to_words
 from hiertopics.data.pruning import prune
 from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
-from hiertopics.formats import FORMATS, Source, read_corpus, resolve
+from hiertopics.formats.reading import read_corpus, resolve
 from hiertopics.formats.siblings import stem
-from hiertopics.formats.source import format_of
+from hiertopics.formats.source import FORMATS, Source, format_of
 from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")

@@ -21,9 +21,9 @@ from hiertopics import files
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.formats import write_corpus
 from hiertopics.formats.sidefiles import TagTable
 from hiertopics.formats.text import count_words
+from hiertopics.formats.writing import write_corpus
 
 Marks = Sequence[Sequence[str]]
 """The groups, or the labels, of each document."""

@@ -1,1 +1,10 @@
-"""From a config to a run directory: the loop, and those who watch it."""
+"""From a config to a run directory: the loop, and those who watch it.
+
+driver: the command ``fit``, up to a job. job: one fit on a locked run. loop: the iterations and
+what stops them. watch: progress, metrics, checkpoints. announcing: what is told before.
+
+sampling: draws and chains. diagnostics: R-hat of their traces; support: of their nodes.
+degenerate: trees that say little.
+
+Beside a fit: simulation, a backend's own story run forwards; sweeping, the commands of many fits.
+"""

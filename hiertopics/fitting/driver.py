@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
 
-from hiertopics import files, registry
 from hiertopics.corpora import dataset
 from hiertopics.corpora.observations import observed_by
-from hiertopics.data import pruning
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.discretise import Bins
-from hiertopics.data.shape import in_words, shape_of
 from hiertopics.engine import Workers
-from hiertopics.errors import ConfigError, DataError, NumericalError
-from hiertopics.fitting import degenerate, loop, watch
-from hiertopics.fitting.loop import Callback, Event, Stop
-from hiertopics.fitting.sampling import Sampling
-from hiertopics.holdouts.split import Split, parse_holdout
-from hiertopics.model import Context, Settings, Summary
-from hiertopics.runs import artifacts
-from hiertopics.runs.experiment import experiment_of, read_experiment
-from hiertopics.runs.manifest import Origin, peak_memory
+from hiertopics.errors import DataError
+from hiertopics.fitting.job import FitResult, Job
+from hiertopics.fitting.loop import Callback
+from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.runs.experiment import flags_of, read_experiment
+from hiertopics.runs.manifest import Origin
 from hiertopics.runs.rundir import RUNS, RunDir
-from hiertopics.settings.config import Experiment, differing_keys, dump
+from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
-from hiertopics.units import format_bytes
-
-
-@dataclass(frozen=True)
-class FitResult:
-    """Where the run is and how it ended; status is running, stopped, done or failed."""
-
-    run: RunDir
-    status: str
-    iterations: int
-    objective: float | None
-    reason: str
+from hiertopics.units import parse_duration
 
 
 def fit(
@@ -53,8 +29,12 @@ def fit(
     run: Path | str | None = None,
     config: Path | str | None = None,
     overrides: Overrides = (),
-    flags: Mapping[str, Any] | None = None,
-    time_limit: float | None = None,
+    backend: str | None = None,
+    seed: int | None = None,
+    iterations: int | None = None,
+    holdout: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    time_limit: float | str | None = None,
     workers: int = 1,
     quiet: bool = True,
     argv: Sequence[str] = (),
@@ -62,252 +42,31 @@ def fit(
 ) -> FitResult:
     """Fit a backend and write a run; on an existing run, continue it.
 
-    config: a YAML file. overrides: ``key=value`` strings, or a mapping. flags: nested
-    settings that win over both. time_limit: seconds. Raises ConfigError, DataError, RunError or
-    NumericalError.
+    run: None takes ``default_run``. backend, seed, iterations, holdout and data (entries of that
+    section) win over ``overrides`` (``key=value`` strings, or a mapping), which win over
+    ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". argv: for the manifest.
+    Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
-    given = dict(flags or {})
-    if corpus is not None:
-        given["data"] = {**given.get("data", {}), "corpus": str(corpus)}
-    experiment = read_experiment(given, config, overrides)
-    holdout = parse_holdout(experiment.data.holdout)
+    limit = parse_duration(time_limit) if isinstance(time_limit, str) else time_limit
+    named = {"corpus": None if corpus is None else str(corpus), "holdout": holdout}
+    section = dict(data or {}) | {name: value for name, value in named.items() if value is not None}
+    experiment = read_experiment(flags_of(backend, seed, iterations, section), config, overrides)
+    aside = parse_holdout(experiment.data.holdout)
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     target = RunDir(run if run is not None else default_run(experiment))
     observed = observed_by(experiment)
     whole, bins = observed.load(experiment.data, None)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
-    train, split = observed.split(whole, holdout)
+    train, split = observed.split(whole, aside)
     target.create()
     with target.locked(), Workers(workers) as pool:
         origin = Origin(experiment, whole, train, split.hash, tuple(argv))
-        job = _Job(target, origin, split, bins, pool, quiet)
-        return job.run_to_end(time_limit, callbacks)
+        job = Job(target, origin, split, bins, pool, quiet)
+        return job.run_to_end(limit, callbacks)
 
 
 def default_run(experiment: Experiment) -> Path:
     """Return ``runs/<corpus>-<backend>-s<seed>``."""
     name = dataset.corpus_name(str(experiment.data.corpus))
     return RUNS / f"{name}-{experiment.backend}-s{experiment.seed}"
-
-
-class _Job:
-    """One fit on a locked run directory."""
-
-    def __init__(
-        self,
-        run: RunDir,
-        origin: Origin,
-        split: Split,
-        bins: Bins | None,
-        pool: Workers,
-        quiet: bool,
-    ) -> None:
-        self.run, self.origin, self.split, self.bins = run, origin, split, bins
-        self.pool, self.quiet = pool, quiet
-        self.experiment, self.train = origin.experiment, origin.train
-        self.backend = registry.load(self.experiment.backend)
-        self.settings = Settings(self.experiment.model, self.experiment.inference)
-        self.stamp = f"{origin.whole.fingerprint} {split.hash}"
-        self.earlier_seconds = 0.0
-        self.began = time.perf_counter()
-
-    def run_to_end(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
-        with loop.signals() as interrupted:
-            return self._run(time_limit, [*callbacks, interrupted])
-
-    def _run(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
-        if self.run.exists:
-            self._refuse_differences()
-            finished = self._finished()
-            if finished is not None:
-                return finished
-            self.earlier_seconds = float(self.run.manifest["wall_seconds"])
-        self._begin()
-        data = self.backend.prepare(self.train, self.settings)
-        start, state = self._first_state(data)
-        try:
-            event, stop = self._iterate(start, state, data, time_limit, callbacks)
-        except NumericalError:
-            self._write_manifest("failed", 0, None)
-            raise
-        return self._end(event, stop, data)
-
-    def _refuse_differences(self) -> None:
-        """Refuse to continue a run under another config or on another corpus."""
-        name = self.run.manifest["backend"]
-        if name != self.experiment.backend:
-            problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
-        else:
-            problems = differing_keys(experiment_of(self.run), self.experiment)
-        fitted = self.run.manifest["corpus"]["fingerprint"]
-        if not problems and fitted != self.origin.whole.fingerprint:
-            problems = ["data.corpus: the run was fitted to a corpus with other contents"]
-        if problems:
-            raise ConfigError(
-                [f"{self.run.path} is a run with another config; choose another -o", *problems]
-            )
-
-    def _finished(self) -> FitResult | None:
-        """Return the result of a run that was done and is not asked for more iterations."""
-        manifest = self.run.manifest
-        asked_before = int(experiment_of(self.run).inference.iterations)
-        if manifest["status"] != "done" or self._target() > asked_before:
-            return None
-        reason = "finished already; a larger --iterations extends it"
-        self._say(f"{self.run.path}: {reason}")
-        return FitResult(self.run, "done", manifest["iterations"], manifest["objective"], reason)
-
-    def _target(self) -> int:
-        return int(self.experiment.inference.iterations)
-
-    def _begin(self) -> None:
-        """Write what is known before the first iteration."""
-        files.write_text(self.run.path / "config.yaml", dump(self.experiment))
-        files.write_text(self.run.path / "vocab.txt", "".join(f"{w}\n" for w in self.train.vocab))
-        groups = self.train.groups.names if self.train.groups else ()
-        files.write_text(self.run.path / "groups.txt", "".join(f"{name}\n" for name in groups))
-        files.write_npz(self.run.path / "split.npz", self.split.to_arrays())
-        self._write_manifest("running", 0, None)
-        self._say(
-            f"{self.experiment.backend} on {self.experiment.data.corpus}: "
-            f"{in_words(shape_of(self.train))}; "
-            f"{observed_by(self.experiment).aside(self.split)} held out "
-            f"({self.experiment.data.holdout}); about "
-            f"{format_bytes(self.backend.memory(self.train, self.settings))} of arrays"
-        )
-        about_words = pruning.notes(self.train) if isinstance(self.train, Corpus) else ()
-        for note in (*self.origin.whole.notes, *about_words):
-            self._say(f"note: {note}")
-        self._say_what_workers_do()
-
-    def _say_what_workers_do(self) -> None:
-        shards = self.experiment.inference.shards
-        if self.pool.n_workers > shards:
-            self._say(
-                f"note: {self.pool.n_workers} workers share {shards} shards, so that "
-                f"{self.pool.n_workers - shards} have nothing to do in the fit; "
-                "-s inference.shards=N makes N parts"
-            )
-
-    def _first_state(self, data: Any) -> tuple[int, Any]:
-        found = self.run.load_checkpoint(self.backend.State, self.stamp)
-        if found is not None:
-            self._say(f"continuing from iteration {found[0]}")
-            self.run.cut_metrics(found[0])
-            return found
-        self.run.cut_metrics(-1)
-        with watch.start(shown=not self.quiet) as report:
-            context = replace(self._context(0), report=report)
-            return 0, self.backend.init(data, self.settings, context)
-
-    def _context(self, iteration: int) -> Context:
-        return Context(self.experiment.seed, iteration, self.pool)
-
-    def _iterate(
-        self,
-        start: int,
-        state: Any,
-        data: Any,
-        limit: float | None,
-        callbacks: Sequence[Callback],
-    ) -> tuple[Event, Stop]:
-        first = Event(start, state, None, None, 0.0)
-        if start >= self._target():
-            return first, Stop("all iterations done", True)
-        output, tolerance = self.experiment.output, self.experiment.inference.tolerance
-        recorded = self._recorded()
-        stopped = loop.had_converged(tolerance, recorded)
-        if stopped is not None and start % output.record_every == 0:
-            return first, stopped
-        sampling = self._sampling(data)
-        with ExitStack() as stack:
-            watchers = [
-                watch.metrics(self.run, sampling.per_chain),
-                stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
-                *([sampling.draws(self._with_bins)] if self.backend.sampler else []),
-                *callbacks,
-                loop.up_to(self._target()),
-                loop.converged(tolerance, recorded[-1] if recorded else None),
-                *([loop.time_limit(limit)] if limit is not None else []),
-                watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp),
-            ]
-            events = loop.iterate(
-                self.backend,
-                state,
-                data,
-                self.settings,
-                seed=self.experiment.seed,
-                start=start,
-                record_every=output.record_every,
-                workers=self.pool,
-            )
-            for event in events:
-                stops = [stop for watcher in watchers if (stop := watcher(event)) is not None]
-                if stops:
-                    return event, max(stops, key=lambda stop: stop.done)
-        raise AssertionError("the loop ends only with a stop")
-
-    def _recorded(self) -> list[float]:
-        """Return the objectives recorded up to the checkpoint, so that a resumed run stops
-        where an uninterrupted one does.
-        """
-        every = self.experiment.output.record_every
-        rows = self.run.metrics()
-        return [row["objective"] for row in rows if row["iteration"] % every == 0]
-
-    def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
-        """Checkpoint, then write the artifacts, then say so in the manifest: in this order."""
-        self.run.save_checkpoint(event.iteration, event.state, self.stamp)
-        objective, sampling = event.objective, self._sampling(data)
-        if objective is None:
-            objective = self.backend.objective(event.state, data, self.settings)
-            if event.info is not None:
-                per_chain = sampling.per_chain(event.state)
-                self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
-        summary = self._with_bins(self.backend.summarise(event.state, data, self.settings))
-        summary = sampling.with_splits(summary, event, self.train.doc_lengths)
-        artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
-        for note in (*summary.notes, *degenerate.notes(summary)):
-            self._say(f"note: {note}")
-        diagnoses = sampling.diagnoses(self._say) if self.backend.sampler else None
-        status = "done" if stop.done else "stopped"
-        self._write_manifest(status, event.iteration, objective, diagnoses)
-        self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
-        return FitResult(self.run, status, event.iteration, objective, stop.reason)
-
-    def _sampling(self, data: Any) -> Sampling:
-        return Sampling(self.run, self.backend, self.settings, data)
-
-    def _with_bins(self, summary: Summary) -> Summary:
-        """Return the summary with the bins of dense columns, which belong to the model."""
-        if self.bins is None:
-            return summary
-        extra = {**summary.tree.extra, **self.bins.to_arrays()}
-        return replace(summary, tree=replace(summary.tree, extra=extra))
-
-    def _write_manifest(
-        self,
-        status: str,
-        iterations: int,
-        objective: float | None,
-        diagnoses: list[dict[str, Any]] | None = None,
-    ) -> None:
-        seconds = self.earlier_seconds + time.perf_counter() - self.began
-        self.run.write_manifest(
-            {
-                **self.origin.described(),
-                "status": status,
-                "iterations": iterations,
-                "objective": objective,
-                "objective_name": self.backend.objective_name,
-                "wall_seconds": seconds,
-                "peak_memory_bytes": peak_memory(),
-                **({} if diagnoses is None else {"diagnostics": diagnoses}),
-            }
-        )
-
-    def _say(self, message: str) -> None:
-        self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
-        if not self.quiet:
-            print(message, file=sys.stderr)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hiertopics import files, registry
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
-from hiertopics.formats import write_corpus
 from hiertopics.formats.siblings import beside
+from hiertopics.formats.writing import write_corpus
 from hiertopics.model import Context, Settings, Sizes
-from hiertopics.runs.experiment import read_experiment
+from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.settings.layers import Overrides
 
 
@@ -46,8 +46,7 @@ def simulate(
     for name, size in sizes._asdict().items():
         if size < 1:
             raise UsageError(f"{name} must be >= 1, got {size}")
-    flags: dict[str, Any] = {"backend": backend} | ({} if seed is None else {"seed": seed})
-    experiment = read_experiment(flags, config, overrides)
+    experiment = read_experiment(flags_of(backend, seed), config, overrides)
     settings = Settings(experiment.model, experiment.inference)
     with Workers(1) as pool:
         context = Context(experiment.seed, 0, pool)

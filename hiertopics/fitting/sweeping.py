@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hiertopics.corpora import dataset
 from hiertopics.errors import ConfigError, HiertopicsError, UsageError
-from hiertopics.holdouts.split import parse_holdout
-from hiertopics.runs.experiment import read_experiment
+from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.rundir import RUNS
 from hiertopics.settings.config import Experiment
 
@@ -131,15 +131,13 @@ def _read(
 ) -> tuple[Experiment | None, list[str]]:
     """Return what ``fit`` will make of a setting, and all that it would be refused for."""
     data: dict[str, str] = {} if corpus is None else {"corpus": str(corpus)}
-    flags: dict[str, Any] = {"data": data}
-    if "backend" in setting:
-        flags["backend"] = setting["backend"]
     if "data.holdout" in setting:
         data["holdout"] = setting["data.holdout"]
     overrides = [f"{key}={value}" for key, value in setting.items() if key not in FLAGS]
     experiment = None
     problems: list[str] = []
     try:
+        flags = flags_of(setting.get("backend"), data=data)
         experiment = read_experiment(flags, config, overrides)
         dataset.located(experiment.data)
     except HiertopicsError as error:

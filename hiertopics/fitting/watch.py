@@ -1,4 +1,4 @@
-"""Callbacks that record a fit: progress bar, metrics, checkpoints, kept draws."""
+"""Callbacks that record a fit: progress bar, metrics, checkpoints."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.model import PerChain
+from hiertopics.runs.checkpoints import save_checkpoint
 from hiertopics.runs.rundir import RunDir
 
 
@@ -84,7 +85,7 @@ def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
     def watch(event: Event) -> None:
         nonlocal last
         if time.perf_counter() - last >= seconds:
-            run.save_checkpoint(event.iteration, event.state, stamp)
+            save_checkpoint(run, event.iteration, event.state, stamp)
             last = time.perf_counter()
 
     return watch

@@ -7,7 +7,8 @@ from scipy import sparse
 
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.split import Holdout, Split, docs_apart, split_hash
+from hiertopics.holdouts.spec import Holdout
+from hiertopics.holdouts.split import Split, docs_apart, split_hash
 
 
 def split_rows(vectors: Vectors, holdout: Holdout) -> tuple[Vectors, Split]:
@@ -36,12 +37,18 @@ def split_rows(vectors: Vectors, holdout: Holdout) -> tuple[Vectors, Split]:
         observed=nothing,
         scored=heldout,
         word_counts=np.zeros(vectors.n_columns, dtype=np.int64),
-        hash=row_split_hash(train_docs, heldout_docs, heldout, vectors.columns),
+        hash=_row_split_hash(train_docs, heldout_docs, heldout, vectors.columns),
         train_lengths=train.doc_lengths,
     )
 
 
-def row_split_hash(
+def hash_of_file(vectors: Vectors) -> str:
+    """Return the hash of rows in a file of their own: all are scored, none was trained on."""
+    docs = np.arange(vectors.n_docs)
+    return _row_split_hash(docs[:0], docs, sparse.csr_array(vectors.rows), vectors.columns)
+
+
+def _row_split_hash(
     train_docs: np.ndarray[tuple[int], np.dtype[np.int64]],
     heldout_docs: np.ndarray[tuple[int], np.dtype[np.int64]],
     heldout: sparse.csr_array,

@@ -19,20 +19,8 @@ from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
 from hiertopics.files import pack_csr, unpack_csr
 from hiertopics.holdouts.links import Links, withhold_links
-from hiertopics.holdouts.spec import Holdout, parse_holdout
-
-__all__ = [
-    "OBSERVED",
-    "Holdout",
-    "Split",
-    "docs_apart",
-    "make_split",
-    "parse_holdout",
-    "partition",
-    "split_hash",
-]
-
-OBSERVED = 0.8
+from hiertopics.holdouts.partition import draw_tokens, partition
+from hiertopics.holdouts.spec import Holdout
 
 
 @dataclass(frozen=True)
@@ -142,22 +130,6 @@ def docs_apart(n_docs: int, holdout: Holdout) -> tuple[NDArray[np.int64], NDArra
     return train_docs, heldout_docs
 
 
-def partition(
-    counts: sparse.csr_array,
-    docs: Sequence[int] | NDArray[np.int64],
-    seed: int,
-    observed: float = OBSERVED,
-) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Split the tokens of each row at random into an observed and a scored part.
-
-    counts: CSR whose rows are the documents with the numbers ``docs``. The draw for a document
-    depends on (seed, its number) alone, and on ``observed`` too where that is not the default,
-    so a document is cut the same way whatever is evaluated beside it.
-    """
-    key = () if observed == OBSERVED else (round(observed * 1_000_000),)
-    return _draw(counts, docs, seed, "partition", key, observed)
-
-
 def split_hash(
     train_docs: NDArray[np.int64],
     heldout_docs: NDArray[np.int64],
@@ -210,7 +182,7 @@ def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
             corpus, holdout.value, holdout.seed, holdout.drop_mirrors
         )
     else:
-        kept, withheld = _draw(
+        kept, withheld = draw_tokens(
             corpus.counts, docs, holdout.seed, "holdout-tokens", (), 1 - holdout.value
         )
     if not withheld.nnz:
@@ -220,34 +192,6 @@ def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
         )
     train = corpus.with_counts(kept)
     return train, _finish(holdout, train, docs, docs, withheld, kept, withheld, links)
-
-
-def _draw(
-    counts: sparse.csr_array,
-    docs: Sequence[int] | NDArray[np.int64],
-    seed: int,
-    purpose: str,
-    key: tuple[int, ...],
-    share: float,
-) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Draw round(share * length) tokens of each row, at least one unless the share is 0."""
-    taken = np.zeros_like(counts.data)
-    for row, doc in enumerate(docs):
-        cells = slice(counts.indptr[row], counts.indptr[row + 1])
-        tokens = np.repeat(np.arange(cells.start, cells.stop), counts.data[cells])
-        if not len(tokens) or share == 0:
-            continue
-        n_taken = min(len(tokens), max(1, int(share * len(tokens) + 0.5)))
-        order = seeds.derive(seed, purpose, int(doc), *key).permutation(len(tokens))
-        np.add.at(taken, tokens[order[:n_taken]], 1)
-    return _without_zeros(counts, taken), _without_zeros(counts, counts.data - taken)
-
-
-def _without_zeros(like: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:
-    matrix = sparse.csr_array((data.astype(np.int32), like.indices, like.indptr), shape=like.shape)
-    matrix = matrix.copy()
-    matrix.eliminate_zeros()
-    return matrix
 
 
 def _finish(

@@ -1,1 +1,1 @@
-"""Compiled functions that the kernels of every family share."""
+"""Numbers only: what several families compute with, for kernels compiled, for the rest in numpy."""

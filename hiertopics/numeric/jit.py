@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
+from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
@@ -22,7 +23,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp"})
 
 
-class _Kernel(CPUDispatcher):  # type: ignore[misc]
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Compiled code on disk; what refers to a module that is gone is compiled anew.
+
+    An upgrade replaces the package's files and leaves the cache's beside them.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code compiled for a signature; None where there is none to be used."""
+        try:
+            return super().load_overload(sig, target_context)
+        except (ImportError, AttributeError):
+            self.flush()
+            return None
+
+
+class _Cached(CPUDispatcher):  # type: ignore[misc]
+    """A compiled function with its cache."""
+
+    def enable_caching(self) -> None:
+        """Keep compiled code on disk."""
+        self._cache = _Cache(self.py_func)
+
+
+class _Kernel(_Cached):
     """A function that is compiled when it is first called.
 
     Python calls it through a wrapper that unpacks objects. Of a kernel over many arrays that
@@ -36,7 +60,7 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
         return types.Dispatcher(self.twin)
 
 
-class _Twin(CPUDispatcher):  # type: ignore[misc]
+class _Twin(_Cached):
     """What kernels call: compiled once for numbers of any size, constants among them."""
 
     def get_call_template(self, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
@@ -66,7 +90,7 @@ def kernel(*, fastmath: Set[str] = frozenset(), inline: bool = False) -> Callabl
         if fastmath:
             options["fastmath"] = set(fastmath)
         if inline:
-            return _cached(CPUDispatcher(function, targetoptions=options | {"inline": "always"}))
+            return _cached(_Cached(function, targetoptions=options | {"inline": "always"}))
         made = _cached(_Kernel(function, targetoptions=options))
         bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         made.twin = _cached(_Twin(_renamed(function), targetoptions=options | bare))

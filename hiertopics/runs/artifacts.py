@@ -1,30 +1,39 @@
-"""What a fit leaves for its readers: model, theta, paths, tree.json and topics.csv."""
+"""What a fit writes for its readers: its inputs, the summarised state, a sampler's draws."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.data.corpus import Corpus
 from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import Tree
+from hiertopics.data.vectors import Vectors
+from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
+from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, RunDir
+from hiertopics.settings.config import Experiment, dump
 
-TREE_SCHEMA = "hiertopics.tree/1"
 N_WORDS = 20
 
 LARGE = 1 << 25
 """Bytes of word probabilities above which a model is compressed: trees of thousands of nodes."""
-SEPARATORS = {"words": " ", "documents": "; "}
 
-Documents = Mapping[int, Sequence[tuple[int | str, float]]]
+
+def write_inputs(
+    run: RunDir, experiment: Experiment, train: Corpus | Vectors, split: Split
+) -> None:
+    """Write what a fit works on, as it is known before the first iteration."""
+    groups = train.groups.names if train.groups else ()
+    files.write_text(run.path / "config.yaml", dump(experiment))
+    files.write_text(run.path / "vocab.txt", _lines(train.vocab))
+    files.write_text(run.path / "groups.txt", _lines(groups))
+    files.write_npz(run.path / "split.npz", split.to_arrays())
 
 
 def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: str) -> None:
@@ -41,7 +50,7 @@ def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: 
     groups = groups_of(summary.tree)
     if groups is not None:
         writers["theta_groups.npz"] = files.as_csr(sparse.csr_array(groups.theta))
-        writers["groups.txt"] = files.as_text("".join(f"{name}\n" for name in groups.names))
+        writers["groups.txt"] = files.as_text(_lines(groups.names))
     files.write_together({run.path / name: write for name, write in writers.items()})
 
 
@@ -60,82 +69,9 @@ def write_draw(
     files.write_whole(run.path / "draws" / f"{iteration:08d}.npz", write)
 
 
+def _lines(names: Sequence[str]) -> str:
+    return "".join(f"{name}\n" for name in names)
+
+
 def _large(tree: Tree) -> bool:
     return tree.phi.nbytes > LARGE
-
-
-def node_rows(
-    tree: Tree,
-    vocab: Sequence[str],
-    n_words: int,
-    nodes: Iterable[int] | None = None,
-    documents: Documents | None = None,
-) -> list[dict[str, Any]]:
-    """Return one record per node, in the order given: the nodes of tree.json.
-
-    nodes: rows of the tree; None takes all that may be shown, parents first. documents: top
-    documents of each node, for a record's ``documents``.
-    """
-    return [
-        {
-            "id": tree.id_of(node),
-            "parent": tree.id_of(tree.parent[node]),
-            "depth": int(tree.depth[node]),
-            "weight": float(tree.weight[node]),
-            "n_docs": int(tree.n_docs[node]),
-            "n_tokens": float(tree.n_tokens[node]),
-            **_norm(tree, node),
-            **_split_probability(tree, node),
-            "words": [
-                [vocab[word], tree.chance(node, word)] for word in tree.top_words(node, n_words)
-            ],
-            **({} if documents is None else {"documents": [list(d) for d in documents[node]]}),
-        }
-        for node in (tree.shown if nodes is None else nodes)
-    ]
-
-
-def _norm(tree: Tree, node: int) -> dict[str, float]:
-    if tree.vectors is None or tree.has_words:
-        return {}
-    return {"norm": float(np.linalg.norm(tree.vectors[node]))}
-
-
-def _split_probability(tree: Tree, node: int) -> dict[str, float]:
-    if tree.split_probability is None:
-        return {}
-    return {"split_probability": float(tree.split_probability[node])}
-
-
-def tree_json(
-    rows: Sequence[Mapping[str, Any]], backend: str, arranged: str | None = None
-) -> dict[str, Any]:
-    """Return the object of tree.json for the records of ``node_rows``.
-
-    arranged: how the tree was made, where that was after the fit.
-    """
-    head = {"schema": TREE_SCHEMA, "backend": backend}
-    if arranged is not None:
-        head["arranged"] = arranged
-    return {**head, "nodes": list(rows)}
-
-
-def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return topics.csv: one line per record of ``node_rows``.
-
-    Words are separated by blanks, documents, where the records have them, by semicolons.
-    """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
-    columns = ("id", "parent", "depth", "weight", "n_docs", "n_tokens")
-    lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
-    writer.writerow((*columns, *lists))
-    for row in rows:
-        joined = (listed(row, name) for name in lists)
-        writer.writerow((*(row[name] for name in columns), *joined))
-    return table.getvalue()
-
-
-def listed(row: Mapping[str, Any], name: str) -> str:
-    """Return the words or the documents of a record of ``node_rows`` in one string."""
-    return SEPARATORS[name].join(str(item) for item, _ in row[name])

@@ -9,8 +9,9 @@ from typing import Any
 from hiertopics import registry
 from hiertopics.errors import ConfigError
 from hiertopics.runs.rundir import RunDir
-from hiertopics.settings.config import Experiment, build, load_yaml, merge, parse_set
-from hiertopics.settings.layers import Overrides
+from hiertopics.settings.config import Experiment, build, data_layer
+from hiertopics.settings.layers import Overrides, merge, parse_set
+from hiertopics.settings.yamlfile import load_yaml
 
 
 def read_experiment(
@@ -31,6 +32,23 @@ def read_experiment(
         raise ConfigError([f"backend must be a name, got {name!r}"])
     backend = registry.load(name)
     return build(layers, model_type=backend.Model, inference_type=backend.Inference)
+
+
+def flags_of(
+    backend: str | None = None,
+    seed: int | None = None,
+    iterations: int | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the settings that have an argument of their own as flags; None is an absent one.
+
+    data: entries of the ``data`` section, by their Python names.
+    """
+    named = {"backend": backend, "seed": seed}
+    flags: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if iterations is not None:
+        flags["inference"] = {"iterations": iterations}
+    return flags | data_layer(data) if data else flags
 
 
 def experiment_of(run: RunDir) -> Experiment:

@@ -1,4 +1,4 @@
-"""What manifest.json says of a fit: who made it, of what, how it ended and what it cost."""
+"""What a run was made from: the entries of manifest.json, and whether a fit may go on there."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
-from hiertopics.runs.rundir import SCHEMA
-from hiertopics.settings.config import Experiment, config_hash
+from hiertopics.errors import ConfigError
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.rundir import SCHEMA, RunDir
+from hiertopics.settings.config import Experiment
+from hiertopics.settings.identity import config_hash, differing_keys
 
 VERSIONED = ("hiertopics", "numpy", "scipy", "numba")
 
@@ -45,6 +48,21 @@ class Origin(NamedTuple):
             "split": self.split,
             "config": config_hash(self.experiment),
         }
+
+    def refuse_other(self, run: RunDir) -> None:
+        """Raise ConfigError where a run was made under another config or from another corpus."""
+        name = run.manifest["backend"]
+        if name != self.experiment.backend:
+            problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
+        else:
+            problems = differing_keys(experiment_of(run), self.experiment)
+        fitted = run.manifest["corpus"]["fingerprint"]
+        if not problems and fitted != self.whole.fingerprint:
+            problems = ["data.corpus: the run was fitted to a corpus with other contents"]
+        if problems:
+            raise ConfigError(
+                [f"{run.path} is a run with another config; choose another -o", *problems]
+            )
 
 
 def peak_memory() -> int:

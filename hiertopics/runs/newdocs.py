@@ -22,11 +22,10 @@ from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, RunError, UsageError
-from hiertopics.formats import FORMATS
-from hiertopics.formats.source import format_of
+from hiertopics.formats.source import FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.runs.experiment import experiment_of
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.settings.config import DataConfig, Experiment
 
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
@@ -63,7 +62,8 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     of a dense table are cut into the bins of the run, or stay what they are where its backend
     observes vectors. Raises DataError.
     """
-    own = experiment_of(run).data
+    experiment = experiment_of(run)
+    own = experiment.data
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
     if config.from_ is None and own.from_ is not None:
         config = structs.replace(config, from_=_format(Path(corpus), own))
@@ -74,7 +74,7 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
     bins = None if own.discretise is None else _bins(run)
-    new = observed_by(experiment_of(run)).load(dataset.located(config), bins).corpus
+    new = observed_by(experiment).load(dataset.located(config), bins).corpus
     if isinstance(new, Vectors):
         return _match_columns(new, run.vocab, config)
     unnamed = form.dense and new.vocab == default_vocab(new.n_words)
@@ -193,7 +193,7 @@ def infer(
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
-    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    target = opened(run)
     with on_disk(corpus, columns_of(target)) as path:
         matched = read_matched(target, path, data or {})
     posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)

@@ -1,4 +1,4 @@
-"""The run directory: its layout, its lock, its checkpoints; any command can read it.
+"""The run directory: what any command reads there, its lock, and the two files that grow.
 
 Layout and guarantees: interface section 3. Everything in it opens with numpy, json and a text
 editor.
@@ -9,10 +9,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -29,7 +28,6 @@ from hiertopics.model import Paths
 
 RUNS = Path("runs")
 SCHEMA = "hiertopics.run/1"
-KEPT_CHECKPOINTS = 2
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
 
@@ -225,35 +223,6 @@ class RunDir:
         """Add a line to log.txt."""
         self._append("log.txt", message)
 
-    def save_checkpoint(self, iteration: int, state: Any, stamp: str) -> None:
-        """Write the whole state and drop all but the last two checkpoints.
-
-        They are large, and one that a power cut damaged is passed over for the one before: hence
-        no waiting for the disk. stamp: what the state belongs to (corpus and split), checked
-        when it is loaded.
-        """
-        folder = self.path / "checkpoints"
-        arrays = {f.name: np.asarray(getattr(state, f.name)) for f in fields(state)}
-        arrays["stamp_"] = np.asarray(stamp)
-        files.write_npz(folder / f"{iteration:08d}.npz", arrays, sync=False)
-        for old in sorted(folder.glob("*.npz"))[:-KEPT_CHECKPOINTS]:
-            old.unlink(missing_ok=True)
-
-    def load_checkpoint(self, state_type: Any, stamp: str) -> tuple[int, Any] | None:
-        """Return (iteration, state) of the newest sound checkpoint, or None.
-
-        A damaged newest one is passed over for the one before it.
-        """
-        for path in sorted((self.path / "checkpoints").glob("*.npz"), reverse=True):
-            try:
-                arrays = files.read_npz(path)
-                if str(arrays.pop("stamp_")) != stamp:
-                    continue
-                return int(path.stem), _to_state(state_type, arrays)
-            except (RunError, KeyError, TypeError, zipfile.BadZipFile):
-                continue
-        return None
-
     def _append(self, name: str, line: str) -> None:
         try:
             with open(self.path / name, "a", encoding="utf-8", errors="backslashreplace") as stream:
@@ -269,6 +238,11 @@ class RunDir:
             raise RunError(f"{path} is damaged: it has no array {error}") from error
 
 
+def opened(run: Path | str | RunDir) -> RunDir:
+    """Return a run that is given as such or by its folder; RunError if there is none."""
+    return run if isinstance(run, RunDir) else RunDir.open(run)
+
+
 def _lines(path: Path) -> tuple[str, ...]:
     try:
         text = path.read_text(encoding="utf-8")
@@ -277,8 +251,3 @@ def _lines(path: Path) -> tuple[str, ...]:
     except UnicodeDecodeError as error:
         raise RunError(f"{path} is damaged: it is not UTF-8") from error
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
-
-
-def _to_state(state_type: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Rebuild a state: arrays without dimensions are its numbers and strings."""
-    return state_type(**{n: a if a.ndim else a.item() for n, a in arrays.items()})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hiertopics import files
 from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.scores import pool
@@ -64,7 +64,7 @@ def _each(
 
 def _opened(run: Path | str | RunDir) -> RunDir:
     """Return a run whose manifest and split can be read."""
-    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    target = opened(run)
     _ = target.manifest, target.split
     return target
 

@@ -5,25 +5,24 @@ The protocols are defined in interface section 4 and live in ``hiertopics.scorin
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hiertopics.corpora.inmemory import on_disk
-from hiertopics.corpora.observations import observed_by, refuse_other_kind
+from hiertopics.corpora.observations import observed_by
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
 from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.protocols.result import Result
 from hiertopics.scoring.quality import topic_quality
-from hiertopics.scoring.request import Request, choose_options, not_default
+from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
 
 
@@ -46,7 +45,7 @@ def evaluate(
     document that is seen before the rest is scored. ``average``: score the mean of p(w | d) over
     the kept draws. Raises UsageError, DataError or RunError.
     """
-    target = run if isinstance(run, RunDir) else RunDir.open(run)
+    target = opened(run)
     if task is not None and protocol is not None:
         raise UsageError("protocol and task exclude each other")
     with on_disk(corpus, None if corpus is None else columns_of(target)) as path:
@@ -65,12 +64,9 @@ def _evaluate(
 ) -> dict[str, Any]:
     """Score a run by a protocol."""
     name = protocol or _default_protocol(target, options.get("corpus"))
-    if name not in PROTOCOLS:
-        raise UsageError(f"unknown protocol {name!r}; there are {', '.join(PROTOCOLS)}")
-    module = importlib.import_module(PROTOCOLS[name])
-    refuse_other_kind(experiment_of(target), module, f"protocol {name}")
-    chosen = choose_options(module.Options, options, data, f"protocol {name}")
-    result: Result = module.score(Request(target, data or {}, workers), chosen)
+    request = Request(target, data or {}, workers)
+    result: Result
+    chosen, result = answer(request, "protocol", name, PROTOCOLS, options)
     record: dict[str, Any] = {
         "run": str(target.path),
         "backend": target.manifest["backend"],

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hiertopics.corpora.observations import refuse_other_kind
 from hiertopics.errors import UsageError
+from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 
 
@@ -18,8 +21,25 @@ class Request(NamedTuple):
     workers: int
 
 
+def answer(
+    request: Request, kind: str, name: str, homes: Mapping[str, str], given: Mapping[str, Any]
+) -> tuple[Any, Any]:
+    """Have a protocol or a task score the run; return its options and its result.
+
+    kind: "protocol" or "task", of which ``homes`` names the modules. given: options; None and
+    False are defaults. Raises UsageError for an unknown name, for a run of other data, and for
+    what has no meaning there.
+    """
+    if name not in homes:
+        raise UsageError(f"unknown {kind} {name!r}; there are {', '.join(homes)}")
+    module, owner = import_module(homes[name]), f"{kind} {name}"
+    refuse_other_kind(experiment_of(request.run), module, owner)
+    options = choose_options(module.Options, given, request.data, owner)
+    return options, module.score(request, options)
+
+
 def choose_options(
-    options: Any, given: Mapping[str, Any], data: Mapping[str, Any] | None, owner: str
+    options: Any, given: Mapping[str, Any], data: Mapping[str, Any], owner: str
 ) -> Any:
     """Return the NamedTuple ``options`` with what was given; None and False are defaults.
 

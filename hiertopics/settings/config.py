@@ -27,26 +27,9 @@ import msgspec
 from msgspec import Meta, structs
 
 from hiertopics.errors import ConfigError
-from hiertopics.settings.fields import NUMBER_AS_TEXT, show
-from hiertopics.settings.layers import Layers, Reader, merge, parse_set
-from hiertopics.settings.yamlfile import dump_yaml, load_yaml
-
-__all__ = [
-    "DataConfig",
-    "Discretise",
-    "Experiment",
-    "InferenceConfig",
-    "Iterations",
-    "OutputConfig",
-    "SamplerConfig",
-    "build",
-    "config_hash",
-    "differing_keys",
-    "dump",
-    "load_yaml",
-    "merge",
-    "parse_set",
-]
+from hiertopics.settings.fields import NUMBER_AS_TEXT
+from hiertopics.settings.layers import Layers, Reader
+from hiertopics.settings.yamlfile import dump_yaml
 
 Iterations = Annotated[
     int, Meta(ge=0, description="Iterations in all; a larger number extends a finished run.")
@@ -143,6 +126,11 @@ class DataConfig(
                 raise ValueError(f"{name} must be >= 1 document, got {limit}")
         if type(self.min_df) is type(self.max_df) and self.min_df > self.max_df:
             raise ValueError(f"min_df must be <= max_df, got {self.min_df} and {self.max_df}")
+
+
+def data_layer(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return entries of ``data`` by their Python names as settings: ``from_`` is ``data.from``."""
+    return {"data": {"from" if key == "from_" else key: value for key, value in data.items()}}
 
 
 class InferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -242,52 +230,3 @@ def section_types(
 def dump(experiment: Experiment) -> str:
     """Return the complete configuration as YAML text; loaded and built it is equal again."""
     return dump_yaml(msgspec.to_builtins(experiment))
-
-
-def config_hash(experiment: Experiment) -> str:
-    """Return a SHA-256 of everything here that changes the numbers of a fit.
-
-    ``inference.iterations``, ``output.checkpoint_seconds`` and the paths under ``data`` do not
-    count: more iterations extend a run, and what the files hold is in the corpus fingerprint.
-    """
-    import hashlib  # slow to import, and only a fit needs it
-    import json
-
-    text = json.dumps(_identity(experiment), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def differing_keys(run: Experiment, now: Experiment) -> list[str]:
-    """Return a line for each key that makes the two hashes differ, with both values."""
-    old, new = _identity(run), _identity(now)
-    return [
-        f"{key}: {_told(old[key]) if key in old else 'absent'} in the run, "
-        f"{_told(new[key]) if key in new else 'absent'} now"
-        for key in {**old, **new}
-        if key not in old or key not in new or repr(old[key]) != repr(new[key])
-    ]
-
-
-def _told(value: object) -> str:
-    """Return a value as it would be typed; of a mapping every key."""
-    if not isinstance(value, Mapping):
-        return show(value)
-    return f"{{{', '.join(f'{key}: {show(part)}' for key, part in value.items())}}}"
-
-
-_NO_IDENTITY = {
-    "inference.iterations",
-    "output.checkpoint_seconds",
-    *(f"data.{name}" for name in ("corpus", "vocab", "groups", "labels")),
-}
-
-
-def _identity(experiment: Experiment) -> dict[str, object]:
-    """Return the keys that count, dotted, as plain values."""
-    keys: dict[str, object] = {"backend": experiment.backend, "seed": experiment.seed}
-    for name in ("data", "model", "inference", "output"):
-        section = getattr(experiment, name)
-        # Read once more, because a struct made by hand may hold 1 where 1.0 is meant.
-        plain = msgspec.convert(msgspec.to_builtins(section), type(section))
-        keys |= {f"{name}.{key}": value for key, value in msgspec.to_builtins(plain).items()}
-    return {key: value for key, value in keys.items() if key not in _NO_IDENTITY}

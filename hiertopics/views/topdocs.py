@@ -11,7 +11,7 @@ from scipy import sparse
 
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import HiertopicsError
-from hiertopics.runs.artifacts import Documents
+from hiertopics.runs.noderows import Documents
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 

@@ -6,27 +6,22 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from chdp_cases import at, begin, settings_of, tiny
+from chdp_cases import begin, settings_of, tiny
 from numpy.typing import NDArray
+from stepping import at
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs, irp
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_kernels import sweep_block
 from hiertopics.families.chdp.irp_kernels import sweep_options, sweep_tables, sweep_tokens
-from hiertopics.families.chdp.maximum_kernels import (
+from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
+from hiertopics.families.chdp.table_kernels import draw_options, seat_tokens, split_tables
+from hiertopics.families.chdp.weight_kernels import (
     SMALLEST,
-    draw_rates,
-    log_weights,
-    slice_groups,
-    slice_sticks,
-)
-from hiertopics.families.chdp.table_kernels import (
     draw_group_weights,
-    draw_options,
     draw_sticks,
-    seat_tokens,
-    split_tables,
+    log_weights,
 )
 from hiertopics.families.hdp.gibbs_kernels import Tables
 

@@ -7,16 +7,15 @@ from typing import Any
 import joint
 import numba
 import numpy as np
-from chdp_cases import at, begin, settings_of, with_parents
+from chdp_cases import begin, settings_of, with_parents
 from joint import Outcome, Story
 
 from hiertopics.families.chdp import gibbs, irp
-from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import State, weights_of
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.restaurant_kernels import new_table_row, seat_table
-from hiertopics.families.chdp.table_kernels import draw_group_weights
 
 LENGTHS = (6, 4, 3, 1, 0)
 PARENTS = [[0, 1], [0], [], [1], [0, 1]]
@@ -45,23 +44,19 @@ def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, **keys: Any) 
     settings = settings_of(truncation=n_topics, hyper_start=0, **keys)
     rows = [[length, 0, 0, 0] for length in LENGTHS]
     state, data = begin(with_parents(rows, PARENTS, 2), settings)
-    rng = np.random.default_rng(seed)
-    iterations = iter(range(1, n_replicates * n_rounds + 1))
-
-    def one_round() -> None:
-        nonlocal state
-        state, _ = gibbs.step(state, data, settings, at(next(iterations), seed=seed))
-        _draw_words(state, data, rng)
-
     story = Story(
+        gibbs,
+        state,
+        data,
+        settings,
         names=STATISTICS,
-        begin=lambda: draw_from_prior(state, data, settings, rng),
-        round=one_round,
-        measure=lambda: measure(state, data, settings),
+        begin=lambda state, rng: draw_from_prior(state, data, settings, rng),
+        words=lambda state, rng: _draw_words(state, data, rng),
+        measure=lambda state: measure(state, data, settings),
         exponential_names=CONCENTRATIONS,
-        exponentials=lambda: measure(state, data, settings)[: len(CONCENTRATIONS)],
+        exponentials=lambda state: measure(state, data, settings)[: len(CONCENTRATIONS)],
     )
-    return joint.joint_test(story, n_replicates=n_replicates, n_rounds=n_rounds)
+    return joint.joint_test(story, n_replicates=n_replicates, n_rounds=n_rounds, seed=seed)
 
 
 def draw_from_prior(state: State, data: Data, settings: Any, rng: np.random.Generator) -> None:
@@ -75,9 +70,9 @@ def draw_from_prior(state: State, data: Data, settings: Any, rng: np.random.Gene
         # 1 - v is a uniform number to the power 1 / gamma; its logit is log v - log(1 - v).
         log_rest = np.log(rng.random(len(state.sticks))) / state.gamma
         state.sticks[:] = np.log(-np.expm1(log_rest)) - log_rest
-        state.log_pi_0 = maximum.log_weights(state.sticks)
-        prior = np.maximum(state.alpha_group * np.exp(state.log_pi_0), maximum.SMALLEST)
-        draw_group_weights(np.zeros(state.log_pi.shape, np.int32), prior, state.log_pi, rng)
+        state.log_pi_0 = logs.log_weights(state.sticks)
+        prior = np.maximum(state.alpha_group * np.exp(state.log_pi_0), logs.SMALLEST)
+        logs.draw_group_weights(np.zeros(state.log_pi.shape, np.int32), prior, state.log_pi, rng)
         if len(state.share):
             share = rng.exponential(size=len(state.share))
             owner = np.repeat(np.arange(data.n_docs), np.diff(data.parents.ptr))

@@ -15,7 +15,7 @@ from scipy import sparse
 from hiertopics.errors import UsageError
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.loop import Event, Stop
-from hiertopics.formats import write_corpus
+from hiertopics.formats.writing import write_corpus
 from hiertopics.model import Sizes
 from hiertopics.runs.rundir import RunDir
 
@@ -35,13 +35,12 @@ SCHEDULE = ("inference.keep_every=3", "inference.burn_in=2")
 
 
 def run_fit(corpus: Path, run: Path, *settings: str, iterations: int = 9, **others: Any) -> RunDir:
-    flags: dict[str, Any] = {"backend": "chdp-gibbs", "inference": {"iterations": iterations}}
-    flags["data"] = {"holdout": "docs:0.2@0"}
+    asked = {"backend": "chdp-gibbs", "iterations": iterations, "holdout": "docs:0.2@0", **others}
     if "inference.method=sticks" in settings:
-        flags["backend"] = "chdp-variational"
+        asked["backend"] = "chdp-variational"
     else:
         settings = (*SCHEDULE, *settings)
-    fit(corpus, run=run, overrides=(*SETTINGS, *settings), flags=flags, **others)
+    fit(corpus, run=run, overrides=(*SETTINGS, *settings), **asked)
     return RunDir.open(run)
 
 

@@ -15,8 +15,10 @@ from scipy import stats
 from hiertopics.families.chdp import gibbs, gibbs_kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp import table_kernels as kernels
+from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
+from hiertopics.families.hdp.gibbs_kernels import draw_n_tables
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]
@@ -68,7 +70,7 @@ def test_a_draw_in_blocks_is_in_proportion_and_never_takes_a_zero(n_topics: int)
 def test_tables_follow_the_antoniak_law() -> None:
     rng = np.random.default_rng(5)
     for n_tokens, x in ((6, 0.7), (4, 3.0)):
-        drawn = np.array([kernels.draw_n_tables(n_tokens, x, rng) for _ in range(20_000)])
+        drawn = np.array([draw_n_tables(n_tokens, x, rng) for _ in range(20_000)])
         expected = antoniak(n_tokens, x) * 20_000
         found = np.bincount(drawn, minlength=len(expected))
         used = expected > 0
@@ -78,7 +80,7 @@ def test_tables_follow_the_antoniak_law() -> None:
 
 def test_the_first_customer_opens_a_table_whatever_has_underflowed() -> None:
     rng = np.random.default_rng(0)
-    assert [kernels.draw_n_tables(n, 0.0, rng) for n in (0, 1, 50)] == [0, 1, 1]
+    assert [draw_n_tables(n, 0.0, rng) for n in (0, 1, 50)] == [0, 1, 1]
 
 
 def test_tables_are_split_in_proportion_to_share_and_weight() -> None:
@@ -103,10 +105,10 @@ def test_tables_are_split_in_proportion_to_share_and_weight() -> None:
 def test_log_gamma_draws_have_the_law_also_where_the_number_underflows() -> None:
     rng = np.random.default_rng(6)
     for shape in (0.3, 1.0, 4.5):
-        drawn = np.exp([kernels.draw_log_gamma(shape, rng) for _ in range(5000)])
+        drawn = np.exp([logs.draw_log_gamma(shape, rng) for _ in range(5000)])
         assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > 1e-3
     # For a tiny shape c, c log g is minus an exponential number.
-    drawn = np.array([-1e-6 * kernels.draw_log_gamma(1e-6, rng) for _ in range(5000)])
+    drawn = np.array([-1e-6 * logs.draw_log_gamma(1e-6, rng) for _ in range(5000)])
     assert np.isfinite(drawn).all() and stats.kstest(drawn, "expon").pvalue > 1e-3
 
 
@@ -114,7 +116,7 @@ def test_logit_sticks_are_beta_draws() -> None:
     counts, rng = np.array([3, 0, 5, 2]), np.random.default_rng(7)
     drawn = np.empty((4000, 3))
     for row in drawn:
-        kernels.draw_sticks(counts, 0.9, row, rng)
+        logs.draw_sticks(counts, 0.9, row, rng)
     for place, (a, b) in enumerate([(4, 7.9), (1, 7.9), (6, 2.9)]):
         taken = 1 / (1 + np.exp(-drawn[:, place]))
         assert stats.kstest(taken, stats.beta(a, b).cdf).pvalue > 1e-3
@@ -191,7 +193,7 @@ def test_slices_of_the_corpus_leave_its_prior() -> None:
     drawn = np.empty((20_000, 3))
     for row in drawn:
         maximum.slice_sticks(sticks, 1.6, 1.0, sums, 0, orphans, rng)
-        log_pi_0 = maximum.log_weights(sticks)
+        log_pi_0 = logs.log_weights(sticks)
         alpha = maximum.slice_alpha(alpha, log_pi_0, sums, 0, 1.0, 1.0, rng)
         row[:] = *(1 / (1 + np.exp(-sticks))), alpha
     thinned = drawn[::20]

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chdp_cases import simulated, with_parents
+from chdp_cases import fit_variational, simulated, with_parents
+from chdp_recovery import recover
 from scipy.special import digamma, gammaln, polygamma
-from test_chdp_variational_recovery import TOPICS, recover
-from test_chdp_variational_steps import fit, settings_of
+from stepping import settings_of
 
 from hiertopics.errors import ConfigError
 from hiertopics.families.chdp import ascent_kernels as ascent
@@ -84,7 +84,7 @@ def test_a_group_without_rivals_stays_at_its_prior_and_tables() -> None:
 
 def test_tables_go_to_the_parent_of_the_largest_expected_logarithm() -> None:
     corpus = with_parents(np.random.default_rng(0).poisson(0.9, (6, 7)), PARENTS, 4)
-    state, data, _ = fit(corpus, 8, truncation=4, **KEYS)
+    state, data, _ = fit_variational(corpus, 8, truncation=4, **KEYS)
     m_dk = np.arange(24.0).reshape(6, 4)
     served = np.empty((len(data.parents.group), 4))
     ascent.serve_by_best(data.parents, state.kappa, False, m_dk, served)
@@ -99,7 +99,7 @@ def test_tables_go_to_the_parent_of_the_largest_expected_logarithm() -> None:
 
 def test_the_ascent_raises_the_surrogate_of_all_groups_together() -> None:
     corpus = with_parents(np.random.default_rng(0).poisson(0.9, (6, 7)), PARENTS, 4)
-    state, data, settings = fit(corpus, 8, truncation=4, **KEYS)
+    state, data, settings = fit_variational(corpus, 8, truncation=4, **KEYS)
     prior, doc_tables = state.alpha_group * state.pi, state.n_dk.sum(axis=1)
     for seed in range(5):
         kappa = np.random.default_rng(seed).gamma(1.0, 3.0, state.kappa.shape) + 0.1
@@ -126,9 +126,9 @@ def whole_surrogate(kappa: Any, state: Any, prior: Any, doc_tables: Any) -> floa
 def test_superposition_has_no_normaliser_to_fit() -> None:
     corpus, _ = simulated(Sizes(10, 8, 5), truncation=3)
     with pytest.raises(ConfigError, match="fit_normaliser needs model.cooperation maximization"):
-        variational.prepare(corpus, settings_of(fit_normaliser=True))
+        variational.prepare(corpus, settings_of(variational, fit_normaliser=True))
 
 
 def test_planted_authors_are_found_with_the_normaliser_too() -> None:
-    found = recover("maximization", "maximization", fit_normaliser=True)
-    assert TOPICS["truncation"] == 12 and found.correlation > 0.95 and found.total_variation < 0.14
+    found = recover(variational, "maximization", "maximization", fit_normaliser=True)
+    assert found.correlation > 0.95 and found.total_variation < 0.14

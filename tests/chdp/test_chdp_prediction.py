@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chdp_cases import COOPERATIONS, advance, at, begin, settings_of, with_parents
+from chdp_cases import COOPERATIONS, advance, begin, settings_of, with_parents
 from naive_chdp import base
 from numpy.typing import NDArray
 from scipy import sparse
+from stepping import at
 
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.data.groups import groups_of

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chdp_cases import COOPERATIONS, at, settings_of
+from chdp_cases import COOPERATIONS, settings_of
 from scipy.special import digamma
+from stepping import at
 
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chdp_cases import at, simulated, tiny, with_parents
+from chdp_cases import simulated, tiny, with_parents
+from chdp_recovery import TOPICS, recovery_of
+from stepping import advance, at, begin, settings_of
 from sticks_twin import SticksTwin, best_order, log_weights
-from test_chdp_variational_steps import settings_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.groups import groups_of
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError
 from hiertopics.families.chdp import stick_kernels, sticks, variational
@@ -26,9 +26,8 @@ def six_documents() -> Corpus:
 
 
 def start(corpus: Corpus, seed: int = 0, **keys: Any) -> tuple[Any, Any, Any]:
-    settings = settings_of(**(SMALL | keys))
-    data = variational.prepare(corpus, settings)
-    return variational.init(data, settings, at(0, seed=seed)), data, settings
+    settings = settings_of(variational, **(SMALL | keys))
+    return *begin(variational, corpus, settings, seed=seed), settings
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.9, 2.5, 40.0])
@@ -135,26 +134,18 @@ def test_the_bound_lies_below_the_evidence() -> None:
     best = []
     for seed in range(5):
         state, data, settings = start(tiny(), seed, **keys, **sizes)
-        for iteration in range(1, 101):
-            state, _ = variational.step(state, data, settings, at(iteration, seed=seed))
+        state = advance(variational, state, data, settings, 100, seed=seed)
         best.append(variational.objective(state, data, settings) + 2.0 + 1.5 + 1.2)
     assert evidence - 6 < max(best) < evidence
 
 
 def test_planted_authors_are_found_by_sticks_too() -> None:
-    planted = {"alpha_doc": 5.0, "alpha_group": 2.0, "gamma": 8.0, "eta": 0.05, "truncation": 12}
-    corpus, truth = simulated(Sizes(300, 200, 60), seed=3, **planted)
+    corpus, truth = simulated(Sizes(300, 200, 60), seed=3, **TOPICS)
     keys = {"truncation": 20, "tables": 10, "options": 10, "hyper_start": 10}
     state, data, settings = start(corpus, **keys)
-    for iteration in range(1, 71):
-        state, _ = variational.step(state, data, settings, at(iteration))
+    state = advance(variational, state, data, settings, 70)
     tree = variational.summarise(state, data, settings).tree
-    groups = groups_of(tree)
-    assert groups is not None
-    nearest = (np.sqrt(truth["phi"]) @ np.sqrt(tree.phi).T).argmax(axis=0)
-    found = np.zeros_like(truth["pi"])
-    np.add.at(found.T, nearest, groups.theta.T)
-    assert np.corrcoef(found.ravel(), truth["pi"].ravel())[0, 1] > 0.75
+    assert recovery_of(tree, truth).correlation > 0.75
 
 
 def test_workers_change_no_byte_and_maximization_is_refused() -> None:
@@ -163,8 +154,7 @@ def test_workers_change_no_byte_and_maximization_is_refused() -> None:
     for workers in (1, 3):
         state, data, settings = start(corpus, shards=3, hyper_start=2)
         with Workers(workers) as pool:
-            for iteration in range(1, 9):
-                state, _ = variational.step(state, data, settings, at(iteration, workers=pool))
+            state = advance(variational, state, data, settings, 8, workers=pool)
         ends.append([np.asarray(value).tobytes() for value in vars(state).values()])
     assert ends[0] == ends[1]
     with pytest.raises(ConfigError, match="method sticks needs model.cooperation superposition"):

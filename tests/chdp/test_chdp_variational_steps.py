@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-from chdp_cases import COOPERATIONS, at, simulated, with_parents
-from msgspec import structs
+from chdp_cases import COOPERATIONS, fit_variational, simulated, with_parents
+from stepping import at, settings_of
 from variational_twin import Twin, sticks
 
 from hiertopics.data.corpus import Corpus
@@ -22,24 +21,6 @@ from hiertopics.model import Settings, Sizes
 PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
 
 
-def settings_of(**keys: Any) -> Settings:
-    names = {field.name for field in structs.fields(variational.Model)}
-    model = {name: value for name, value in keys.items() if name in names}
-    inference = {name: value for name, value in keys.items() if name not in names}
-    return Settings(variational.Model(**model), variational.Inference(**inference))
-
-
-def fit(
-    corpus: Corpus, iterations: int, dtype: Any = np.float64, *, seed: int = 0, **keys: Any
-) -> tuple[Any, Any, Settings]:
-    settings = settings_of(**keys)
-    data = variational.prepare(corpus, settings)
-    state = variational.init(data, settings, at(0, seed=seed), dtype)
-    for iteration in range(1, iterations + 1):
-        state, _ = variational.step(state, data, settings, at(iteration, seed=seed))
-    return state, data, settings
-
-
 def six_documents() -> Corpus:
     return with_parents(np.random.default_rng(0).poisson(0.9, (6, 7)), PARENTS, 4)
 
@@ -48,7 +29,9 @@ def six_documents() -> Corpus:
 def test_a_step_is_that_of_a_plain_twin(cooperation: str) -> None:
     """Responsibilities, tables of groups, sticks and concentrations, three steps after the hold."""
     corpus = six_documents()
-    state, data, settings = fit(corpus, 9, truncation=4, hyper_start=2, cooperation=cooperation)
+    state, data, settings = fit_variational(
+        corpus, 9, truncation=4, hyper_start=2, cooperation=cooperation
+    )
     rows = corpus.counts.toarray()
     for iteration in range(10, 13):
         twin = Twin(rows, PARENTS, state, cooperation)
@@ -74,13 +57,13 @@ def test_a_converged_fit_is_a_fixed_point_and_a_perturbed_one_returns_to_it(
 ) -> None:
     corpus, _ = simulated(Sizes(30, 25, 30), seed=1, truncation=4, gamma=3.0)
     keys = {"truncation": 5, "hyper_start": 3, "cooperation": cooperation}
-    state, data, settings = fit(corpus, 4000, **keys)
+    state, data, settings = fit_variational(corpus, 4000, **keys)
     before = state.resp.copy()
     state, _ = variational.step(state, data, settings, at(4001))
     assert np.abs(state.resp - before).max() < 1e-6
     state.resp *= np.exp(np.random.default_rng(0).normal(0, 0.05, state.resp.shape))
     state.resp /= state.resp.sum(axis=1, keepdims=True)
-    variational.variational.recount(state, data.pairs, at(0))
+    variational.variational.recount(state, data.laid, at(0))
     moved = np.abs(state.resp - before).max()
     for iteration in range(4002, 6002):
         state, _ = variational.step(state, data, settings, at(iteration))
@@ -91,7 +74,7 @@ def test_with_one_parent_each_both_cooperations_are_one_model() -> None:
     corpus, _ = simulated(Sizes(20, 20, 15), truncation=4)
     corpus = with_parents(corpus.counts.toarray(), [[doc % 3] for doc in range(20)], 3)
     ends = [
-        fit(corpus, 12, np.float32, truncation=6, hyper_start=2, cooperation=name)[0]
+        fit_variational(corpus, 12, np.float32, truncation=6, hyper_start=2, cooperation=name)[0]
         for name in COOPERATIONS
     ]
     for name in ("resp", "n_group_tables", "pi"):
@@ -102,11 +85,11 @@ def test_with_one_parent_each_both_cooperations_are_one_model() -> None:
 def test_without_groups_the_sweep_is_that_of_the_hdp() -> None:
     corpus, _ = simulated(Sizes(20, 20, 15), truncation=4)
     corpus = replace(corpus, groups=None)
-    state, data, _ = fit(corpus, 8, np.float32, truncation=6, hyper_start=8, eta=0.05)
+    state, data, _ = fit_variational(corpus, 8, np.float32, truncation=6, hyper_start=8, eta=0.05)
     plain = Settings(pcvb0.Model(truncation=6, eta=0.05), pcvb0.Inference(hyper_start=8))
-    twin = pcvb0.init(data.pairs, plain, at(0))
+    twin = pcvb0.init(data.laid, plain, at(0))
     for iteration in range(1, 9):
-        twin, _ = pcvb0.step(twin, data.pairs, plain, at(iteration))
+        twin, _ = pcvb0.step(twin, data.laid, plain, at(iteration))
     np.testing.assert_allclose(state.resp, twin.resp, atol=1e-6)
 
 
@@ -115,8 +98,8 @@ def test_groups_tied_to_the_corpus_predict_as_the_hdp_does() -> None:
     corpus, _ = simulated(Sizes(60, 30, 40), truncation=5, gamma=4.0)
     one = with_parents(corpus.counts.toarray(), [[0]] * 60, 1)
     keys = {"truncation": 8, "hyper_start": 5}
-    tied, data, settings = fit(one, 60, alpha_group=1e6, **keys)
-    free, others, _ = fit(replace(corpus, groups=None), 60, **keys)
+    tied, data, settings = fit_variational(one, 60, alpha_group=1e6, **keys)
+    free, others, _ = fit_variational(replace(corpus, groups=None), 60, **keys)
     assert tied.alpha_doc == pytest.approx(free.alpha_doc, rel=0.02)
     np.testing.assert_allclose(np.sort(tied.pi), np.sort(free.pi), atol=0.01)
     found, expected = (
@@ -128,7 +111,7 @@ def test_groups_tied_to_the_corpus_predict_as_the_hdp_does() -> None:
 
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 def test_documents_without_parents_and_groups_without_documents_are_kept(cooperation: str) -> None:
-    state, data, settings = fit(
+    state, data, settings = fit_variational(
         six_documents(), 20, np.float32, truncation=5, hyper_start=2, cooperation=cooperation
     )
     weights = weights_of(state, data, settings.model)
@@ -146,7 +129,7 @@ def test_learned_weights_sum_to_one_and_favour_the_parent_who_explains_the_docum
     rows = np.zeros((21, 4), dtype=int)
     rows[:10, :2], rows[10:20, 2:], rows[20] = 9, 9, [14, 13, 1, 1]
     parents = [[0]] * 10 + [[1]] * 10 + [[0, 1]]
-    state, _, _ = fit(
+    state, _, _ = fit_variational(
         with_parents(rows, parents, 2), 60, truncation=4, hyper_start=5, weights="learned"
     )
     assert state.share[:20] == pytest.approx(1.0)
@@ -156,7 +139,7 @@ def test_learned_weights_sum_to_one_and_favour_the_parent_who_explains_the_docum
 def test_the_surrogate_rises_while_weights_are_held() -> None:
     """No bound: zero-order steps ascend it approximately, so a fall of a thousandth is allowed."""
     corpus, _ = simulated(Sizes(40, 30, 40), truncation=5, gamma=4.0)
-    settings = settings_of(truncation=8, hyper_start=60)
+    settings = settings_of(variational, truncation=8, hyper_start=60)
     data = variational.prepare(corpus, settings)
     state = variational.init(data, settings, at(0), np.float64)
     scores = [variational.objective(state, data, settings)]

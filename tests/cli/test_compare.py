@@ -196,3 +196,14 @@ def test_the_script_compares_what_could_be_fitted_and_names_the_rest(
     again, _ = run_script()
     assert again == table
     assert fitted == {path: path.stat().st_mtime_ns for path in fitted} and len(fitted) == 2
+
+
+def test_a_sampler_scored_on_one_draw_is_told_of_its_others(call: Call, copied: Copied) -> None:
+    flat, tree = copied(), copied("hlda-gibbs")
+    n_draws = len(list((tree / "draws").glob("*.npz")))
+    told = f"{tree}: one draw is scored; --average: the mean of {n_draws} kept draws\n"
+    assert n_draws > 0
+    for words in (("compare", flat, tree), ("eval", flat, tree, "--heldout")):
+        assert call(*words).err == told
+    assert call("compare", flat, tree, "--average").err == ""
+    assert call("eval", tree, "--heldout", "--average").err == ""

@@ -14,7 +14,8 @@ import pytest
 import hiertopics
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import ConfigError, UsageError
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 Call = Callable[..., Any]
 

@@ -17,7 +17,7 @@ import pytest
 import hiertopics
 from hiertopics import files
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.exporting import FORMS
+from hiertopics.views.forms import FORMS
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

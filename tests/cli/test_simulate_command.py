@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import hiertopics
-from hiertopics import files, formats, registry
+from hiertopics import files, registry
 from hiertopics.corpora.observations import kind_of
 from hiertopics.data.corpus import default_vocab
 from hiertopics.engine import Workers
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 from hiertopics.model import Context, Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
 
@@ -177,4 +178,4 @@ def test_a_truth_that_cannot_be_written_leaves_no_corpus(call: Call, tmp_path: P
 def test_a_word_list_that_would_be_misread_is_replaced(call: Call, tmp_path: Path) -> None:
     (tmp_path / "x.vocab").write_text("older\n")
     call("simulate", "hdp-cvb0", "-o", "x.ldac", *SMALL)
-    assert formats.read_corpus(Source(tmp_path / "x.ldac")).n_words == 20
+    assert read_corpus(Source(tmp_path / "x.ldac")).n_words == 20

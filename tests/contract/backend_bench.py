@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from stepping import corpus_of
 
 from hiertopics import registry
 from hiertopics.corpora.observations import kind_of
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import to_vectors
 from hiertopics.engine import Workers
 from hiertopics.model import Context, Settings, Sizes, Summary
@@ -105,7 +106,7 @@ def varied(n_docs: int = 11, n_words: int = 17) -> Corpus:
     """Return a corpus whose documents differ in length and groups, its words in frequency."""
     rng = np.random.default_rng(5)
     rates = np.outer(np.arange(1, n_docs + 1), np.linspace(0.1, 0.9, n_words))
-    return replace(of_rows(rng.poisson(rates / 2)), groups=_authors(n_docs))
+    return replace(corpus_of(rng.poisson(rates / 2)), groups=_authors(n_docs))
 
 
 def _authors(n_docs: int) -> Tags:
@@ -117,20 +118,14 @@ def _authors(n_docs: int) -> Tags:
     return Tags(sparse.csr_array(members), ("ann", "bob", "cyd", "dee", "eve"))
 
 
-def of_rows(rows: Any) -> Corpus:
-    """Return the corpus with these counts, words unnamed."""
-    counts = np.atleast_2d(np.asarray(rows, dtype=np.int32))
-    return Corpus(sparse.csr_array(counts), default_vocab(counts.shape[1]))
-
-
 HARD = {
-    "an empty document": of_rows([[2, 1, 0, 3], [0, 0, 0, 0], [0, 3, 3, 1]]),
-    "a one-word document": of_rows([[2, 1, 0, 3], [0, 1, 0, 0], [0, 3, 3, 1]]),
-    "one document": of_rows([[2, 1, 0, 3]]),
-    "one document of one token": of_rows([[0, 1]]),
-    "an unused word": of_rows([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]]),
-    "one word in the vocabulary": of_rows([[2], [1], [4]]),
-    "empty documents only": of_rows(np.zeros((3, 4))),
+    "an empty document": corpus_of([[2, 1, 0, 3], [0, 0, 0, 0], [0, 3, 3, 1]]),
+    "a one-word document": corpus_of([[2, 1, 0, 3], [0, 1, 0, 0], [0, 3, 3, 1]]),
+    "one document": corpus_of([[2, 1, 0, 3]]),
+    "one document of one token": corpus_of([[0, 1]]),
+    "an unused word": corpus_of([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]]),
+    "one word in the vocabulary": corpus_of([[2], [1], [4]]),
+    "empty documents only": corpus_of(np.zeros((3, 4))),
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backend_bench import Bench, of_rows
+from backend_bench import Bench
+from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
@@ -20,7 +21,7 @@ def newcomers() -> Corpus:
     rows[2] = np.eye(17, dtype=int)[4]
     rows[5] = rows[0]
     rows[6] = 30 * np.eye(17, dtype=int)[0]
-    return of_rows(rows)
+    return corpus_of(rows)
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_words_move_theta_towards_the_nodes_that_have_them(bench: Bench, fitted:
     if not bench.tells_documents_apart or bench.of_vectors:
         pytest.skip("one distribution for all documents, or none over words")
     for word in (2, 9, 16):
-        seen, empty = of_rows(30 * np.eye(17, dtype=int)[word]), of_rows(np.zeros(17))
+        seen, empty = corpus_of(30 * np.eye(17, dtype=int)[word]), corpus_of(np.zeros(17))
         chances = [
             float((bench.infer(fitted, corpus).theta @ fitted.tree.phi)[0, word])
             for corpus in (empty, seen)
@@ -111,12 +112,12 @@ def test_the_density_of_a_row_is_its_own(bench: Bench, fitted: Summary, newcomer
     for doc in range(newcomers.n_docs):
         alone = bench.log_density(fitted, newcomers.select([doc]))
         assert alone == pytest.approx(together[[doc]], rel=1e-12)
-    far = of_rows(newcomers.counts.toarray() + 10_000)
+    far = corpus_of(newcomers.counts.toarray() + 10_000)
     assert (bench.log_density(fitted, far) < together).all()
 
 
 def test_a_model_of_empty_documents_infers_too(bench: Bench, newcomers: Corpus) -> None:
-    fitted = bench.summarise(of_rows(np.zeros((3, 17))))
+    fitted = bench.summarise(corpus_of(np.zeros((3, 17))))
     theta = bench.infer(fitted, newcomers).theta
     assert theta.sum(axis=1) == pytest.approx(1, abs=1e-9)
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_bench import Bench, bits, of_rows
+from backend_bench import Bench, bits
+from stepping import corpus_of
 
 from hiertopics import files, registry
 from hiertopics.data.corpus import Corpus
+from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
 
 MONOTONE = [name for name in registry.BACKENDS if registry.load(name).monotone]
@@ -143,8 +145,8 @@ def test_checkpoint_and_step_equals_step(bench: Bench, corpus: Corpus, tmp_path:
     data, state = bench.fit(corpus, 4)
     run = RunDir(tmp_path / "run")
     run.create()
-    run.save_checkpoint(4, state, "stamp")
-    found = run.load_checkpoint(bench.module.State, "stamp")
+    save_checkpoint(run, 4, state, "stamp")
+    found = load_checkpoint(run, bench.module.State, "stamp")
     assert found is not None and found[0] == 4
     assert bits(found[1]) == bits(state)
     fresh = bench.prepare(corpus)
@@ -206,6 +208,6 @@ def test_objective_does_not_depend_on_the_order_of_documents(bench: Bench, corpu
 
 def test_a_longer_corpus_has_a_lower_chance(bench: Bench) -> None:
     """The objective counts a pair's tokens: twelve of one word are not one of it."""
-    once, often = of_rows([[1, 1], [1, 1]]), of_rows([[12, 1], [1, 12]])
+    once, often = corpus_of([[1, 1], [1, 1]]), corpus_of([[12, 1], [1, 12]])
     values = [bench.objective(*reversed(bench.fit(corpus))) for corpus in (once, often)]
     assert values[0] != pytest.approx(values[1], rel=1e-3)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backend_bench import Bench, of_rows
+from backend_bench import Bench
+from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
@@ -109,7 +110,7 @@ def test_the_row_outside_spreads_over_all_words(bench: Bench) -> None:
     """So that a word without a training token has a chance in every document."""
     if bench.of_vectors:
         pytest.skip("vectors have no words")
-    corpus = of_rows([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]])
+    corpus = corpus_of([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]])
     summary = bench.having().summarise(corpus, 12)
     outside = summary.tree.phi[summary.tree.kind == OUTSIDE]
     assert len(outside) <= 1 and (outside > 0).all()

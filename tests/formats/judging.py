@@ -16,7 +16,9 @@ from hiertopics.corpora.checking import check
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, DataError, HiertopicsError, UsageError
-from hiertopics.formats import Source, read_corpus, write_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 WITHOUT_LINE = re.compile(
     "archive is damaged|holds no (documents|rows)|no words in|cannot be read|lines, but"

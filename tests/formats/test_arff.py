@@ -13,8 +13,10 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import Source, read_corpus, write_corpus
+from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.sidefiles import same_tags
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)

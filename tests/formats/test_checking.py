@@ -10,7 +10,8 @@ from spoilt import PIECES, SOUND
 
 from hiertopics.corpora.checking import check
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 common = settings(
     deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)

@@ -10,8 +10,10 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import Source, read_corpus, write_corpus
 from hiertopics.formats.edges import read_fast, read_slowly
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from judging import examine
 
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 MATRICES: dict[str, dict[str, Any]] = {
     "csr": {"indptr": [0, 2, 2, 3], "indices": [0, 2, 1], "data": [2, 3, 1]},

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging import examine
 
 from hiertopics.corpora.checking import check
-from hiertopics.formats import FORMATS
+from hiertopics.formats.source import FORMATS
 
 LINE_BASED = set(FORMATS) - {"npz", "folder"}
 CASES = {f"{name}-{i}": seed for name, seeds in SEEDS.items() for i, seed in enumerate(seeds)}

@@ -13,7 +13,8 @@ from fuzzing import MTX
 
 from hiertopics.corpora.checking import check
 from hiertopics.errors import DataError
-from hiertopics.formats import FORMATS, Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import FORMATS, Source
 
 MOST_BYTES = 32 << 20
 HUGE = 10**12

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, read_corpus
 from hiertopics.formats.ldac import _read_fast, _read_slowly, rules_of
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 
 def dense(corpus):

@@ -11,7 +11,9 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, read_corpus, write_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 HEAD = "%%MatrixMarket matrix coordinate {} {}\n"
 INTEGER = HEAD.format("integer", "general")

@@ -5,8 +5,10 @@ import pytest
 
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import Source, read_corpus, resolve, write_corpus
 from hiertopics.formats.mulan import read_label_names
+from hiertopics.formats.reading import read_corpus, resolve
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 XMLNS = 'xmlns="http://mulan.sourceforge.net/labels"'
 XML = (

@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 MATRIX = np.array([[0, 2, 1], [0, 0, 0], [4, 0, 0]])
 

@@ -14,17 +14,11 @@ from spoilt import PIECES, SOUND
 from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
-from hiertopics.formats import (
-    Source,
-    edges,
-    ldac,
-    matrixmarket,
-    read_corpus,
-    svmlight,
-    triples,
-    write_corpus,
-)
+from hiertopics.formats import edges, ldac, matrixmarket, svmlight, triples
+from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.sidefiles import same_tags
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)

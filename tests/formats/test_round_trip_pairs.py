@@ -14,7 +14,9 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors, to_corpus
-from hiertopics.formats import FORMATS, Source, read_corpus, write_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import FORMATS, Source
+from hiertopics.formats.writing import write_corpus
 
 Call = Callable[..., Any]
 NAMES = {

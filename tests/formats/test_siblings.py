@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import FORMATS, Source, resolve
+from hiertopics.formats.reading import resolve
+from hiertopics.formats.source import FORMATS, Source
 
 
 def resolved(put, corpus, *siblings, **options):

@@ -3,8 +3,9 @@
 import pytest
 
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.sidefiles import read_vocabulary
+from hiertopics.formats.source import Source
 
 THREE = "1 0:1\n0\n1 1:1\n"
 

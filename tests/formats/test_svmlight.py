@@ -9,8 +9,10 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
-from hiertopics.formats import Source, read_corpus, write_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 from hiertopics.formats.svmlight import Heads, read_fast, read_slowly, rules_of
+from hiertopics.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)

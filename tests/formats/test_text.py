@@ -8,7 +8,8 @@ import tracemalloc
 import pytest
 
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 pytest.importorskip("sklearn.feature_extraction.text")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hiertopics.formats import Source
+from hiertopics.formats.source import Source
 from hiertopics.formats.triples import Rules, read_fast, read_slowly, read_triples, triple_matrix
 
 RULES = Rules(9, 9)

@@ -10,7 +10,9 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.files import write_together
-from hiertopics.formats import Source, read_corpus, write_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+from hiertopics.formats.writing import write_corpus
 
 COUNTS = sparse.csr_array(np.array([[0, 2], [0, 0], [1, 300]]))
 MARKS = sparse.csr_array(np.array([[True, False, True], [False] * 3, [False, False, True]]))

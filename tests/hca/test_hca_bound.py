@@ -10,8 +10,8 @@ import naive_hca as naive
 import numpy as np
 import pytest
 from naive_hca import MODEL, Local
+from stepping import at
 
-from hiertopics.engine import Workers
 from hiertopics.families.hca import updates
 from hiertopics.families.hca.kernels import Sums
 from hiertopics.families.hca.state import (
@@ -25,9 +25,8 @@ from hiertopics.families.hca.state import (
 )
 from hiertopics.families.hca.variational import reordered
 from hiertopics.families.ncrp.slots import in_order, renumbered
-from hiertopics.model import Context
 
-CONTEXT = Context(0, 0, Workers())
+CONTEXT = at(0)
 FAMILIES = [pytest.param(True, id="structured"), pytest.param(False, id="meanfield")]
 Update = Callable[[State, Data, Sums], None]
 GLOBAL: dict[str, Update] = {

@@ -6,14 +6,14 @@ import copy
 
 import numpy as np
 import pytest
+from stepping import at
 
 from hiertopics.data.tree import ROOT
-from hiertopics.engine import Workers
 from hiertopics.families.hca import moves, proposals, starts
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.draft import OUT, Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
-from hiertopics.model import Context, Settings
+from hiertopics.model import Settings
 
 STARTS = ("clusters", "residuals", "axes")
 
@@ -23,10 +23,6 @@ def settings_for(
 ) -> Settings:
     model = Model(depth=depth, max_nodes=max_nodes, vector_variance=10.0)
     return Settings(model, Inference(start=start, mode=mode, trial_sweeps=10))  # type: ignore[arg-type]
-
-
-def context(iteration: int = 0, seed: int = 0) -> Context:
-    return Context(seed, iteration, Workers())
 
 
 def blobs(n_docs: int = 150, n_columns: int = 6) -> Data:
@@ -54,11 +50,11 @@ def assert_whole(draft: Draft, max_nodes: int | None = None) -> None:
 @pytest.mark.parametrize("depth", [2, 3, 5])
 @pytest.mark.parametrize("max_nodes", [1, 4, 9, 30])
 def test_no_start_makes_too_large_a_tree(start: str, depth: int, max_nodes: int) -> None:
-    state = starts.first_state(blobs(), settings_for(depth, max_nodes, start=start), context())
+    state = starts.first_state(blobs(), settings_for(depth, max_nodes, start=start), at(0))
     assert 1 <= state.n_nodes <= max_nodes
     assert state.n_nodes == max_nodes or start == "axes" or max_nodes == 30
     assert state.parent[0] == ROOT and (np.diff(state.nodes.level) >= 0).all()
-    assert np.isfinite(elbo(state, blobs(), settings_for(depth).model, context()))
+    assert np.isfinite(elbo(state, blobs(), settings_for(depth).model, at(0)))
 
 
 def test_widths_grow_by_one_factor_and_spend_all_nodes() -> None:
@@ -78,7 +74,7 @@ def test_widths_grow_by_one_factor_and_spend_all_nodes() -> None:
 @pytest.mark.parametrize("start", STARTS)
 def test_a_start_lays_the_root_along_the_first_principal_axis(start: str) -> None:
     data = blobs()
-    state = starts.first_state(data, settings_for(start=start), context())
+    state = starts.first_state(data, settings_for(start=start), at(0))
     _, _, axes = np.linalg.svd(data.rows - data.rows.mean(axis=0))
     root = state.mean[0] / np.linalg.norm(state.mean[0])
     assert abs(root @ axes[0]) == pytest.approx(1, abs=1e-9)
@@ -87,7 +83,7 @@ def test_a_start_lays_the_root_along_the_first_principal_axis(start: str) -> Non
 
 def test_one_path_of_axes_is_principal_component_analysis() -> None:
     data = blobs()
-    state = starts.first_state(data, settings_for(start="axes"), context())
+    state = starts.first_state(data, settings_for(start="axes"), at(0))
     _, strength, axes = np.linalg.svd(data.rows - data.rows.mean(axis=0))
     for level in range(3):
         length = np.linalg.norm(state.mean[level])
@@ -99,7 +95,7 @@ def test_one_path_of_axes_is_principal_component_analysis() -> None:
 def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None:
     data, settings = blobs(), settings_for(depth, 12)
     rng = np.random.default_rng(depth)
-    state = starts.first_state(data, settings, context())
+    state = starts.first_state(data, settings, at(0))
     kinds = {kind.__name__: 0 for kind in proposals.kinds(depth)}
     for _ in range(60):
         scores = slot_scores(state, data, settings.model)
@@ -117,9 +113,9 @@ def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None
 
 def good_state(settings: Settings) -> tuple[Data, State]:
     data = blobs()
-    state = starts.first_state(data, settings, context())
+    state = starts.first_state(data, settings, at(0))
     for _ in range(30):
-        moves.sweep(state, data, settings, context())
+        moves.sweep(state, data, settings, at(0))
     return data, state
 
 
@@ -127,27 +123,27 @@ def good_state(settings: Settings) -> tuple[Data, State]:
 def test_a_move_that_lowers_the_bound_is_undone(mode: str) -> None:
     settings = settings_for(2, 4, mode=mode)
     data, state = good_state(settings)
-    before = elbo(state, data, settings.model, context())
+    before = elbo(state, data, settings.model, at(0))
     scores = slot_scores(state, data, settings.model)
     draft = draft_of(state, data.rows, scores.argmax(axis=1))
     assert proposals.drop(draft, scores, np.random.default_rng(0))
-    after, kept = moves._better(state, draft, data, settings, context())
+    after, kept = moves._better(state, draft, data, settings, at(0))
     assert not kept and after.n_nodes == state.n_nodes
-    assert elbo(after, data, settings.model, context()) >= before
+    assert elbo(after, data, settings.model, at(0)) >= before
 
 
 @pytest.mark.parametrize("mode", ["structured", "meanfield"])
 def test_a_split_that_raises_the_bound_is_kept(mode: str) -> None:
     settings = settings_for(2, 3, mode=mode)
     data, state = good_state(settings)
-    before = elbo(state, data, settings.model, context())
+    before = elbo(state, data, settings.model, at(0))
     n_kept = 0
     for seed in range(6):
         best = slot_scores(state, data, settings.model).argmax(axis=1)
         draft = draft_of(state, data.rows, best)
         assert proposals.split(draft, np.random.default_rng(seed))
-        after, kept = moves._better(state, draft, data, settings, context())
-        gain = elbo(after, data, settings.model, context()) - before
+        after, kept = moves._better(state, draft, data, settings, at(0))
+        gain = elbo(after, data, settings.model, at(0)) - before
         assert after.n_nodes == state.n_nodes + kept
         assert gain > 10 if kept else gain >= 0
         n_kept += kept
@@ -157,10 +153,10 @@ def test_a_split_that_raises_the_bound_is_kept(mode: str) -> None:
 def test_rounds_of_moves_never_lower_the_bound_and_grow_the_tree_to_its_cap() -> None:
     settings = settings_for(3, 8, start="axes")
     data, state = good_state(settings)
-    before, n_nodes, n_kept = elbo(state, data, settings.model, context()), state.n_nodes, 0
+    before, n_nodes, n_kept = elbo(state, data, settings.model, at(0)), state.n_nodes, 0
     for iteration in range(1, 9):
-        state, _, kept = moves.round_of_moves(state, data, settings, context(iteration))
-        now = elbo(state, data, settings.model, context())
+        state, _, kept = moves.round_of_moves(state, data, settings, at(iteration))
+        now = elbo(state, data, settings.model, at(0))
         assert now >= before - 1e-9 * abs(now)
         before, n_kept = now, n_kept + kept
     assert n_nodes < state.n_nodes <= 8 and n_kept > 0

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
+from stepping import advance, at, begin
 
 from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.engine import Workers
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
-from hiertopics.model import Context, Settings, Sizes, Summary
+from hiertopics.model import Settings, Sizes, Summary
 
 
 def fitted(rows: np.ndarray, settings: Settings, iterations: int, seed: int = 0) -> Summary:
     vectors = Vectors(rows, default_columns(rows.shape[1]))
-    data = hca.prepare(vectors, settings)
-    state = hca.init(data, settings, Context(seed, 0, Workers()))
-    for iteration in range(1, iterations + 1):
-        state, _ = hca.step(state, data, settings, Context(seed, iteration, Workers()))
+    state, data = begin(hca, vectors, settings, seed=seed)
+    state = advance(hca, state, data, settings, iterations, seed=seed)
     return hca.summarise(state, data, settings)
 
 
@@ -70,13 +68,11 @@ def test_the_structured_bound_is_above_the_meanfield_one() -> None:
         )  # type: ignore[arg-type]
         for mode in ("structured", "meanfield")
     }
-    rows, _ = hca.simulate(settings["structured"], Sizes(80, 5, 1), Context(2, 0, Workers()))
+    rows, _ = hca.simulate(settings["structured"], Sizes(80, 5, 1), at(0, seed=2))
     best = {}
     for mode, each in settings.items():
-        data = hca.prepare(rows, each)
-        state = hca.init(data, each, Context(0, 0, Workers()))
-        for iteration in range(1, 16):
-            state, _ = hca.step(state, data, each, Context(0, iteration, Workers()))
+        state, data = begin(hca, rows, each)
+        state = advance(hca, state, data, each, 15)
         best[mode] = hca.objective(state, data, each)
     assert best["structured"] > best["meanfield"]
 
@@ -84,7 +80,7 @@ def test_the_structured_bound_is_above_the_meanfield_one() -> None:
 def test_simulated_rows_follow_their_truth() -> None:
     model = Model(depth=3, vector_variance=4.0, noise_shape=4.0, noise_rate=1.0)
     settings = Settings(model, Inference())
-    rows, truth = hca.simulate(settings, Sizes(3000, 4, 1), Context(5, 0, Workers()))
+    rows, truth = hca.simulate(settings, Sizes(3000, 4, 1), at(0, seed=5))
     clean = truth["mu"] + np.einsum(
         "nl,nlp->np", truth["coordinates"], truth["mean"][truth["path"]]
     )

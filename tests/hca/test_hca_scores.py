@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from stepping import advance, at, begin
 
 from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.prediction import log_density
 from hiertopics.files import read_npz
@@ -159,10 +161,6 @@ def test_runs_on_vectors_are_compared_by_their_density(digits: RunDir) -> None:
 
 def test_meanfield_inference_starts_at_the_average_and_settles() -> None:
     """Two disjoint axes: rows on either end up on their own leaf."""
-    from hiertopics.engine import Workers
-    from hiertopics.families.hca import variational as hca
-    from hiertopics.model import Context
-
     rng = np.random.default_rng(4)
     rows = 3 * np.eye(4)[1 + np.arange(90) % 2] * rng.standard_normal((90, 1))
     rows += 2 * np.outer(rng.standard_normal(90), np.eye(4)[0])
@@ -170,11 +168,9 @@ def test_meanfield_inference_starts_at_the_average_and_settles() -> None:
     settings = Settings(
         Model(depth=2, max_nodes=3, vector_variance=10.0), Inference(mode="meanfield")
     )
-    data = hca.prepare(vectors, settings)
-    state = hca.init(data, settings, Context(0, 0, Workers()))
-    for iteration in range(1, 16):
-        state, _ = hca.step(state, data, settings, Context(0, iteration, Workers()))
+    state, data = begin(hca, vectors, settings)
+    state = advance(hca, state, data, settings, 15)
     summary = hca.summarise(state, data, settings)
-    found = hca.infer(summary.tree, vectors, settings, Context(0, 0, Workers()))
+    found = hca.infer(summary.tree, vectors, settings, at(0))
     assert found.paths is not None and summary.paths is not None
     assert (found.paths.node == summary.paths.node).mean() > 0.97

@@ -1,4 +1,4 @@
-"""Tiny corpora and slow, obvious versions of latent Dirichlet allocation; nothing is shared."""
+"""Tiny corpora and slow, obvious versions of latent Dirichlet allocation."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import stepping
+from naive import Docs
+from stepping import corpus_of
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Workers
+from hiertopics.data.corpus import Corpus
 from hiertopics.families.lda import gibbs
-from hiertopics.model import Context, Settings
-
-Docs = list[list[int]]
-
-
-def corpus_of(rows: Any) -> Corpus:
-    """Return the corpus with these counts."""
-    counts = np.atleast_2d(np.asarray(rows, dtype=np.int32))
-    return Corpus(sparse.csr_array(counts), default_vocab(counts.shape[1]))
+from hiertopics.model import Settings
 
 
 def varied_corpus() -> Corpus:
@@ -30,20 +23,9 @@ def varied_corpus() -> Corpus:
     return corpus_of(counts)
 
 
-def docs_of(corpus: Corpus) -> Docs:
-    """Return the word of each token, document by document."""
-    return [np.repeat(np.arange(corpus.n_words), row).tolist() for row in corpus.counts.toarray()]
-
-
-def settings_of(model: dict[str, Any] | None = None, **inference: Any) -> Settings:
-    """Return settings of lda-gibbs, alpha and eta held unless ``inference`` says otherwise."""
-    held = {"sample_alpha": False, "sample_eta": False}
-    return Settings(gibbs.Model(**(model or {})), gibbs.Inference(**(held | inference)))
-
-
-def at(iteration: int, seed: int = 0) -> Context:
-    """Return the context of an iteration."""
-    return Context(seed, iteration, Workers())
+def settings_of(**keys: Any) -> Settings:
+    """Return settings of lda-gibbs, alpha and eta held unless ``keys`` say otherwise."""
+    return stepping.settings_of(gibbs, **{"sample_alpha": False, "sample_eta": False} | keys)
 
 
 def log_joint(

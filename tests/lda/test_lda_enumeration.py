@@ -9,8 +9,9 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from lda.lda_cases import at, corpus_of, docs_of, log_joint, settings_of, split
+from lda_cases import log_joint, settings_of, split
 from numpy.typing import NDArray
+from stepping import at, corpus_of, docs_of
 
 from hiertopics.families.lda import gibbs
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens, sweep
@@ -49,7 +50,7 @@ def sample(tokens: Tokens, tables: Tables, prior: Prior, n_sweeps: int, rng: Any
 @pytest.fixture(scope="module")
 def frequencies() -> NDArray[np.float64]:
     """Return the shares of a long run's sweeps."""
-    settings = settings_of({"n_topics": N_TOPICS})
+    settings = settings_of(n_topics=N_TOPICS)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     tables = Tables(state.z, state.n_wk, state.n_k)
@@ -84,9 +85,7 @@ def centres(low: float, high: float, n_cells: int) -> NDArray[np.float64]:
 
 def test_alpha_and_eta_follow_their_posterior() -> None:
     """``step`` with both drawn, against a grid over alpha and eta summed over all assignments."""
-    settings = settings_of(
-        {"n_topics": N_TOPICS}, sample_alpha=True, sample_eta=True, hyper_start=0
-    )
+    settings = settings_of(n_topics=N_TOPICS, sample_alpha=True, sample_eta=True, hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     drawn = []

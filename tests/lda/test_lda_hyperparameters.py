@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from lda.lda_cases import docs_of, log_joint, varied_corpus
+from lda_cases import log_joint, varied_corpus
 from scipy import stats
+from stepping import docs_of
 
 from hiertopics.families.lda import hyperparameters as h
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lda.lda_cases import at, docs_of, settings_of, split, varied_corpus
+from lda_cases import settings_of, split, varied_corpus
+from stepping import at, docs_of
 
 from hiertopics.families.lda import gibbs, infer_kernels
 from hiertopics.families.lda import gibbs_kernels as kernels
@@ -18,7 +19,7 @@ PRIOR = kernels.Prior(N_TOPICS, ALPHA, ETA)
 
 def start() -> tuple[kernels.Tokens, kernels.Tables]:
     """Return tokens and tables of a first state."""
-    settings = settings_of({"n_topics": N_TOPICS})
+    settings = settings_of(n_topics=N_TOPICS)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     return data.tokens, kernels.Tables(state.z, state.n_wk, state.n_k)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lda.lda_cases import at, corpus_of, docs_of, log_joint, settings_of, split, varied_corpus
+from lda_cases import log_joint, settings_of, split, varied_corpus
+from stepping import at, corpus_of, docs_of
 
 from hiertopics.data.tree import NODE, OUTSIDE
 from hiertopics.families.lda import gibbs
@@ -15,7 +16,7 @@ DOCS = docs_of(CORPUS)
 
 def fitted(n_topics: int, iterations: int = 5, **model: float):
     """Return state, data and settings of a short fit."""
-    settings = settings_of({"n_topics": n_topics, **model})
+    settings = settings_of(n_topics=n_topics, **model)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     for iteration in range(1, iterations + 1):
@@ -41,7 +42,7 @@ def test_objective_with_differing_alphas_is_the_joint_token_by_token() -> None:
 
 def test_alphas_begin_alike_and_are_drawn_apart() -> None:
     assert fitted(20, 0, prior="asymmetric")[0].alpha.tolist() == [2.5] * 20
-    settings = settings_of({"n_topics": 4, "prior": "asymmetric"}, sample_alpha=True, hyper_start=0)
+    settings = settings_of(n_topics=4, prior="asymmetric", sample_alpha=True, hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
     state, info = gibbs.step(gibbs.init(data, settings, at(0)), data, settings, at(1))
     assert len(set(state.alpha.tolist())) == 4
@@ -121,7 +122,7 @@ def test_the_order_of_documents_does_not_matter_to_what_is_learned() -> None:
     corpus = corpus_of([[3, 0, 1, 0], [0, 3, 0, 2], [2, 0, 2, 0]])
     means = []
     for order in ([0, 1, 2], [2, 0, 1]):
-        settings = settings_of({"n_topics": 2, "alpha": 0.4, "eta": 0.3})
+        settings = settings_of(n_topics=2, alpha=0.4, eta=0.3)
         data = gibbs.prepare(corpus.select(order), settings)
         state = gibbs.init(data, settings, at(0))
         ends = np.cumsum([len(doc) for doc in docs_of(corpus.select(order))])

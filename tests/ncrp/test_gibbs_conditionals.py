@@ -6,21 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import (
-    copy_of,
-    docs_of,
-    hyper_of,
-    levels_of,
-    paths_of,
-    random_chain,
-    varied_corpus,
-)
+from gibbs_cases import copy_of, hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import level_chances, path_chances
 from scipy.special import gammaln
+from stepping import docs_of
 
 from hiertopics.families.ncrp import gibbs_kernels, path_kernels
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Scratch, make_scratch
-from hiertopics.families.ncrp.chains import Data
+from hiertopics.families.ncrp.layout import Data
 
 CORPUS = varied_corpus()
 GRID = 400

@@ -8,20 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import (
-    docs_of,
-    hyper_of,
-    levels_of,
-    paths_of,
-    random_chain,
-    varied_corpus,
-)
+from gibbs_cases import hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import log_joint
 from numpy.typing import NDArray
 from scipy import stats
+from stepping import docs_of
 
 from hiertopics.families.ncrp import hyperparameters as h
 from hiertopics.families.ncrp.chain_kernels import Prior
+from hiertopics.numeric.slices import draw_by_slice
 
 CORPUS = varied_corpus()
 DATA, CHAIN, PRIOR = random_chain(CORPUS, seed=2)
@@ -113,7 +108,7 @@ def log_levels(alphas: NDArray[np.float64]) -> NDArray[np.float64]:
 def test_a_slice_follows_a_gamma_law_from_any_start(start: float) -> None:
     rng, value, draws = np.random.default_rng(1), start, []
     for _ in range(N_DRAWS):
-        value = h.draw_by_slice(value, lambda x: 1.5 * math.log(x) - 2.0 * x, rng)
+        value = draw_by_slice(value, lambda x: 1.5 * math.log(x) - 2.0 * x, (1e-8, 1e6), rng)
         draws.append(value)
     assert stats.kstest(draws[200::5], stats.gamma(2.5, scale=0.5).cdf).pvalue > 1e-3
     assert stats.kstest(draws[200::5], stats.gamma(2.1, scale=0.5).cdf).pvalue < 1e-3

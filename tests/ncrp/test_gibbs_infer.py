@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import advance, at, corpus_of, settings_of, varied_corpus
+from gibbs_cases import advance, settings_of, varied_corpus
 from numpy.typing import NDArray
 from scipy.special import gammaln
+from stepping import at, corpus_of
 
 from hiertopics.data.tree import Tree
 from hiertopics.families.ncrp import gibbs
-from hiertopics.families.ncrp.infer_kernels import Topics, sample_document
+from hiertopics.families.ncrp.gibbs_infer_kernels import FittedTree, sample_document
 from hiertopics.model import Summary
 
 RNG = np.random.default_rng(4)
 PARENT = np.array([-1, 0, 1, 1, 0], dtype=np.int32)
-TOPICS = Topics(
+TOPICS = FittedTree(
     phi=np.ascontiguousarray(RNG.dirichlet(np.full(4, 0.4), 5).T),
     parent=PARENT,
     depth=np.array([0, 1, 2, 2, 1], dtype=np.int32),

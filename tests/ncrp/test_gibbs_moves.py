@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import (
-    copy_of,
-    docs_of,
-    hyper_of,
-    levels_of,
-    paths_of,
-    random_chain,
-    varied_corpus,
-)
+from gibbs_cases import copy_of, hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import log_joint, normalised
+from stepping import docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts, python_twins
 
 from hiertopics.families.ncrp import chains, graft_kernels, leap_kernels

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from gibbs_cases import at, corpus_of, settings_of
+from gibbs_cases import advance, settings_of
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
+from stepping import begin, corpus_of
 
 from hiertopics.families.ncrp import gibbs
 
@@ -49,10 +50,8 @@ def agreement(
     settings = settings_of(
         level_prior=ALPHA, eta=0.1, leap_every=leap_every, graft_every=graft_every, start=start
     )
-    data = gibbs.prepare(corpus_of(text.counts), settings)
-    state = gibbs.init(data, settings, at(0, seed))
-    for iteration in range(1, iterations + 1):
-        state, _ = gibbs.step(state, data, settings, at(iteration, seed))
+    state, data = begin(gibbs, corpus_of(text.counts), settings, seed=seed)
+    state = advance(state, data, settings, iterations, seed=seed)
     paths = gibbs.summarise(state, data, settings).paths
     assert paths is not None
     return float(adjusted_rand_score(text.leaf, paths.node[:, 2]))

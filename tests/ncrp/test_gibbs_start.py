@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from stepping import at
 from variational_cases import (
     MODES,
     adjusted_rand,
-    at,
     best_leaves,
     bound,
     fitted,
@@ -18,9 +18,16 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp import chains, gibbs_start, joint_kernels, starts, variational
+from hiertopics.families.ncrp import (
+    chains,
+    joint_kernels,
+    layout,
+    sampled_starts,
+    starts,
+    variational,
+)
+from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.state import Data
 from hiertopics.model import Settings
 
 CORPUS, _, _ = planted(0, 60)
@@ -34,9 +41,9 @@ def prepared(**keys: object) -> tuple[Data, Settings]:
 
 def best_draw(data: Data, settings: Settings) -> Chain:
     """Return the draw that the start "gibbs" takes."""
-    words, prior = chains.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
+    words, prior = layout.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
     chain = chains.sequential(words, prior, at(0).rng("start"))
-    return gibbs_start.most_probable(chain, data, settings, at(0))
+    return sampled_starts.most_probable(chain, data, settings, at(0))
 
 
 def counts_of(chain: Chain) -> dict[tuple[int, int], np.ndarray]:
@@ -84,7 +91,7 @@ def test_the_best_of_the_draws_is_taken() -> None:
     """More sweeps never make it worse, and its log joint is what its paths and levels give."""
     data, settings = prepared()
     prior, found = Prior(np.full(3, 5.0), 1.0, 0.1), []
-    words = chains.lay_out(CORPUS)
+    words = layout.lay_out(CORPUS)
     for sweeps in (0, 1, 2, 5, 12):
         _, settings = prepared(start_sweeps=sweeps)
         chain = best_draw(data, settings)
@@ -108,7 +115,7 @@ def test_documents_start_on_their_gibbs_paths_and_a_fit_improves_on_that() -> No
 
 def test_the_start_derives_from_the_seed() -> None:
     data, settings = prepared(start_sweeps=2)
-    first, again, other = (variational.init(data, settings, at(0, seed)) for seed in (0, 0, 1))
+    first, again, other = (variational.init(data, settings, at(0, seed=seed)) for seed in (0, 0, 1))
     assert first.lam.tobytes() == again.lam.tobytes()
     assert first.lam.shape != other.lam.shape or not np.array_equal(first.lam, other.lam)
 
@@ -127,7 +134,7 @@ def test_a_chain_of_clusters_has_their_paths_and_levels_of_the_prior() -> None:
     data, settings = prepared(start="clusters", level_prior=[6.0, 3.0, 1.0])
     branch = starts.cluster_branches(data, settings, at(0))
     prior = Prior(np.array([6.0, 3.0, 1.0]), 1.0, 0.1)
-    chain = chains.on_branches(chains.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
+    chain = chains.on_branches(layout.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
     for column in (0, 1):
         names = np.unique(branch[:, column], return_inverse=True)[1]
         assert np.array_equal(names, chain.path[:, column + 1] - chain.first[column + 1])
@@ -146,15 +153,15 @@ def test_any_depth_and_empty_documents_go(depth: int) -> None:
 
 def test_the_smallest_leaves_fold_into_the_nearest_large_one() -> None:
     path = np.array([[0, 1, 4]] * 5 + [[0, 1, 5]] + [[0, 2, 6]] * 3 + [[0, 3, 7]] * 2)
-    assert (gibbs_start.folded(path, 8) == path).all()
-    small = gibbs_start.folded(path, 7)  # leaf 5 goes to its sibling
+    assert (sampled_starts.folded(path, 8) == path).all()
+    small = sampled_starts.folded(path, 7)  # leaf 5 goes to its sibling
     assert (
         small[5].tolist() == [0, 1, 4] and (np.delete(small, 5, 0) == np.delete(path, 5, 0)).all()
     )
-    smaller = gibbs_start.folded(path, 5)
+    smaller = sampled_starts.folded(path, 5)
     assert np.unique(smaller[:, -1]).tolist() == [4, 6]
     assert smaller[-1].tolist() == [0, 1, 4]  # nothing but the root in common: the largest
-    assert (gibbs_start.folded(path, 1) == [0, 1, 4]).all()
+    assert (sampled_starts.folded(path, 1) == [0, 1, 4]).all()
 
 
 def test_max_nodes_bounds_the_start() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import at, corpus_of, paths_of, random_chain
+from gibbs_cases import paths_of, random_chain
 from naive_gibbs import relabelled
 from numpy.typing import NDArray
 from partial_cases import one_generator
+from stepping import at, corpus_of
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
 from hiertopics.families.ncrp import gamma_kernels, partial, partial_kernels

@@ -21,7 +21,7 @@ from test_gibbs_geweke import (
 )
 
 from hiertopics.families.ncrp import partial
-from hiertopics.families.ncrp.chains import Data
+from hiertopics.families.ncrp.layout import Data
 
 N_SWEEPS = 40 * N_BATCHES
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import copy_of, corpus_of, docs_of, random_chain, varied_corpus
+from gibbs_cases import copy_of, random_chain, varied_corpus
 from numpy.typing import NDArray
 from partial_cases import one_generator
 from scipy import stats
+from stepping import corpus_of, docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts
 
 from hiertopics.families.ncrp import gamma_kernels, partial, partial_kernels

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import advance, at, settings_of, varied_corpus
+from gibbs_cases import advance, settings_of, varied_corpus
+from stepping import at, begin
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.ncrp import gibbs, joint_kernels, partial
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.gibbs_state import State, unpack
-from hiertopics.model import Context
 from hiertopics.runs.experiment import read_experiment
 
 CORPUS = varied_corpus(n_docs=25, n_words=11)
@@ -24,12 +24,9 @@ PARTIAL = {"collapse": "partial", "gamma": 2.0}
 def fitted(n: int, n_workers: int = 1, corpus: Corpus = CORPUS, **keys: Any) -> State:
     """Return the state after ``n`` iterations."""
     settings = settings_of(**PARTIAL | keys)
-    data = gibbs.prepare(corpus, settings)
     with Workers(n_workers) as workers:
-        state = gibbs.init(data, settings, Context(0, 0, workers))
-        for iteration in range(1, n + 1):
-            state, _ = gibbs.step(state, data, settings, Context(0, iteration, workers))
-    return state
+        state, data = begin(gibbs, corpus, settings, workers=workers)
+        return advance(state, data, settings, n, workers=workers)
 
 
 def same(one: State, other: State) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gibbs_cases import at, settings_of
+from gibbs_cases import settings_of
 from naive_gibbs import Hyper, posterior, relabelled
+from stepping import at
 
 from hiertopics.families.ncrp import gibbs
 from hiertopics.families.ncrp.simulate import draw_tree

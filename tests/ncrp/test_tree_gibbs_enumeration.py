@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import copy_of, corpus_of, docs_of, levels_of, paths_of, random_chain
+from gibbs_cases import copy_of, levels_of, paths_of, random_chain
 from naive_gibbs import Hyper, Posterior, posterior, relabelled
 from numpy.typing import NDArray
+from stepping import corpus_of, docs_of
 
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Words
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.gibbs_kernels import sweep
 from hiertopics.families.ncrp.graft_kernels import graft_level
+from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.leap_kernels import leap_all
 
 CORPUS = corpus_of([[2, 1, 0], [1, 0, 2]])

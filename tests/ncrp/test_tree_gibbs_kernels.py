@@ -6,29 +6,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import (
-    copy_of,
-    docs_of,
-    hyper_of,
-    levels_of,
-    paths_of,
-    random_chain,
-    varied_corpus,
-)
+from gibbs_cases import copy_of, hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import log_joint
 from numpy.typing import NDArray
 from scipy.special import gammaln
+from stepping import docs_of
 
 from hiertopics.families.ncrp import (
     chain_kernels,
     chains,
+    gibbs_infer_kernels,
     gibbs_kernels,
-    infer_kernels,
     joint_kernels,
     path_kernels,
 )
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.chains import Data
+from hiertopics.families.ncrp.layout import Data
 
 CORPUS = varied_corpus()
 
@@ -146,7 +139,7 @@ def test_the_first_documents_may_branch_off_at_the_root() -> None:
 
 def python_twins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the loops call each other's Python source."""
-    modules = (chain_kernels, path_kernels, gibbs_kernels, infer_kernels, joint_kernels)
+    modules = (chain_kernels, path_kernels, gibbs_kernels, gibbs_infer_kernels, joint_kernels)
     for module in modules:
         for name, value in vars(module).copy().items():
             if hasattr(value, "py_func"):
@@ -174,7 +167,7 @@ def test_sweep_equals_its_python_source(fresh: bool, monkeypatch: pytest.MonkeyP
 
 def test_inference_equals_its_python_source(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
-    topics = infer_kernels.Topics(
+    topics = gibbs_infer_kernels.FittedTree(
         phi=np.ascontiguousarray(rng.dirichlet(np.ones(7), 5).T),
         parent=np.array([-1, 0, 1, 0, 3], dtype=np.int32),
         depth=np.array([0, 1, 2, 1, 2], dtype=np.int32),
@@ -187,7 +180,7 @@ def test_inference_equals_its_python_source(monkeypatch: pytest.MonkeyPatch) -> 
         if twin:
             python_twins(monkeypatch)
         rng = np.random.default_rng(6)
-        found = infer_kernels.sample_document(words, counts, topics, 2, 3, rng)
+        found = gibbs_infer_kernels.sample_document(words, counts, topics, 2, 3, rng)
         results.append([found, rng.bit_generator.state])
     assert np.isfinite(results[0][0]).all()
     np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-9)

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from gibbs_cases import (
     advance,
-    at,
-    docs_of,
     hyper_of,
     levels_of,
     paths_of,
@@ -21,13 +19,14 @@ from gibbs_cases import (
 )
 from naive_gibbs import log_joint
 from scipy import sparse
+from stepping import at, docs_of
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import OUTSIDE
 from hiertopics.errors import ConfigError
 from hiertopics.families.ncrp import chains, gibbs, hyperparameters, restarts
 from hiertopics.families.ncrp.gibbs_state import State, begin, pack, unpack
-from hiertopics.fitting.driver import FitResult
+from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment
 
 CORPUS = varied_corpus(n_docs=12, n_words=8)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from gibbs_cases import at, corpus_of, settings_of
+from gibbs_cases import settings_of
 from numpy.typing import NDArray
+from stepping import at, corpus_of
 from variational_cases import MODES
 from variational_cases import settings_of as variational_settings_of
 

@@ -6,16 +6,8 @@ import copy
 
 import numpy as np
 import pytest
-from variational_cases import (
-    MODES,
-    adjusted_rand,
-    at,
-    best_leaves,
-    bound,
-    fitted,
-    planted,
-    settings_of,
-)
+from stepping import at
+from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
 
 from hiertopics.families.ncrp import variational
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from naive_variational import dirichlet
 from scipy.special import digamma
-from variational_cases import TREE, corpus_of
+from stepping import corpus_of
+from variational_cases import TREE
 
-from hiertopics.families.ncrp import bound, slot_kernels, tables
+from hiertopics.families.ncrp import bound, expectations, slot_kernels
+from hiertopics.families.ncrp.cells import lay_out
 from hiertopics.families.ncrp.slot_simd import multiply_four
 from hiertopics.families.ncrp.slots import nodes_of
-from hiertopics.families.ncrp.state import lay_out
 from hiertopics.numeric.jit import kernel
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ def test_tables_in_single_precision_are_the_precise_ones(eta: float) -> None:
     lam = (eta + rng.gamma(0.02, 500.0, (300, len(TREE)))).astype(np.float32)
     lam[5] = 1e7
     nodes, mass, prior = nodes_of(np.array(TREE, np.int32), 3), np.zeros(len(TREE)), np.ones(3)
-    fast = tables.given_tables(lam, nodes, mass, eta, prior).e_table
+    fast = expectations.given_tables(lam, nodes, mass, eta, prior).e_table
     expected = np.exp(digamma(lam.astype(float)) - digamma(lam.sum(axis=0, dtype=float)))
     assert fast == pytest.approx(expected, rel=2e-5)
     assert np.median(np.abs(fast / expected - 1)) < 1e-6
@@ -66,12 +67,12 @@ def test_products_over_words_that_the_root_hardly_has_keep_their_digits(
     counts = rng.poisson(1.5, (1, 80))
     counts[0, 3] = 300
     nodes, cells = nodes_of(parent, depth), lay_out(corpus_of(counts), 1).cells
-    exact = tables.plug_in_tables(phi, nodes, np.zeros(len(parent)), np.ones(depth))
+    exact = expectations.plug_in_tables(phi, nodes, np.zeros(len(parent)), np.ones(depth))
     table = exact.e_table.astype(np.float32)
-    given = exact._replace(e_table=table, **tables._by_slot(table, exact.slots)._asdict())
+    given = exact._replace(e_table=table, **expectations._by_slot(table, exact.slots)._asdict())
     e_theta = rng.dirichlet(np.ones(depth))
     scores = np.empty(len(parent))
-    scratch = tables.scratch_for(len(parent), np.float32)
+    scratch = expectations.scratch_for(len(parent), np.float32)
     slot_kernels.slot_scores(cells, 0, e_theta.astype(np.float32), given, scratch, scores)
     chance = np.where(nodes.path >= 0, phi.T[:, nodes.path], 1 / 80)
     expected = counts[0] @ np.log(chance @ e_theta)

@@ -7,10 +7,10 @@ import pytest
 from naive_variational import random_q
 from scipy.optimize import minimize
 from scipy.special import gammaln, psi
+from stepping import at
 from variational_cases import (
     MODES,
     TREE,
-    at,
     bound,
     data_of,
     exact_sweep,

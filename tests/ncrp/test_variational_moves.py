@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import gammaln
-from variational_cases import (
-    MODES,
-    adjusted_rand,
-    at,
-    best_leaves,
-    bound,
-    corpus_of,
-    fitted,
-    planted,
-    settings_of,
-)
+from stepping import at, corpus_of
+from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
 
-from hiertopics.families.ncrp import births, growth, joins, moves, reshaping, starts, variational
+from hiertopics.families.ncrp import (
+    joins,
+    moves,
+    paper_moves,
+    reshaping,
+    splits,
+    starts,
+    variational,
+)
+from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.draft import GONE, Draft, draft_of, state_of_draft
 from hiertopics.families.ncrp.prediction import slot_chances
 from hiertopics.families.ncrp.reshaping import FRESH
-from hiertopics.families.ncrp.state import Data, State
+from hiertopics.families.ncrp.state import State
 
 GAMMA, ETA = 1.4, 0.3
 CORPUS, BRANCH, _ = planted(3, 60)
@@ -158,10 +158,10 @@ def test_paths_with_the_same_documents_are_merged_and_others_are_not() -> None:
     found = hard_draft(1)
     found.chances[:, 9] = 0.9 * found.chances[:, 8]
     found.chances[:, 12] = found.chances[:, 14]
-    assert growth.merge_alike(found) == 2
+    assert paper_moves.merge_alike(found) == 2
     assert (found.parent[[8, 9]] == GONE).sum() == 1
     assert (found.parent[[12, 14]] == GONE).sum() == 1
-    assert growth.merge_alike(hard_draft(1)) == 0
+    assert paper_moves.merge_alike(hard_draft(1)) == 0
 
 
 def test_inner_siblings_with_the_same_documents_are_merged_with_their_children() -> None:
@@ -171,7 +171,7 @@ def test_inner_siblings_with_the_same_documents_are_merged_with_their_children()
     found.chances[:, 13] = found.chances[:, [8, 9]].sum(axis=1)
     found.chances[:, 14] = 0.0
     children = len(found.children(1)) + len(found.children(2))
-    assert growth._merge_level(found, 1) == 1
+    assert paper_moves._merge_level(found, 1) == 1
     assert (found.parent[[1, 2]] == GONE).sum() == 1
     left = 1 if found.parent[1] != GONE else 2
     assert len(found.children(left)) == children
@@ -184,10 +184,10 @@ def test_a_branch_that_mixes_themes_is_split_and_the_bound_rises() -> None:
     assert state.n_nodes == 3
     before = bound(state, data)
     chances = slot_chances(state, data)
-    made, n_made = births.split_level(state, data, chances, 1, 100, at(5))
+    made, n_made = splits.split_level(state, data, chances, 1, 100, at(5))
     assert (made.n_nodes, n_made) == (5, 1)
     assert bound(made, data) > before + 10
-    same, none_made = births.split_level(state, data, chances, 1, 4, at(5))
+    same, none_made = splits.split_level(state, data, chances, 1, 4, at(5))
     assert same is state and none_made == 0
 
 
@@ -198,7 +198,7 @@ def test_leaves_of_one_theme_are_not_split() -> None:
     state, data = fitted(corpus, settings_of(moves="none", start_leaves=1, start_sweeps=0), 0, 3)
     chances = slot_chances(state, data)
     for level in (1, 2):
-        assert births.split_level(state, data, chances, level, 100, at(5))[1] == 0
+        assert splits.split_level(state, data, chances, level, 100, at(5))[1] == 0
 
 
 def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
@@ -224,7 +224,7 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
 def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
     state, data = fit
     chances = slot_chances(state, data)
-    tried = [births.split_level(state, data, chances, level, 100, at(5)) for level in (1, 2)]
+    tried = [splits.split_level(state, data, chances, level, 100, at(5)) for level in (1, 2)]
     tried.append(joins.join_level(state, data, chances, 1, at(5)))
     assert sum(n_made for _, n_made in tried) > 0
     for made, _ in tried:

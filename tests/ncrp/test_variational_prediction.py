@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import digamma, gammaln, logsumexp
-from variational_cases import (
-    MODES,
-    adjusted_rand,
-    at,
-    best_leaves,
-    corpus_of,
-    fitted,
-    planted,
-    settings_of,
-)
+from stepping import at, corpus_of
+from variational_cases import MODES, adjusted_rand, best_leaves, fitted, planted, settings_of
 
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp import variational

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from variational_cases import (
-    MODES,
-    adjusted_rand,
-    at,
-    best_leaves,
-    bound,
-    fitted,
-    planted,
-    settings_of,
-)
+from stepping import at
+from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
 
 from hiertopics.families.ncrp import clustering, starts, variational
+from hiertopics.families.ncrp.cells import Data, csr_of
 from hiertopics.families.ncrp.prediction import slot_chances
-from hiertopics.families.ncrp.state import Data, State, csr_of
+from hiertopics.families.ncrp.state import State
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
 FLAT = {"eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}

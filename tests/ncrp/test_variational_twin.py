@@ -6,7 +6,8 @@ import naive_variational as naive
 import numpy as np
 import pytest
 from naive_variational import Q
-from variational_cases import MODES, TREE, at, bound, data_of, exact_sweep, state_of, varied
+from stepping import at
+from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
 
 from hiertopics.families.ncrp import state as states
 from hiertopics.families.ncrp.prediction import slot_chances

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
-from msgspec import structs
+import stepping
 from naive_variational import Q
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from stepping import at, corpus_of
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Workers
+from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp import variational
-from hiertopics.families.ncrp.state import Data, State, lay_out, local_pass, refit
-from hiertopics.model import Context, Settings
+from hiertopics.families.ncrp.cells import Data, lay_out
+from hiertopics.families.ncrp.state import State, local_pass, refit
+from hiertopics.model import Settings
 
 MODES = ("meanfield", "structured")
 TREE = (-1, 0, 0, 0, 1, 1, 3)
 """Depth 3, the second child of the root without children."""
 
-
-def corpus_of(counts: ArrayLike) -> Corpus:
-    """Return the corpus of a dense count matrix [n_docs, n_words]."""
-    matrix = np.asarray(counts, dtype=np.int32)
-    return Corpus(sparse.csr_array(matrix), default_vocab(matrix.shape[1]))
+settings_of = partial(stepping.settings_of, variational)
 
 
 def varied(seed: int = 4, n_docs: int = 6, n_words: int = 5) -> Corpus:
@@ -36,18 +32,6 @@ def varied(seed: int = 4, n_docs: int = 6, n_words: int = 5) -> Corpus:
     return corpus_of(counts)
 
 
-def settings_of(**keys: Any) -> Settings:
-    """Return settings; each key goes where it belongs."""
-    model, inference = variational.Model(), variational.Inference()
-    own = {name: keys.pop(name) for name in list(keys) if name in model.__struct_fields__}
-    return Settings(structs.replace(model, **own), structs.replace(inference, **keys))
-
-
-def at(iteration: int, seed: int = 0) -> Context:
-    """Return the context of an iteration."""
-    return Context(seed, iteration, Workers())
-
-
 def data_of(counts: ArrayLike, n_shards: int = 1) -> Data:
     """Return a dense count matrix laid out."""
     return lay_out(corpus_of(counts), n_shards)
@@ -57,16 +41,16 @@ def state_of(q: Q) -> State:
     """Return the package's state of naive factors; the rest of q is where it is best."""
     chances = np.zeros((len(q.counts), 0)) if q.structured else q.chances.copy()
     return State(
-        np.array(q.parent, dtype=np.int32),
-        np.ascontiguousarray(q.lam.T),
-        q.a.copy(),
-        q.b.copy(),
-        q.tau.copy(),
-        chances,
-        q.prior.copy(),
-        q.gamma,
-        q.eta,
-        0.0,
+        parent=np.array(q.parent, dtype=np.int32),
+        stick_a=q.a.copy(),
+        stick_b=q.b.copy(),
+        chances=chances,
+        lam=np.ascontiguousarray(q.lam.T),
+        tau=q.tau.copy(),
+        level_prior=q.prior.copy(),
+        gamma=q.gamma,
+        eta=q.eta,
+        n_outside=0.0,
     )
 
 
@@ -77,11 +61,8 @@ def exact_sweep(state: State, data: Data, rounds: int = 1) -> None:
 
 def fitted(corpus: Corpus, settings: Settings, seed: int, iterations: int) -> tuple[State, Data]:
     """Return the state after ``init`` and some steps."""
-    data = variational.prepare(corpus, settings)
-    state = variational.init(data, settings, at(0, seed))
-    for iteration in range(1, iterations + 1):
-        state, _ = variational.step(state, data, settings, at(iteration, seed))
-    return state, data
+    state, data = stepping.begin(variational, corpus, settings, seed=seed)
+    return stepping.advance(variational, state, data, settings, iterations, seed=seed), data
 
 
 def bound(state: State, data: Data) -> float:

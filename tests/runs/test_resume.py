@@ -18,6 +18,7 @@ from hiertopics.errors import Interrupted, NumericalError, RunError
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event, Stop
 from hiertopics.runs import artifacts, rundir
+from hiertopics.runs.checkpoints import load_checkpoint
 
 Fit = Callable[..., Any]
 EACH_ITERATION = ["output.checkpoint_seconds=0"]
@@ -317,7 +318,7 @@ def test_a_checkpoint_of_other_data_is_not_taken(
     run = rundir.RunDir(tmp_path / "run")
     fit_tiny(run.path, backend, 2)
     state_type = registry.load(backend).State
-    assert run.load_checkpoint(state_type, "of other data") is None
+    assert load_checkpoint(run, state_type, "of other data") is None
 
 
 def test_iterate_can_be_replayed_from_any_checkpoint(

@@ -12,7 +12,8 @@ import pytest
 
 from hiertopics import registry
 from hiertopics.corpora.observations import kind_of
-from hiertopics.formats import Source, read_corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 from hiertopics.scoring.evaluation import evaluate
 
 

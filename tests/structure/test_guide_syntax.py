@@ -30,14 +30,14 @@ from msgspec import structs
 from hiertopics import registry
 from hiertopics.cli import COMMANDS, group
 from hiertopics.errors import HiertopicsError
-from hiertopics.formats import FORMATS
-from hiertopics.holdouts.split import parse_holdout
+from hiertopics.formats.source import FORMATS
+from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.tasks import TASKS
 from hiertopics.settings.config import section_types
 from hiertopics.settings.yamlfile import dump_yaml
-from hiertopics.views.exporting import FORMS
+from hiertopics.views.forms import FORMS
 
 WORDS = {
     "from_": set(FORMATS),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
-from source_tree import edges, imported, modules, within
+from source_tree import ROOT, edges, imported, modules, within
 
 H = "hiertopics"
 LAYERS = (
@@ -25,6 +26,7 @@ LAYERS = (
 )
 """Bottom up; whoever stands in a layer knows those of the layers below it, and itself."""
 
+SOURCE_PAGE = ROOT / "docs" / "source.md"
 FAMILIES = sorted(
     {".".join(name.split(".")[:3]) for name in modules() if name.startswith(f"{H}.families.")}
 )
@@ -34,23 +36,30 @@ COMPILED = (
     f"{H}.families.ncrp.slot_simd",
 )
 BORROWED = {
-    # A sweep over pairs, sticks and concentration steps are the same with and without groups.
+    # Sweeps, sticks, concentrations and flat topics are the same with and without groups.
     f"{H}.families.chdp": tuple(
         f"{H}.families.hdp.{name}"
         for name in (
+            "config",
             "kernels",
             "gibbs_kernels",
             "layout",
             "variational",
             "sticks",
             "hyper",
+            "concentrations",
             "moments",
+            "summary",
+            "prediction",
         )
     ),
     # The tree of the nested CRP, its slots and sticks stand in one place for all that use them.
     f"{H}.families.hca": tuple(
-        f"{H}.families.ncrp.{name}" for name in ("slots", "bound", "summary", "simulate")
+        f"{H}.families.ncrp.{name}"
+        for name in ("bound", "config", "pairs", "simulate", "slots", "summary", "tree_state")
     ),
+    # A corpus in tokens is the same to every sampler that redraws something for each of them.
+    f"{H}.families.tssb": (f"{H}.families.ncrp.layout",),
 }
 LIGHT = {"__future__", "click", "collections.abc", "importlib", "os", "sys", "typing",
          "hiertopics", f"{H}.errors"}  # fmt: skip
@@ -85,6 +94,13 @@ def layer_of(name: str) -> int:
     found = [number for number, parts in enumerate(LAYERS) if part in parts]
     assert len(found) == 1, f"{part} has no place of its own in the layers"
     return found[0]
+
+
+def test_the_guide_shows_these_layers() -> None:
+    rows = re.findall(
+        r"^\| \d+ \| ([^|]+) \|", SOURCE_PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [sorted(re.findall(r"`(\w+)`", row)) for row in rows] == [sorted(row) for row in LAYERS]
 
 
 def test_every_import_points_down() -> None:
@@ -167,7 +183,7 @@ def test_nobody_below_knows_the_command_line() -> None:
 
 
 def test_only_what_shows_trees_knows_how_they_are_drawn() -> None:
-    assert users((f"{H}.views.render",), *ours("cli", "views", "api")) == []
+    assert users((f"{H}.views.render",), *ours("cli", "views")) == []
 
 
 def test_commands_import_nothing_heavy_before_they_are_called() -> None:

@@ -12,23 +12,22 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
+from stepping import advance, at, begin
 
 from benchmarks.distances import correlation, edges_between, lineage
 from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.engine import Workers
 from hiertopics.errors import DataError, UsageError
 from hiertopics.families.tssb import binary, binary_kernels, mcmc, trees
 from hiertopics.families.tssb.assign_kernels import product
 from hiertopics.families.tssb.state import unpack
 from hiertopics.files import read_npz
-from hiertopics.model import Context, Settings, Sizes
+from hiertopics.model import Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.tasks import evaluate_task
-from hiertopics.views.exporting import show
-from hiertopics.views.render import View
+from hiertopics.views.showing import show_tree
 
 BINARY = ("model.likelihood=binary",)
 PLANTED = np.array([-1, 0, 0, 1, 1, 2, 2])
@@ -57,12 +56,8 @@ def planted(n_rows: int = 210, block: int = 12) -> tuple[Vectors, NDArray[np.int
 
 def fitted(vectors: Vectors, settings: Settings, n_iterations: int, seed: int = 0) -> Any:
     """Return the laid out rows and the state after some iterations."""
-    with Workers() as pool:
-        data = mcmc.prepare(vectors, settings)
-        state = mcmc.init(data, settings, Context(seed, 0, pool))
-        for iteration in range(1, n_iterations + 1):
-            state, _ = mcmc.step(state, data, settings, Context(seed, iteration, pool))
-    return data, state
+    state, data = begin(mcmc, vectors, settings, seed=seed)
+    return data, advance(mcmc, state, data, settings, n_iterations, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +151,8 @@ def test_the_chances_of_all_rows_add_up_to_one() -> None:
     tree = mcmc.summarise(state, data, settings).tree
     density = mcmc.log_density(tree, vectors, settings)
     assert np.exp(density).sum() == pytest.approx(1, abs=1e-7)
-    with Workers() as pool:
-        theta = mcmc.infer(tree, vectors, settings, Context(0, 0, pool)).theta.toarray()
-        alone = mcmc.infer(tree, vectors.select([7]), settings, Context(0, 0, pool)).theta
+    theta = mcmc.infer(tree, vectors, settings, at(0)).theta.toarray()
+    alone = mcmc.infer(tree, vectors.select([7]), settings, at(0)).theta
     assert (alone.toarray()[0] == theta[7]).all()
     # Over all rows, weighted by their chances, the posterior averages to the prior.
     masses = np.exp(tree.extra["log_mass"])
@@ -174,8 +168,7 @@ def test_chances_of_a_newborn_child_are_means_over_the_diffusion() -> None:
 
 def test_simulated_rows_have_the_chances_of_their_nodes() -> None:
     settings = settings_of()
-    with Workers() as pool:
-        vectors, truth = mcmc.simulate(settings, Sizes(4000, 6, 1), Context(1, 0, pool))
+    vectors, truth = mcmc.simulate(settings, Sizes(4000, 6, 1), at(0, seed=1))
     assert set(np.unique(vectors.rows)) == {0.0, 1.0}
     expected = truth["mean"][truth["node"]]
     error = np.sqrt((expected * (1 - expected)).sum(axis=0))
@@ -195,7 +188,7 @@ def test_a_run_from_file_to_scores(fit_tiny: Callable[..., Any], tmp_path: Path)
     run = RunDir.open(tmp_path / "run")
     model = read_npz(run.path / "model.npz")
     assert "phi" not in model and model["mean"].shape == (run.tree.n_nodes, 12)
-    assert "has" in show(run, View(), "text")
+    assert "has" in show_tree(run)
     node = int(run.tree.shown[-1])
     best = int(run.tree.top_words(node, 1)[0])
     assert best == int(np.argmax(model["telling"][node]))

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse
+from stepping import at, begin, corpus_of
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError
 from hiertopics.families.tssb import mcmc
-from hiertopics.model import Context, Settings
+from hiertopics.model import Settings
 from hiertopics.settings.config import build
 from hiertopics.settings.layers import parse_set
 
@@ -26,13 +24,12 @@ def built(*settings: str) -> Settings:
 def infos(*settings: str) -> list[Any]:
     """Return what ten iterations say of themselves."""
     rows = np.random.default_rng(0).poisson(2.0, (20, 5))
-    corpus = Corpus(sparse.csr_array(rows), default_vocab(5))
+    corpus = corpus_of(rows)
     chosen = built("model.n_topics=3", "inference.start_sweeps=2", *settings)
-    data = mcmc.prepare(corpus, chosen)
-    state = mcmc.init(data, chosen, Context(0, 0, Workers()))
+    state, data = begin(mcmc, corpus, chosen)
     found = []
     for iteration in range(1, 11):
-        state, info = mcmc.step(state, data, chosen, Context(0, iteration, Workers()))
+        state, info = mcmc.step(state, data, chosen, at(iteration))
         found.append(info)
     return found
 

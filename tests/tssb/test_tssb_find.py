@@ -18,9 +18,9 @@ from hiertopics.families.tssb.layout import (
     places_with_room,
     with_room,
 )
+from hiertopics.families.tssb.share_kernels import Dirichlet
 from hiertopics.families.tssb.starts import plant
 from hiertopics.families.tssb.summary import masses_below
-from hiertopics.families.tssb.text_kernels import Dirichlet
 
 WIDE = Process(2.0, 0.9, 60.0, 64)
 LAW = Dirichlet(2.0)

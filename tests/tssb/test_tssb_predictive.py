@@ -8,20 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import sparse
+from stepping import advance, at, begin, corpus_of
 from tree_cases import PRIOR, at_root, urn
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Workers
 from hiertopics.families.tssb import mcmc, text
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.process_kernels import log_stops
 from hiertopics.families.tssb.stick_kernels import count
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Settings, Summary
 from hiertopics.settings.config import build
 
 ROWS = np.random.default_rng(3).poisson(1.5, (25, 6))
-CORPUS = Corpus(sparse.csr_array(ROWS), default_vocab(6))
+CORPUS = corpus_of(ROWS)
 
 
 def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
@@ -33,10 +31,8 @@ def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
         inference_type=mcmc.Inference,
     )
     settings = Settings(built.model, built.inference)
-    data = mcmc.prepare(CORPUS, settings)
-    state = mcmc.init(data, settings, Context(0, 0, Workers()))
-    for iteration in range(1, 8):
-        state, _ = mcmc.step(state, data, settings, Context(0, iteration, Workers()))
+    state, data = begin(mcmc, CORPUS, settings)
+    state = advance(mcmc, state, data, settings, 7)
     return mcmc.summarise(state, data, settings), settings
 
 
@@ -74,8 +70,8 @@ def test_as_many_topics_as_nodes_stay_topics() -> None:
     settings = Settings(mcmc.Model(n_topics=5), mcmc.Inference(start="root", start_sweeps=1))
     data = mcmc.prepare(CORPUS, settings)
     for seed in range(200):
-        state = mcmc.init(data, settings, Context(seed, 0, Workers()))
-        state, info = mcmc.step(state, data, settings, Context(seed, 1, Workers()))
+        state = mcmc.init(data, settings, at(0, seed=seed))
+        state, info = mcmc.step(state, data, settings, at(1, seed=seed))
         if info.n_nodes == 5:
             tree = mcmc.draw(state, data, settings).tree
             assert tree.extra["topics"].shape == (5, 6)

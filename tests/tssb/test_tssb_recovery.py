@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
+from stepping import advance, begin, corpus_of
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Workers
+from hiertopics.data.corpus import Corpus
 from hiertopics.families.tssb import mcmc
 from hiertopics.families.tssb.state import unpack
-from hiertopics.model import Context, Settings
+from hiertopics.model import Settings
 from hiertopics.settings.config import build
 
 N_TOPICS = 10
@@ -40,7 +39,7 @@ def planted(n_docs: int, n_tokens: int) -> tuple[Corpus, NDArray[np.int64]]:
         shares[place, list(main)] += 0.45
     rates = shares[node] @ topics
     rows = [rng.multinomial(n_tokens, rate / rate.sum()) for rate in rates]
-    return Corpus(sparse.csr_array(np.array(rows)), default_vocab(60)), node
+    return corpus_of(rows), node
 
 
 @pytest.mark.parametrize("settle_every", [0, 1])
@@ -49,9 +48,7 @@ def test_documents_of_a_planted_node_share_a_node(seed: int, settle_every: int) 
     """T10: seven nodes, 200 documents of 100 tokens."""
     corpus, node = planted(200, 100)
     settings = settings_of(settle_every, n_topics=N_TOPICS, kappa=5.0)
-    data = mcmc.prepare(corpus, settings)
-    state = mcmc.init(data, settings, Context(seed, 0, Workers()))
-    for iteration in range(1, 151):
-        state, _ = mcmc.step(state, data, settings, Context(seed, iteration, Workers()))
+    state, data = begin(mcmc, corpus, settings, seed=seed)
+    state = advance(mcmc, state, data, settings, 150, seed=seed)
     found = unpack(state, 64)[0].chain.node
     assert adjusted_rand_score(node, found) > 0.8

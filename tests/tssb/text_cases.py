@@ -10,7 +10,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb import stick_kernels, text_kernels
+from hiertopics.families.ncrp.layout import Words
+from hiertopics.families.tssb import share_kernels, stick_kernels, topic_kernels
 from hiertopics.families.tssb.assign_kernels import assign
 from hiertopics.families.tssb.find_kernels import find, lay_out, reveal
 from hiertopics.families.tssb.layout import (
@@ -21,7 +22,8 @@ from hiertopics.families.tssb.layout import (
     make_nodes,
     make_places,
 )
-from hiertopics.families.tssb.text_kernels import Dirichlet, Topics, Words
+from hiertopics.families.tssb.share_kernels import Dirichlet
+from hiertopics.families.tssb.topic_kernels import Topics
 from hiertopics.families.tssb.urn_kernels import resettle
 
 CAPACITY = 512
@@ -102,7 +104,7 @@ def as_tokens(text: Text) -> Any:
         np.zeros((N_WORDS, N_TOPICS), np.int32),
         np.zeros(N_TOPICS, np.int64),
     )
-    text_kernels.count_topics(words, topics)
+    topic_kernels.count_topics(words, topics)
     return words, topics
 
 
@@ -136,7 +138,7 @@ def draw_all(text: Text, rng: Any) -> float:
     nodes.size[0] = 1
     nodes.n_at[0] = nodes.n_sub[0] = 0
     stick_kernels.draw_sticks(nodes, PROCESS, rng, True)
-    text_kernels.draw_log_dirichlet(np.full(N_TOPICS, kappa), nodes.value[0], rng)
+    share_kernels.draw_log_dirichlet(np.full(N_TOPICS, kappa), nodes.value[0], rng)
     lay_out(nodes, text.places)
     for doc in range(3):
         node = find(rng.random(), 1, nodes, text.places, PROCESS, rng)
@@ -184,23 +186,23 @@ def sweep(text: Text, kappa: float, mistake: int, rng: Any) -> Any:
         nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
     if mistake == NO_SELF:
         flat, mixing = np.ones((1, 2), np.float32), np.zeros(3, np.bool_)
-        text_kernels.sweep(words, topics, flat, home * 0, mixing, ETA, rng)
+        topic_kernels.sweep(words, topics, flat, home * 0, mixing, ETA, rng)
     else:
-        base, alone = text_kernels.token_base(nodes, kappa)
+        base, alone = share_kernels.token_base(nodes, kappa)
         if mistake == SELF_TWICE:
             base = np.exp(nodes.value).astype(np.float32)
-        text_kernels.sweep(words, topics, base, home, alone[home], ETA, rng)
+        topic_kernels.sweep(words, topics, base, home, alone[home], ETA, rng)
     from_tokens(text, topics)
     counts = np.zeros((nodes.size[0], N_TOPICS), np.int64)
     for doc in range(3):
         counts[home[doc]] += topics.n_dk[doc]
     if mistake == STALE_TABLES:
-        tables = text_kernels.seat_tables(nodes, counts, kappa, rng)
-        text_kernels.draw_weights(nodes, counts, kappa, kappa, rng)
-        kappa = text_kernels.draw_kappa(kappa, KAPPA, 1.0, counts, 0 * tables, rng)
+        tables = share_kernels.seat_tables(nodes, counts, kappa, rng)
+        share_kernels.draw_weights(nodes, counts, kappa, kappa, rng)
+        kappa = share_kernels.draw_kappa(kappa, KAPPA, 1.0, counts, 0 * tables, rng)
     else:
         share = 0.5 if mistake == ROOT_TOTAL else 1.0
-        kappa = text_kernels.draw_shares(nodes, counts, kappa, KAPPA, share, rng)
+        kappa = share_kernels.draw_shares(nodes, counts, kappa, KAPPA, share, rng)
     stick_kernels.draw_sticks(nodes, PROCESS, rng, True)
     begin, children = stick_kernels.reorder(nodes, PROCESS, rng)
     nodes = stick_kernels.repack(nodes, home, begin, children, len(nodes.parent))
@@ -258,7 +260,7 @@ def share_draws(
     nodes.value[:n] = math.log(0.5)
     found, kappa = np.empty((n_sweeps, 4)), 0.5 * (bounds[0] + bounds[1])
     for place in range(n_sweeps):
-        kappa = text_kernels.draw_shares(nodes, counts.copy(), kappa, bounds, 1.0, rng)
+        kappa = share_kernels.draw_shares(nodes, counts.copy(), kappa, bounds, 1.0, rng)
         root, child = math.exp(nodes.value[0, 0]), math.exp(nodes.value[1, 0])
         found[place] = kappa, root, child, root * child
     return found

@@ -1,4 +1,4 @@
-"""Concentrations under a Gamma(1, 1) prior (spec chdp 3.3, step 4), and which are drawn."""
+"""Which concentrations are drawn, and draws of eta (spec chdp 3.3, step 4)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.table_kernels import count_tables
-
-PRIOR_SHAPE = PRIOR_RATE = 1.0
+from hiertopics.families.hdp.concentrations import draw_concentration
 
 
 class Sampled(NamedTuple):
@@ -19,17 +18,6 @@ class Sampled(NamedTuple):
     alpha_group: bool
     gamma: bool
     eta: bool
-
-
-def draw_concentration(
-    value: float, n_tables: int, sizes: NDArray[np.integer], rng: np.random.Generator
-) -> float:
-    """Draw a concentration given its tables in groups of ``sizes`` customers, some maybe empty."""
-    sizes = sizes[sizes > 0]
-    log_eta = np.log(rng.beta(value + 1.0, sizes))
-    successes = int((rng.random(len(sizes)) * (sizes + value) < sizes).sum())
-    shape = PRIOR_SHAPE + n_tables - successes
-    return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_eta.sum())))
 
 
 def draw_eta(

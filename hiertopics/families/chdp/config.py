@@ -1,4 +1,4 @@
-"""The config records that the cooperative HDP backends share."""
+"""What the config says of the model."""
 
 from __future__ import annotations
 
@@ -6,15 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-HyperStart = Annotated[
-    int,
-    Meta(
-        ge=0,
-        description="Iterations during which concentrations and the topic weights of the corpus "
-        "and its groups keep their start values; learning them while topics are diffuse leaves "
-        "the corpus in few topics.",
-    ),
-]
+from hiertopics.families.hdp.config import Eta, Gamma, Truncation
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -49,20 +41,9 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         Meta(gt=0, description="Start value: how closely groups follow the corpus's topics."),
     ] = 1.0
-    gamma: Annotated[
-        float, Meta(gt=0, description="Start value: how many topics the corpus tends to have.")
-    ] = 1.0
-    eta: Annotated[
-        float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
-    ] = 0.05
-    truncation: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1_000_000,
-            description="Largest number of topics kept; take more than are used.",
-        ),
-    ] = 100
+    gamma: Gamma = 1.0
+    eta: Eta = 0.05
+    truncation: Truncation = 100
 
     def __post_init__(self) -> None:
         """Refuse to learn weights that do not enter the model."""

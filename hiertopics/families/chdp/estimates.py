@@ -8,32 +8,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Tags
 from hiertopics.families.chdp import ascent_kernels as ascent
 from hiertopics.families.chdp import share_kernels as kernels
-from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.layout import Parents
-from hiertopics.families.hdp import layout, variational
+from hiertopics.families.chdp.layout import Data
+from hiertopics.families.hdp import variational
 from hiertopics.families.hdp.hyper import step_concentration
 from hiertopics.families.hdp.moments import expected_tables
 from hiertopics.families.hdp.sticks import best_gamma, fit_sticks, mean_weights
+from hiertopics.families.hdp.summary import topic_counts
 from hiertopics.model import Settings
 
 Array = NDArray[np.float64]
 
 EVEN_ITERATIONS = 3
 """Iterations after the hold in which parents serve alike, before groups have their own topics."""
-
-
-class Data(NamedTuple):
-    """A corpus laid out in pairs, and the links of its documents (``layout.Linked``)."""
-
-    pairs: layout.Data
-    parents: Parents
-    columns: NDArray[np.int64]
-    tags: Tags | None
 
 
 @dataclass
@@ -86,7 +76,7 @@ def weights_of(state: State, data: Data, model: Model) -> Weights:
     if not len(state.kappa):
         group = state.n_group_tables + state.alpha_group * state.pi
     group /= group.sum(axis=1, keepdims=True)
-    share = state.share if len(state.share) else data.parents.uniform()
+    share = data.parents.shares(state.share)
     return Weights(group, state.pi, share, model.maximization)
 
 
@@ -116,14 +106,16 @@ def global_step(
         kernels.split_tables(data.parents, weights, m_dk, evenly, link_tables)
     kernels.gather_tables(data.parents, link_tables, state.n_group_tables)
     if len(state.share):
-        state.share = _shares(link_tables, data)
+        # The mean mixing weights, Dir(1) beforehand, given tables by parent.
+        served = 1.0 + link_tables.sum(axis=1, dtype=np.float64)
+        state.share = data.parents.shares_of(served)
     by_group, options = _options(state, data, link_tables, m_dk, seen_dk)
-    orphans = m_dk[np.diff(data.parents.ptr) == 0].sum(axis=0, dtype=np.float64)
+    orphans = m_dk[data.parents.orphaned].sum(axis=0, dtype=np.float64)
     sticks = fit_sticks(options + orphans, state.gamma, reorder=True)
     state.pi = mean_weights(sticks)
-    pairs = data.pairs
+    laid = data.laid
     state.alpha_doc = step_concentration(
-        state.alpha_doc, state.n_tables.sum(), pairs.lengths, pairs.n_with
+        state.alpha_doc, state.n_tables.sum(), laid.lengths, laid.n_with
     )
     state.word_mass = step_concentration(
         state.word_mass, float(seen_wk.sum(dtype=np.float64)), state.n_k
@@ -141,16 +133,18 @@ def global_step(
 
 def info_of(state: State, data: Data, drift: float) -> Info:
     """Return the columns of metrics.jsonl."""
-    counts = common.topic_counts(state.n_k, state.n_tables)
-    eta = state.word_mass / data.pairs.n_words
-    return Info(*counts, state.alpha_doc, state.alpha_group, state.gamma, eta, drift)
-
-
-def _shares(link_tables: NDArray[np.floating], data: Data) -> Array:
-    """Return the mean mixing weights of documents, Dir(1) beforehand, given tables by parent."""
-    served = 1.0 + link_tables.sum(axis=1, dtype=np.float64)
-    owner = np.repeat(np.arange(data.pairs.n_docs), np.diff(data.parents.ptr))
-    return np.asarray(served / np.bincount(owner, served, minlength=data.pairs.n_docs)[owner])
+    n_topics, n_topics_tables, n_topics_99, _ = topic_counts(state.n_k, state.n_tables)
+    eta = state.word_mass / data.n_words
+    return Info(
+        n_topics,
+        n_topics_tables,
+        n_topics_99,
+        state.alpha_doc,
+        state.alpha_group,
+        state.gamma,
+        eta,
+        drift,
+    )
 
 
 def _options(

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp import table_kernels as kernels
-from hiertopics.families.chdp.concentrations import (
-    PRIOR_RATE,
-    PRIOR_SHAPE,
-    Sampled,
-    draw_concentration,
-)
+from hiertopics.families.chdp import weight_kernels as logs
+from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.gibbs_state import State, weights_of
 from hiertopics.families.chdp.layout import Data
+from hiertopics.families.hdp.concentrations import (
+    PRIOR_RATE,
+    PRIOR_SHAPE,
+    draw_by_sticks,
+    draw_concentration,
+)
 
 Array = NDArray[Any]
 
@@ -35,7 +37,7 @@ def draw_weights(
     weights = weights_of(state, data, model)
     kernels.seat_tokens(state.n_dk, state.alpha_doc, data.parents, weights, m_dk, totals, rng)
     state.n_tables = m_dk.sum(axis=0, dtype=np.int64)
-    orphans = m_dk[np.diff(data.parents.ptr) == 0].sum(axis=0, dtype=np.int64)
+    orphans = m_dk[data.parents.orphaned].sum(axis=0, dtype=np.int64)
     if sampled.alpha_doc:
         n_tables = int(state.n_tables.sum())
         state.alpha_doc = draw_concentration(state.alpha_doc, n_tables, data.doc_lengths, rng)
@@ -44,9 +46,7 @@ def draw_weights(
     else:
         _draw_by_splits(state, data, model, m_dk, orphans, sampled, rng)
     if sampled.gamma:
-        log_rest = -np.logaddexp(0.0, state.sticks)
-        shape = PRIOR_SHAPE + len(state.sticks)
-        state.gamma = float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_rest.sum())))
+        state.gamma = draw_by_sticks(-np.logaddexp(0.0, state.sticks), rng)
 
 
 def _draw_by_splits(
@@ -65,15 +65,15 @@ def _draw_by_splits(
     kernels.split_tables(m_dk, data.parents, weights, state.n_group_tables, by_link, rng)
     options = np.zeros(len(state.log_pi_0), dtype=np.int64)
     kernels.draw_options(state.n_group_tables, _prior_of_groups(state), options, rng)
-    kernels.draw_sticks(options + orphans, state.gamma, state.sticks, rng)
-    state.log_pi_0 = maximum.log_weights(state.sticks)
+    logs.draw_sticks(options + orphans, state.gamma, state.sticks, rng)
+    state.log_pi_0 = logs.log_weights(state.sticks)
     if sampled.alpha_group:
         sizes = state.n_group_tables.sum(axis=1)
         n_options = int(options.sum())
         state.alpha_group = draw_concentration(state.alpha_group, n_options, sizes, rng)
-    kernels.draw_group_weights(state.n_group_tables, _prior_of_groups(state), state.log_pi, rng)
+    logs.draw_group_weights(state.n_group_tables, _prior_of_groups(state), state.log_pi, rng)
     if len(state.share):
-        state.share = _draw_shares(by_link, data, rng)
+        state.share = data.parents.shares_of(rng.standard_gamma(1.0 + by_link))
 
 
 def _draw_by_slices(
@@ -91,7 +91,7 @@ def _draw_by_slices(
     maximum.slice_groups(state.log_pi, prior, m_dk, rates, data.parents, rng)
     sums, n_groups = state.log_pi.sum(axis=0), len(state.log_pi)
     maximum.slice_sticks(state.sticks, state.gamma, state.alpha_group, sums, n_groups, orphans, rng)
-    state.log_pi_0 = maximum.log_weights(state.sticks)
+    state.log_pi_0 = logs.log_weights(state.sticks)
     if sampled.alpha_group:
         state.alpha_group = maximum.slice_alpha(
             state.alpha_group, state.log_pi_0, sums, n_groups, PRIOR_SHAPE, PRIOR_RATE, rng
@@ -100,11 +100,4 @@ def _draw_by_slices(
 
 def _prior_of_groups(state: State) -> Array:
     """Return the parameter of the groups' Dirichlet prior, floored [T]."""
-    return np.maximum(state.alpha_group * np.exp(state.log_pi_0), maximum.SMALLEST)
-
-
-def _draw_shares(by_link: Array, data: Data, rng: np.random.Generator) -> Array:
-    """Draw each document's mixing weights from Dir(1 + its tables by parent)."""
-    drawn = rng.standard_gamma(1.0 + by_link)
-    owner = np.repeat(np.arange(data.n_docs), np.diff(data.parents.ptr))
-    return drawn / np.bincount(owner, drawn, minlength=data.n_docs)[owner]
+    return np.maximum(state.alpha_group * np.exp(state.log_pi_0), logs.SMALLEST)

@@ -22,7 +22,6 @@ from typing import Annotated, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs_kernels as kernels
@@ -30,15 +29,17 @@ from hiertopics.families.chdp import irp
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.concentrations import Sampled, draw_eta
-from hiertopics.families.chdp.config import HyperStart
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.exact import draw_weights
 from hiertopics.families.chdp.gibbs_state import State, begin, weights_of
-from hiertopics.families.chdp.layout import Data, lay_out
+from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
+from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.layout import rounds
+from hiertopics.families.hdp.summary import notes_on_shards, topic_counts
 from hiertopics.model import Context, Settings, Summary
+from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
 objective_name = "log probability of words and topics given the groups' weights"
@@ -106,7 +107,9 @@ class Info(NamedTuple):
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in tokens, its documents linked to their parents."""
-    return lay_out(corpus, settings.model.parents, settings.inference.shards)
+    return lay_out(
+        corpus, settings.model.parents, settings.inference.shards, np.float64, tokens=True
+    )
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
@@ -131,9 +134,9 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
             draw_weights(state, data, model, inference.sampled, context.rng("weights"))
     if inference.sample_eta and not held:
         state.eta = draw_eta(state.eta, state.n_wk, state.n_k, context.rng("words"))
-    counts = common.topic_counts(state.n_k, state.n_tables)
+    n_topics, n_topics_tables, n_topics_99, _ = topic_counts(state.n_k, state.n_tables)
     concentrations = (state.alpha_doc, state.alpha_group, state.gamma, state.eta)
-    return state, Info(*counts, *concentrations, moved)
+    return state, Info(n_topics, n_topics_tables, n_topics_99, *concentrations, moved)
 
 
 def summarise(state: State, data: Data, settings: Settings) -> Summary:
@@ -146,8 +149,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
         weights = weights._replace(group=_mean_of_groups(state))
     counts = (state.n_dk, state.n_wk, state.n_k)
     summary = common.summarise(common.Fitted(*counts, weights, state.alpha_doc, state.eta), data)
-    notes = _notes(settings)
-    return replace(summary, notes=(*summary.notes, *notes)) if notes else summary
+    return replace(summary, notes=(*summary.notes, *_notes(settings)))
 
 
 def objective(state: State, data: Data, settings: Settings) -> float:
@@ -155,20 +157,16 @@ def objective(state: State, data: Data, settings: Settings) -> float:
     base = base_rows(data.parents, weights_of(state, data, settings.model))
     prior = np.maximum(state.alpha_doc * base, SMALLEST)
     used = state.n_dk > 0
-    log_joint = float((gammaln(prior[used] + state.n_dk[used]) - gammaln(prior[used])).sum())
-    log_joint += float(
-        (gammaln(state.alpha_doc) - gammaln(state.alpha_doc + data.doc_lengths)).sum()
-    )
-    counts = state.n_wk[state.n_wk > 0]
-    word_mass = state.eta * data.n_words
-    log_joint += float((gammaln(state.eta + counts) - gammaln(state.eta)).sum())
-    return log_joint + float((gammaln(word_mass) - gammaln(word_mass + state.n_k)).sum())
+    log_joint = float(log_rising(prior[used], state.n_dk[used]).sum())
+    log_joint -= float(log_rising(state.alpha_doc, data.doc_lengths).sum())
+    log_joint += float(log_rising(state.eta, state.n_wk[state.n_wk > 0]).sum())
+    return log_joint - float(log_rising(state.eta * data.n_words, state.n_k).sum())
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of tokens, counts, and tables and weights of groups."""
     n_topics = settings.model.truncation
-    tags = corpus.groups if settings.model.parents == "groups" else corpus.labels
+    tags = parent_tags(corpus, settings.model.parents)
     n_groups = 0 if tags is None else len(tags.names)
     counts = 8 * corpus.n_docs + 4 * corpus.n_words + 20 * n_groups
     return 16 * corpus.n_tokens + n_topics * (counts + 24)
@@ -202,10 +200,7 @@ def _mean_of_groups(state: State) -> NDArray[np.float64]:
 
 def _notes(settings: Settings) -> tuple[str, ...]:
     """Say where the draws are not those of the model."""
-    notes = []
-    shards = settings.inference.shards
-    if shards > 1:
-        notes.append(f"{shards} shards: topic totals are seen late, so the draws are approximate")
+    notes = notes_on_shards(settings.inference.shards)
     if settings.inference.sampler == "irp" and settings.model.maximization:
-        notes.append(PLUG_IN)
-    return tuple(notes)
+        return (*notes, PLUG_IN)
+    return notes

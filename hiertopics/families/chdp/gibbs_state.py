@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.chdp.maximum_kernels import log_weights
+from hiertopics.families.chdp.weight_kernels import log_weights
 from hiertopics.families.hdp.gibbs_kernels import Tables, count_tokens
 
 
@@ -89,5 +89,5 @@ def begin(data: Data, model: Model, rng: np.random.Generator) -> State:
 
 def weights_of(state: State, data: Data, model: Model) -> Weights:
     """Return the topic weights of groups and corpus as they are drawn."""
-    share = state.share if len(state.share) else data.parents.uniform()
+    share = data.parents.shares(state.share)
     return Weights(np.exp(state.log_pi), np.exp(state.log_pi_0), share, model.maximization)

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp import irp_kernels as kernels
-from hiertopics.families.chdp.concentrations import Sampled, draw_concentration
+from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.gibbs_state import State
 from hiertopics.families.chdp.irp_kernels import Seats
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.restaurant_kernels import NOBODY, Options, Urn
+from hiertopics.families.hdp.concentrations import draw_concentration
 
 
 class Seating(NamedTuple):
@@ -135,7 +136,7 @@ def _tell_weights(state: State, options: Options) -> None:
 
 
 def _urn(state: State, data: Data, model: Model) -> Urn:
-    share = state.share if len(state.share) else data.parents.uniform()
+    share = data.parents.shares(state.share)
     return Urn(data.parents, share, model.maximization, state.alpha_group, state.gamma)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.families.hdp import layout
@@ -32,54 +32,72 @@ class Parents(NamedTuple):
         """Number of groups with at least one document."""
         return len(self.group_ptr) - 1
 
+    @property
+    def orphaned(self) -> NDArray[np.bool_]:
+        """Whether each document has no parents [n_docs]."""
+        return np.asarray(np.diff(self.ptr) == 0)
+
     def uniform(self) -> NDArray[np.float64]:
         """Return the share of each link where a document's parents weigh alike [n_links]."""
         n_parents = np.diff(self.ptr)
         return np.repeat(1.0 / np.maximum(n_parents, 1), n_parents)
 
+    def shares_of(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return weights of links, scaled to sum to 1 over the parents of a document [n_links]."""
+        n_docs = len(self.ptr) - 1
+        owner = np.repeat(np.arange(n_docs), np.diff(self.ptr))
+        return np.asarray(weights / np.bincount(owner, weights, minlength=n_docs)[owner])
 
-class Linked(Protocol):
-    """Documents with their parents, however their words are laid out; fields as in ``Data``."""
-
-    @property
-    def parents(self) -> Parents:
-        """The links."""
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """The column of ``tags`` that each group is."""
-
-    @property
-    def tags(self) -> Tags | None:
-        """The groups or labels of the corpus."""
+    def shares(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``learned``, or the uniform shares where none are learned: [0]."""
+        return learned if len(learned) else self.uniform()
 
 
 class Data(NamedTuple):
-    """A corpus laid out.
+    """A corpus laid out as without groups, and the links of its documents.
 
-    parents: its links; ``columns`` int64 [n_groups]: the column of ``tags`` that each group is.
-    doc_lengths: int64 [n_docs]. n_words: size of the vocabulary.
+    columns: int64 [n_groups], the column of ``tags`` that each group is. tags: the groups or
+    labels of the corpus.
     """
 
-    cells: Cells
+    laid: layout.Data
     parents: Parents
     columns: NDArray[np.int64]
     tags: Tags | None
-    doc_lengths: NDArray[np.int64]
-    n_words: int
+
+    @property
+    def cells(self) -> Cells:
+        """The cells."""
+        return self.laid.cells
+
+    @property
+    def doc_lengths(self) -> NDArray[np.int64]:
+        """Tokens of each document [n_docs]."""
+        return self.laid.doc_lengths
 
     @property
     def n_docs(self) -> int:
         """Number of documents, empty ones included."""
-        return len(self.doc_lengths)
+        return self.laid.n_docs
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return self.laid.n_words
 
 
-def lay_out(corpus: Corpus, parents: str, n_shards: int) -> Data:
-    """Lay ``corpus`` out, one cell per token; ``parents``: groups or labels."""
-    laid = layout.lay_out(corpus, n_shards, np.float64, tokens=True)
+def lay_out(
+    corpus: Corpus,
+    parents: str,
+    n_shards: int,
+    dtype: DTypeLike = np.float32,
+    *,
+    tokens: bool = False,
+) -> Data:
+    """Lay ``corpus`` out as ``hdp.layout`` does; ``parents``: groups or labels."""
     tags = parent_tags(corpus, parents)
-    links, columns = link_parents(tags, corpus.n_docs)
-    return Data(laid.cells, links, columns, tags, laid.doc_lengths, laid.n_words)
+    laid = layout.lay_out(corpus, n_shards, dtype, tokens=tokens)
+    return Data(laid, *link_parents(tags, corpus.n_docs), tags)
 
 
 def parent_tags(corpus: Corpus, parents: str) -> Tags | None:

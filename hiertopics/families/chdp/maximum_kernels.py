@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.families.chdp.table_kernels import normalise
+from hiertopics.families.chdp.weight_kernels import SMALLEST, log_sigmoid, log_weights, normalise
 from hiertopics.numeric.jit import kernel
 
-SMALLEST = 1e-6
-"""Floor of alpha_group pi_0k wherever it stands (spec chdp 4)."""
-
 NARROWEST = 1e-12
+SLICE_OF_LOG_ALPHA = 4.0
 
 
 @kernel()
@@ -178,26 +176,6 @@ def pair_density(
 
 
 @kernel()
-def log_weights(sticks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log pi_0 [T] of logit sticks [T - 1]."""
-    log_pi = np.empty(len(sticks) + 1)
-    rest = 0.0
-    for place in range(len(sticks)):
-        log_pi[place] = rest + log_sigmoid(sticks[place])
-        rest += log_sigmoid(-sticks[place])
-    log_pi[-1] = rest
-    return log_pi
-
-
-@kernel()
-def log_sigmoid(x: float) -> float:
-    """Return -log(1 + exp(-x)) without overflow."""
-    if x >= 0.0:
-        return -math.log1p(math.exp(-x))
-    return x - math.log1p(math.exp(x))
-
-
-@kernel()
 def log_dirichlets(
     alpha_group: float,
     log_pi_0: NDArray[np.float64],
@@ -292,6 +270,3 @@ def slice_alpha(
         else:
             high = new
     return alpha_group
-
-
-SLICE_OF_LOG_ALPHA = 4.0

@@ -9,12 +9,8 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.layout import link_parents, parent_tags
-from hiertopics.families.chdp.summary import all_entries, document_weights
-from hiertopics.families.hdp.kernels import fold_in
+from hiertopics.families.hdp.prediction import fold_in
 from hiertopics.model import Context, Posterior, Settings
-
-FOLD_IN_SWEEPS = 50
-FOLD_IN_TOLERANCE = 1e-4
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
@@ -29,17 +25,7 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
     alpha_doc = tree.extra["alpha_doc"][0]
     prior = alpha_doc * new_bases(tree, corpus, settings)
     expected = alpha_doc * new_bases(tree, corpus, settings, "mean")
-    phi = np.ascontiguousarray(tree.phi.T)
-    counts = corpus.counts
-
-    def weigh(doc: int) -> NDArray[np.float64]:
-        cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
-        words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
-        n_dk = fold_in(words, times, phi, prior[doc], FOLD_IN_SWEEPS, FOLD_IN_TOLERANCE)
-        return document_weights(n_dk[None, :], expected[doc])[0]
-
-    rows = context.map(weigh, range(corpus.n_docs))
-    return Posterior(all_entries(np.array(rows).reshape(corpus.n_docs, tree.n_nodes)))
+    return fold_in(tree, corpus, prior, expected, context)
 
 
 def new_bases(

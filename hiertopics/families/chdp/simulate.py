@@ -11,7 +11,9 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.layout import link_parents
+from hiertopics.families.hdp.sticks import weights_from_fractions
 from hiertopics.model import Context, Settings, Sizes
+from hiertopics.numeric.mixtures import draw_counts
 
 DOCS_PER_GROUP = 15
 CHANCES = (0.4, 0.4, 0.2)
@@ -32,7 +34,7 @@ def simulate(
     rng = context.rng("simulate")
     tags = _draw_parents(sizes.n_docs, rng)
     parents, columns = link_parents(tags, sizes.n_docs)
-    pi_0 = _draw_sticks(model.gamma, model.truncation, rng)
+    pi_0 = weights_from_fractions(rng.beta(1.0, model.gamma, model.truncation - 1))
     pi = rng.dirichlet(np.maximum(model.alpha_group * pi_0, SMALLEST), len(tags.names))
     share = parents.uniform()
     if model.weights == "learned":
@@ -41,14 +43,10 @@ def simulate(
     base = np.maximum(model.alpha_doc * base_rows(parents, weights), SMALLEST)
     theta = np.array([rng.dirichlet(row) for row in base])
     phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.truncation)
-    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
-    for doc in range(sizes.n_docs):
-        topics = rng.multinomial(sizes.doc_length, theta[doc])
-        for topic in np.flatnonzero(topics):
-            counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
+    counts = draw_counts(theta, phi, sizes.doc_length, rng)
     groups, labels = (tags, None) if model.parents == "groups" else (None, tags)
     vocab = default_vocab(sizes.n_words)
-    corpus = Corpus(sparse.csr_array(counts), vocab, groups=groups, labels=labels)
+    corpus = Corpus(counts, vocab, groups=groups, labels=labels)
     return corpus, {"pi_0": pi_0, "pi": pi, "theta": theta, "phi": phi, "share": share}
 
 
@@ -61,8 +59,3 @@ def _draw_parents(n_docs: int, rng: np.random.Generator) -> Tags:
         members[doc, rng.choice(n_groups, n_parents, replace=False)] = True
     names = tuple(f"g{group}" for group in range(n_groups))
     return Tags(sparse.csr_array(members), names)
-
-
-def _draw_sticks(gamma: float, n_topics: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    fractions = np.append(rng.beta(1.0, gamma, n_topics - 1), 1.0)
-    return fractions * np.concatenate([[1.0], np.cumprod(1.0 - fractions[:-1])])

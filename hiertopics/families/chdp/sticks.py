@@ -22,8 +22,9 @@ from scipy.special import digamma, entr, gammaln
 
 from hiertopics.families.chdp import stick_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
-from hiertopics.families.chdp.estimates import Data, State
+from hiertopics.families.chdp.estimates import State
+from hiertopics.families.chdp.layout import Data
+from hiertopics.families.hdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.hdp.hyper import step_concentration
 from hiertopics.families.hdp.layout import rounds
 from hiertopics.model import Context, Settings
@@ -54,16 +55,16 @@ def begin(data: Data, settings: Settings, context: Context) -> State:
     """Return random indicators and the start values of the config; everything is float64."""
     model, inference = settings.model, settings.inference
     n_topics, n_tables, n_options = model.truncation, inference.tables, inference.options
-    rng, parents, n_docs = context.rng("init"), data.parents, data.pairs.n_docs
-    n_links, n_orphans = len(parents.group), int((np.diff(parents.ptr) == 0).sum())
+    rng, parents, n_docs = context.rng("init"), data.parents, data.n_docs
+    n_links, n_orphans = len(parents.group), int(parents.orphaned.sum())
     owner = np.repeat(np.arange(n_docs), np.diff(parents.ptr))
     option = np.exp(SPREAD * rng.standard_normal((n_links, n_tables, n_options)))
     total = np.zeros((n_docs, n_tables))
     np.add.at(total, owner, option.sum(axis=2))
     state = State(
-        resp=_chances(rng, len(data.pairs.cells.word), n_tables),
+        resp=_chances(rng, len(data.cells.word), n_tables),
         n_dk=np.zeros((n_docs, n_topics)),
-        n_wk=np.zeros((data.pairs.n_words, n_topics)),
+        n_wk=np.zeros((data.n_words, n_topics)),
         n_k=np.zeros(n_topics),
         n_tables=np.zeros(n_topics),
         n_group_tables=np.zeros((parents.n_groups, n_topics)),
@@ -72,7 +73,7 @@ def begin(data: Data, settings: Settings, context: Context) -> State:
         alpha_doc=model.alpha_doc,
         alpha_group=model.alpha_group,
         gamma=model.gamma,
-        word_mass=model.eta * data.pairs.n_words,
+        word_mass=model.eta * data.n_words,
         kappa=np.empty(0),
         option=option / total[owner, :, None],
         dish=_chances(rng, parents.n_groups, n_options, n_topics),
@@ -84,17 +85,15 @@ def begin(data: Data, settings: Settings, context: Context) -> State:
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> State:
     """Refit seats, options and dishes, each given all else; after the hold concentrations too."""
-    parents, pairs = data.parents, data.pairs
+    parents, cells = data.parents, data.cells
     logs, seating = _logs(state, data), _seating(state, data)
-    found = np.zeros((pairs.n_docs, state.resp.shape[1], state.n_topics))
-    n_shards = pairs.cells.n_shards
+    found = np.zeros((data.n_docs, state.resp.shape[1], state.n_topics))
+    n_shards = cells.n_shards
     group_bounds = np.linspace(0, parents.n_groups, n_shards + 1).astype(np.int64)
 
     def seat(shard: int) -> None:
-        first, last = pairs.cells.doc_bounds[shard : shard + 2]
-        kernels.seat_documents(
-            first, last, pairs.cells, parents, seating, logs, state.alpha_doc, found
-        )
+        first, last = cells.doc_bounds[shard : shard + 2]
+        kernels.seat_documents(first, last, cells, parents, seating, logs, state.alpha_doc, found)
 
     def choose(shard: int) -> None:
         first, last = group_bounds[shard : shard + 2]
@@ -104,9 +103,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> Stat
     context.map(choose, range(n_shards))
     _count(state, data, context)
     if len(state.share):
-        owner = np.repeat(np.arange(pairs.n_docs), np.diff(parents.ptr))
-        served = state.option.sum(axis=(1, 2)) + SMALLEST
-        state.share = served / np.bincount(owner, served, minlength=pairs.n_docs)[owner]
+        state.share = parents.shares_of(state.option.sum(axis=(1, 2)) + SMALLEST)
     if context.iteration > settings.inference.hyper_start:
         _fit_concentrations(state, data, settings.inference.fit_alpha_group)
     state.pi = _break_corpus(state).means
@@ -115,21 +112,20 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> Stat
 
 def bound(state: State, data: Data) -> float:
     """Return the lower bound of the log evidence, with the concentrations' Gamma(1, 1) priors."""
-    parents = data.parents
     concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
     total = -PRIOR_RATE * sum(concentrations) + _word_evidence(state, state.word_mass)
     total += _break_documents(state, data)[0].bound
     total += _break_groups(state, data).bound + _break_corpus(state).bound
-    total += float(entr(state.resp).sum(axis=1) @ data.pairs.cells.tokens)
+    total += float(entr(state.resp).sum(axis=1) @ data.cells.tokens)
     total += float(sum(entr(part).sum() for part in (state.option, state.dish, state.orphan)))
-    share = state.share if len(state.share) else parents.uniform()
+    share = data.parents.shares(state.share)
     return total + float(np.log(np.maximum(share, SMALLEST)) @ state.option.sum(axis=(1, 2)))
 
 
 def weights_of(state: State, data: Data) -> Weights:
     """Return E[pi_a] = sum_o E[rho_ao] C_ao, the mean weights of the corpus, and the shares."""
     group = np.einsum("ao,aok->ak", _break_groups(state, data).means, state.dish)
-    share = state.share if len(state.share) else data.parents.uniform()
+    share = data.parents.shares(state.share)
     return Weights(group, state.pi, share, maximization=False)
 
 
@@ -139,15 +135,14 @@ def _chances(rng: np.random.Generator, *shape: int) -> Array:
 
 
 def _seating(state: State, data: Data) -> kernels.Seating:
-    orphaned = np.diff(data.parents.ptr) == 0
-    at = np.cumsum(orphaned, dtype=np.int64) - 1
+    at = np.cumsum(data.parents.orphaned, dtype=np.int64) - 1
     return kernels.Seating(state.resp, state.option, state.dish, state.orphan, at)
 
 
 def _logs(state: State, data: Data) -> kernels.Logs:
-    eta = state.word_mass / data.pairs.n_words
+    eta = state.word_mass / data.n_words
     word = digamma(state.n_wk + eta) - digamma(state.n_k + state.word_mass)
-    share = state.share if len(state.share) else data.parents.uniform()
+    share = data.parents.shares(state.share)
     return kernels.Logs(
         word,
         _break_corpus(state).logs,
@@ -163,10 +158,9 @@ def _count(state: State, data: Data, context: Context) -> None:
     seating = _seating(state, data)
 
     def visit(block: tuple[int, int]) -> None:
-        cells, parents = data.pairs.cells, data.parents
-        kernels.count_words(cells, *block, parents, seating, state.n_dk, state.n_wk)
+        kernels.count_words(data.cells, *block, data.parents, seating, state.n_dk, state.n_wk)
 
-    for blocks in rounds(data.pairs.cells.n_shards):
+    for blocks in rounds(data.cells.n_shards):
         context.map(visit, blocks)
     state.n_k = state.n_dk.sum(axis=0)
 
@@ -175,7 +169,7 @@ def _break_documents(state: State, data: Data) -> tuple[Sticks, Array]:
     """Return the sticks of documents, without their logs and means, and the tables by topic [T]."""
     used, nothing = np.zeros(state.n_topics), np.empty(0)
     found = kernels.document_sticks(
-        data.pairs.cells, data.parents, _seating(state, data), state.alpha_doc, used
+        data.cells, data.parents, _seating(state, data), state.alpha_doc, used
     )
     return Sticks(nothing, nothing, *found), used
 

@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
-from hiertopics.families.chdp.layout import Linked
+from hiertopics.families.chdp.layout import Data
+from hiertopics.families.hdp.summary import Topics, by_size, document_weights, summary_of
 from hiertopics.model import Summary
 
-LIVE_TOKENS = 1.0
 PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""
-
-NEARLY_ALL = 0.95
 
 
 class Fitted(NamedTuple):
@@ -35,36 +32,7 @@ class Fitted(NamedTuple):
     eta: float
 
 
-class TopicCounts(NamedTuple):
-    """Effective numbers of topics; the truncation is never one of them.
-
-    n_topics: topics with at least one (expected) token. n_topics_tables: with at least one
-    (expected) table. n_topics_99: fewest topics that hold 99% of the tokens.
-    """
-
-    n_topics: int
-    n_topics_tables: int
-    n_topics_99: int
-
-
-def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> TopicCounts:
-    """Count topics by each rule, from (expected) tokens and tables per topic [T]."""
-    share = np.sort(n_k / max(n_k.sum(), 1e-300))[::-1]
-    return TopicCounts(
-        int((n_k >= LIVE_TOKENS).sum()),
-        int((n_tables >= LIVE_TOKENS).sum()),
-        int(np.searchsorted(np.cumsum(share), 0.99) + 1) if share[0] > 0 else 0,
-    )
-
-
-def document_weights(n_dk: NDArray[np.number], prior: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return theta [n_docs, T]: (alpha_doc b_dk + n_dk) / (alpha_doc + n_d); prior: alpha_doc b."""
-    theta = np.add(n_dk, prior, dtype=np.float64)
-    theta /= theta.sum(axis=1, keepdims=True)
-    return theta
-
-
-def summarise(fitted: Fitted, data: Linked) -> Summary:
+def summarise(fitted: Fitted, data: Data) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
     A topic lives with at least one expected token. The row outside is the mean of the dropped
@@ -74,52 +42,29 @@ def summarise(fitted: Fitted, data: Linked) -> Summary:
     group_names, group_docs and group_theta [n_tags, n_nodes]; corpus_mean and group_mean
     likewise, the means of theta over tokens and over a group's documents.
     """
-    by_size = np.argsort(-fitted.n_k, kind="stable")
-    live = by_size[fitted.n_k[by_size] >= LIVE_TOKENS]
-    dropped = by_size[fitted.n_k[by_size] < LIVE_TOKENS]
-    prior = fitted.alpha_doc * base_rows(data.parents, fitted.weights)
-    theta = document_weights(fitted.n_dk, prior)
+    topics = by_size(fitted.n_k)
+    theta = document_weights(
+        fitted.n_dk, fitted.alpha_doc * base_rows(data.parents, fitted.weights)
+    )
     phi = np.add(fitted.n_wk, fitted.eta, dtype=np.float64)
     phi /= phi.sum(axis=0)
-    rows = phi.T[live]
-    if len(dropped):
-        mass = theta[:, dropped].sum(axis=0) + fitted.weights.corpus[dropped] + 1e-300
-        outside = phi.T[dropped].T @ (mass / mass.sum())
+    rows = phi.T[topics.live]
+    if len(topics.dropped):
+        mass = theta[:, topics.dropped].sum(axis=0) + fitted.weights.corpus[topics.dropped] + 1e-300
+        outside = phi.T[topics.dropped].T @ (mass / mass.sum())
         rows = np.vstack([rows, outside / outside.sum()])
-    columns = _gather(theta, live, dropped)
-    n_tokens = _gather(fitted.n_k[None].astype(np.float64), live, dropped)[0]
-    doc_lengths = np.maximum(fitted.n_dk.sum(axis=1, dtype=np.float64), 1.0)
-    kind = np.full(len(rows), NODE, dtype=np.int8)
-    kind[len(live) :] = OUTSIDE
-    tree = Tree(
-        phi=np.ascontiguousarray(rows),
-        parent=np.full(len(rows), ROOT, dtype=np.int32),
-        kind=kind,
-        weight=n_tokens / max(n_tokens.sum(), 1.0),
-        n_docs=(columns >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64),
-        n_tokens=n_tokens,
-        extra={
-            "alpha_doc": np.array([fitted.alpha_doc]),
-            **_weights(fitted, data, theta, live, dropped),
-        },
-    )
-    return Summary(tree, all_entries(columns), notes=_notes(tree, len(fitted.n_k)))
-
-
-def all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
-    """Return dense rows as CSR with every entry stored: theta has no zeros."""
-    n_rows, n_columns = theta.shape
-    indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
-    indptr = np.arange(n_rows + 1, dtype=np.int32) * n_columns
-    return sparse.csr_array((theta.ravel(), indices, indptr), shape=theta.shape)
+    extra = {
+        "alpha_doc": np.array([fitted.alpha_doc]),
+        **_weights(fitted, data, theta, topics),
+    }
+    return summary_of(topics, rows, theta, fitted.n_dk, extra)
 
 
 def _weights(
     fitted: Fitted,
-    data: Linked,
+    data: Data,
     theta: NDArray[np.float64],
-    live: NDArray[np.int64],
-    dropped: NDArray[np.int64],
+    topics: Topics,
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names
@@ -138,32 +83,6 @@ def _weights(
     ):
         rows = np.tile(corpus, (len(names), 1))
         rows[data.columns] = groups
-        arrays[f"corpus_{name}"] = _gather(_rows_to_one(corpus[None]), live, dropped)[0]
-        arrays[f"group_{name}"] = _gather(_rows_to_one(rows), live, dropped)
+        arrays[f"corpus_{name}"] = topics.gather(corpus / corpus.sum())
+        arrays[f"group_{name}"] = topics.gather(rows / rows.sum(axis=1, keepdims=True))
     return arrays
-
-
-def _gather(
-    rows: NDArray[np.float64], live: NDArray[np.int64], dropped: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the columns of live topics and, where there are any, the sum of the dropped ones."""
-    kept = rows[:, live]
-    if not len(dropped):
-        return kept
-    return np.column_stack([kept, rows[:, dropped].sum(axis=1)])
-
-
-def _rows_to_one(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return rows / rows.sum(axis=1, keepdims=True)
-
-
-def _notes(tree: Tree, truncation: int) -> tuple[str, ...]:
-    """Say where the fit ran into its truncation, or into a single topic."""
-    n_topics, notes = len(tree.shown), []
-    if n_topics == truncation > 1:
-        notes.append(
-            f"all {truncation} topics of model.truncation are in use; a larger one may fit better"
-        )
-    if n_topics and truncation > 1 and tree.weight[tree.shown].max() > NEARLY_ALL:
-        notes.append("one topic holds nearly every token; the corpus may be too small or uniform")
-    return tuple(notes)

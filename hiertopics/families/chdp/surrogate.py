@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from hiertopics.families.chdp.entropy_kernels import entropy
 from hiertopics.families.hdp import layout
 from hiertopics.families.hdp.kernels import Prior
 from hiertopics.families.hdp.variational import Responsibilities
+from hiertopics.numeric.evidence import log_rising
 
 SMALLEST = 1e-300
 ROWS = 4096
 
 
-def log_joint(state: Responsibilities, prior: Prior, alpha_doc: float, pairs: layout.Data) -> float:
+def log_joint(state: Responsibilities, prior: Prior, alpha_doc: float, laid: layout.Data) -> float:
     """Return log p(w, z) at expected counts, given the priors, plus the entropy of q(z).
 
     Zero-order updates ascend this and not the bound; it may fall when priors move.
     """
-    docs = _log_rising(state.n_dk, prior.doc)
-    docs += float((gammaln(alpha_doc) - gammaln(alpha_doc + pairs.doc_lengths)).sum())
-    words = _log_rising(state.n_wk, np.broadcast_to(prior.word[:, None], state.n_wk.shape))
+    docs = _in_blocks(state.n_dk, prior.doc)
+    docs -= float(log_rising(alpha_doc, laid.doc_lengths).sum())
+    words = _in_blocks(state.n_wk, np.broadcast_to(prior.word[:, None], state.n_wk.shape))
     totals = np.maximum(state.n_k, 0.0)
-    words += float((gammaln(prior.word_total) - gammaln(prior.word_total + totals)).sum())
-    return docs + words + entropy(state.resp, pairs.cells.tokens)
+    words -= float(log_rising(prior.word_total, totals).sum())
+    return docs + words + entropy(state.resp, laid.cells.tokens)
 
 
-def _log_rising(counts: NDArray[np.floating], prior: NDArray[np.floating]) -> float:
-    """Return the sum of log Gamma(x + n) / Gamma(x), block by block; counts below 0 are drift."""
+def _in_blocks(counts: NDArray[np.floating], prior: NDArray[np.floating]) -> float:
+    """Return the sum of ``log_rising``, block by block; counts below 0 are drift."""
     total = 0.0
     for first in range(0, len(counts), ROWS):
         block = slice(first, first + ROWS)
         x = np.maximum(prior[block].astype(np.float64), SMALLEST)
         n = np.maximum(counts[block], 0.0)
-        total += float((gammaln(x + n) - gammaln(x)).sum())
+        total += float(log_rising(x, n).sum())
     return total

@@ -1,29 +1,14 @@
-"""Tables, their split over parents, options, and Dirichlet draws in logs (spec chdp 4.1, 4.2)."""
+"""Tables, their split over parents, and options (spec chdp 4.1, 4.2)."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
+from hiertopics.families.hdp.gibbs_kernels import draw_n_tables
 from hiertopics.numeric.jit import kernel
-
-
-@kernel()
-def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
-    """Return the tables that n tokens make under the concentration x: the Antoniak law.
-
-    The first customer always opens one, also where x has underflowed to 0.
-    """
-    if n_tokens == 0:
-        return 0
-    n_tables = 1
-    for seated in range(1, n_tokens):
-        n_tables += rng.random() * (x + seated) < x
-    return n_tables
 
 
 @kernel()
@@ -104,49 +89,3 @@ def draw_options(
     for group in range(n_group_tables.shape[0]):
         for topic in range(n_group_tables.shape[1]):
             by_topic[topic] += draw_n_tables(n_group_tables[group, topic], prior[topic], rng)
-
-
-@kernel()
-def draw_log_gamma(shape: float, rng: np.random.Generator) -> float:
-    """Return the log of a Gamma(shape, 1) number, also where the number itself underflows."""
-    if shape >= 1.0:
-        return math.log(rng.standard_gamma(shape))
-    boosted = math.log(rng.standard_gamma(shape + 1.0))
-    return boosted + math.log(1.0 - rng.random()) / shape
-
-
-@kernel()
-def draw_group_weights(
-    n_group_tables: NDArray[np.int32],
-    prior: NDArray[np.float64],
-    log_pi: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> None:
-    """Overwrite each row of ``log_pi`` [n_groups, T] by the log of a Dir(prior + tables) draw."""
-    for group in range(log_pi.shape[0]):
-        row = log_pi[group]
-        for topic in range(len(row)):
-            row[topic] = draw_log_gamma(prior[topic] + n_group_tables[group, topic], rng)
-        normalise(row)
-
-
-@kernel()
-def normalise(log_row: NDArray[np.float64]) -> None:
-    """Subtract the log of the sum of exponentials from a row, in place."""
-    largest = log_row.max()
-    total = 0.0
-    for value in log_row:
-        total += math.exp(value - largest)
-    log_row -= largest + math.log(total)
-
-
-@kernel()
-def draw_sticks(
-    counts: NDArray[np.int64], gamma: float, sticks: NDArray[np.float64], rng: np.random.Generator
-) -> None:
-    """Overwrite the logit sticks [T - 1] by draws of Beta(1 + counts, gamma + tail)."""
-    after = counts.sum()
-    for place in range(len(sticks)):
-        after -= counts[place]
-        taken = draw_log_gamma(1.0 + counts[place], rng)
-        sticks[place] = taken - draw_log_gamma(gamma + after, rng)

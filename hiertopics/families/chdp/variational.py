@@ -33,21 +33,20 @@ from hiertopics.errors import ConfigError
 from hiertopics.families.chdp import share_kernels as kernels
 from hiertopics.families.chdp import sticks
 from hiertopics.families.chdp import summary as common
-from hiertopics.families.chdp.config import HyperStart
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.estimates import (
-    Data,
     Info,
     State,
     global_step,
     info_of,
     weights_of,
 )
-from hiertopics.families.chdp.layout import link_parents, parent_tags
+from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.surrogate import log_joint
-from hiertopics.families.hdp import layout, variational
+from hiertopics.families.hdp import variational
+from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.kernels import Prior
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.settings.config import InferenceConfig, Iterations
@@ -104,10 +103,8 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
         raise ConfigError(["inference.method sticks needs model.cooperation superposition"])
     if settings.inference.fit_normaliser and not settings.model.maximization:
         raise ConfigError(["inference.fit_normaliser needs model.cooperation maximization"])
-    tags = parent_tags(corpus, settings.model.parents)
     dtype = np.float64 if by_sticks else np.float32
-    pairs = layout.lay_out(corpus, settings.inference.shards, dtype)
-    return Data(pairs, *link_parents(tags, corpus.n_docs), tags)
+    return lay_out(corpus, settings.model.parents, settings.inference.shards, dtype)
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -117,7 +114,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     model, nothing = settings.model, np.empty(0)
     n_topics, n_groups = model.truncation, data.parents.n_groups
     even = np.full((n_groups, n_topics), model.alpha_group / n_topics)
-    begun = variational.start(data.pairs, n_topics, context, dtype)
+    begun = variational.start(data.laid, n_topics, context, dtype)
     return State(
         **vars(begun),
         n_tables=np.zeros(n_topics),
@@ -127,7 +124,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         alpha_doc=model.alpha_doc,
         alpha_group=model.alpha_group,
         gamma=model.gamma,
-        word_mass=model.eta * data.pairs.n_words,
+        word_mass=model.eta * data.n_words,
         kappa=even if settings.inference.fit_normaliser else nothing,
         option=nothing,
         dish=nothing,
@@ -142,8 +139,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         return state, info_of(state, data, 0.0)
     learn = context.iteration > settings.inference.hyper_start
     prior = prior_of(state, data, settings.model)
-    seen = variational.sweep(state, data.pairs, prior, context, indicators=learn)
-    drift = variational.recount_now_and_then(state, data.pairs, context)
+    seen = variational.sweep(state, data.laid, prior, context, indicators=learn)
+    drift = variational.recount_now_and_then(state, data.laid, context)
     if learn:
         global_step(state, data, settings, context.iteration, prior.doc, *seen)
     return state, info_of(state, data, drift)
@@ -154,7 +151,7 @@ def prior_of(state: State, data: Data, model: Model) -> Prior:
     rows = np.empty_like(state.n_dk)
     weights = weights_of(state, data, model)
     kernels.prior_rows(data.parents, weights, state.alpha_doc, rows)
-    words = np.full(data.pairs.n_words, state.word_mass / data.pairs.n_words, rows.dtype)
+    words = np.full(data.n_words, state.word_mass / data.n_words, rows.dtype)
     return Prior(rows, words, state.word_mass)
 
 
@@ -164,7 +161,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     weights = (
         sticks.weights_of(state, data) if by_sticks else weights_of(state, data, settings.model)
     )
-    eta = state.word_mass / data.pairs.n_words
+    eta = state.word_mass / data.n_words
     counts = (state.n_dk, state.n_wk, state.n_k)
     return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
 
@@ -177,7 +174,7 @@ def objective(state: State, data: Data, settings: Settings) -> float:
     if settings.inference.method == "sticks":
         return sticks.bound(state, data)
     prior = prior_of(state, data, settings.model)
-    return log_joint(state, prior, state.alpha_doc, data.pairs)
+    return log_joint(state, prior, state.alpha_doc, data.laid)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

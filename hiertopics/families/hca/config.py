@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.families.ncrp.config import MaxNodes, MovesEvery
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 
@@ -19,9 +20,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     gamma: Annotated[
         float, Meta(gt=0, description="How readily rows open new branches of the tree.")
     ] = 1.0
-    max_nodes: Annotated[
-        int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
-    ] = 30
+    max_nodes: MaxNodes = 30
     vector_variance: Annotated[
         float, Meta(gt=0, description="Prior variance of each entry of each node's vector.")
     ] = 1e3
@@ -64,9 +63,7 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
     local_rounds: Annotated[
         int, Meta(ge=1, description="Rounds per row and iteration; only meanfield needs several.")
     ] = 3
-    moves_every: Annotated[
-        int, Meta(ge=1, description="Iterations from one round of moves to the next.")
-    ] = 5
+    moves_every: MovesEvery = 5
     trials: Annotated[
         int, Meta(ge=0, description="Moves of the tree that are tried in a round; 0: none.")
     ] = 2

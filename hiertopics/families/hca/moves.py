@@ -17,6 +17,7 @@ from hiertopics.families.hca import proposals
 from hiertopics.families.hca.draft import Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, local_pass, slot_chances, slot_scores
 from hiertopics.families.hca.updates import refit
+from hiertopics.families.ncrp.pairs import cosines, disjoint_pairs
 from hiertopics.model import Context, Settings
 
 PRUNE_BELOW = 1e-6
@@ -70,22 +71,14 @@ def prune(draft: Draft, chances: NDArray[np.float64]) -> int:
 def merge_alike(draft: Draft, chances: NDArray[np.float64]) -> int:
     """Merge pairs of paths that have the same rows by cosine; return how many."""
     leaves = np.array([node for node in draft.live if draft.is_leaf(node)], dtype=np.int64)
+    # Siblings stand by weight, but cousins may not.
     lengths = np.sqrt((chances[:, leaves] ** 2).sum(axis=0))
-    unit = chances[:, leaves] / np.where(lengths > 0, lengths, 1.0)
-    cosine = np.triu(unit.T @ unit, 1)
-    pairs = np.argwhere(cosine > SAME_ROWS)
-    taken: set[int] = set()
-    n_merged = 0
-    for first, second in pairs[np.argsort(-cosine[tuple(pairs.T)], kind="stable")]:
-        if {int(first), int(second)} & taken:
-            continue
-        taken |= {int(first), int(second)}
-        # Siblings stand by weight, but cousins may not.
+    pairs = disjoint_pairs(cosines(chances[:, leaves]), SAME_ROWS)
+    for first, second in pairs:
         heavier = lengths[first] >= lengths[second]
         kept, gone = leaves[[first, second] if heavier else [second, first]]
         draft.take_out(int(gone), np.full(len(draft.slot), kept))
-        n_merged += 1
-    return n_merged
+    return len(pairs)
 
 
 def _changed(

@@ -20,7 +20,8 @@ from hiertopics.families.hca.kernels import (
 )
 from hiertopics.families.hca.meanfield_kernels import meanfield_scores, meanfield_step
 from hiertopics.families.ncrp.bound import sticks_term
-from hiertopics.families.ncrp.slots import Nodes, Sticks, log_masses, nodes_of
+from hiertopics.families.ncrp.slots import Nodes, log_masses, nodes_of
+from hiertopics.families.ncrp.tree_state import TreeState
 from hiertopics.model import Context
 
 LOG_2_PI = float(np.log(2 * np.pi))
@@ -45,49 +46,28 @@ class Data(NamedTuple):
         return int(self.rows.shape[1])
 
 
-@dataclass
-class State:
+@dataclass(kw_only=True)
+class State(TreeState):
     """The variational parameters.
 
-    parent: int32 [n_nodes], nodes in the order of ``ncrp.slots``. mean: float64
-    [n_nodes, n_columns], of the nodes' vectors; cov: float64 [n_nodes, n_nodes], their covariance,
-    the same in every column. stick_a, stick_b: float64 [n_nodes]. mu: float64 [n_columns], the
-    mean of all rows, mu_variance its variance. noise_a, noise_b: shape and rate of the noise
-    precision. chances: float64 [n_docs, n_nodes], q of slots, under mean field; without columns
-    in the structured family, where the other parameters say what it is. depth: levels.
+    mean: float64 [n_nodes, n_columns], of the nodes' vectors; cov: float64 [n_nodes, n_nodes],
+    their covariance, the same in every column. mu: float64 [n_columns], the mean of all rows,
+    mu_variance its variance. noise_a, noise_b: shape and rate of the noise precision. depth:
+    levels.
     """
 
-    parent: NDArray[np.int32]
     mean: NDArray[np.float64]
     cov: NDArray[np.float64]
-    stick_a: NDArray[np.float64]
-    stick_b: NDArray[np.float64]
     mu: NDArray[np.float64]
     mu_variance: float
     noise_a: float
     noise_b: float
-    chances: NDArray[np.float64]
     depth: int
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of the truncated tree."""
-        return len(self.parent)
-
-    @property
-    def structured(self) -> bool:
-        """Tell whether coordinates depend on the path in q."""
-        return self.chances.shape[1] == 0
 
     @property
     def nodes(self) -> Nodes:
         """The tree's shape."""
         return nodes_of(self.parent, self.depth)
-
-    @property
-    def sticks(self) -> Sticks:
-        """The tree's sticks."""
-        return Sticks(self.stick_a, self.stick_b)
 
     @property
     def precision(self) -> float:

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln
 
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
@@ -33,13 +32,7 @@ from hiertopics.families.hca.prediction import infer as infer
 from hiertopics.families.hca.prediction import log_density as log_density
 from hiertopics.families.hca.simulate import simulate as simulate
 from hiertopics.families.hca.state import Data, State, elbo, lay_out
-from hiertopics.families.ncrp.slots import (
-    fit_sticks,
-    in_order,
-    nodes_of,
-    renumbered,
-    subtree_sums,
-)
+from hiertopics.families.ncrp.tree_state import heavier_first
 from hiertopics.model import Context, Settings, Summary
 
 observes = "vectors"
@@ -92,26 +85,14 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 def reordered(state: State, slot: NDArray[np.float64], gamma: float) -> State:
     """Return the state with heavier siblings first, where that does not lower the bound.
 
-    slot: rows in each slot, to which the sticks are refitted; E_v + E_c is then a sum of log Beta
-    functions.
+    slot: rows in each slot.
     """
-    nodes = state.nodes
-    order = in_order(state.parent, -subtree_sums(nodes, slot))
-    if (order == np.arange(len(order))).all():
+    found = heavier_first(state, slot, gamma)
+    if found is None:
         return state
-    parent = renumbered(state.parent, order)
-    sticks = fit_sticks(nodes_of(parent, nodes.depth), slot[order], gamma)
-    if betaln(*sticks).sum() < betaln(*fit_sticks(nodes, slot, gamma)).sum():
-        return state
-    return replace(
-        state,
-        parent=parent,
-        mean=np.ascontiguousarray(state.mean[order]),
-        cov=np.ascontiguousarray(state.cov[np.ix_(order, order)]),
-        stick_a=sticks.a,
-        stick_b=sticks.b,
-        chances=state.chances if state.structured else state.chances[:, order].copy(),
-    )
+    state, order = found
+    mean, cov = state.mean[order], state.cov[np.ix_(order, order)]
+    return replace(state, mean=np.ascontiguousarray(mean), cov=np.ascontiguousarray(cov))
 
 
 def summarise(state: State, data: Data, settings: Settings) -> Summary:

@@ -1,4 +1,4 @@
-"""The config records that the HDP backends share."""
+"""The config records that the HDP backends share, and keys of every truncated HDP."""
 
 from __future__ import annotations
 
@@ -12,8 +12,25 @@ HyperStart = Annotated[
     int,
     Meta(
         ge=0,
-        description="Iterations during which alpha, gamma, eta and topic weights keep their start "
+        description="Iterations during which concentrations and topic weights keep their start "
         "values; learning them while topics are diffuse leaves the corpus in few topics.",
+    ),
+]
+
+Gamma = Annotated[
+    float, Meta(gt=0, description="Start value: how many topics the corpus tends to have.")
+]
+
+Eta = Annotated[
+    float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
+]
+
+Truncation = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=1_000_000,
+        description="Largest number of topics kept; take more than are used.",
     ),
 ]
 
@@ -25,24 +42,13 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         float,
         Meta(gt=0, description="Start value: how closely documents follow the corpus's topics."),
     ] = 1.0
-    gamma: Annotated[
-        float, Meta(gt=0, description="Start value: how many topics the corpus tends to have.")
-    ] = 1.0
-    eta: Annotated[
-        float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
-    ] = 0.01
+    gamma: Gamma = 1.0
+    eta: Eta = 0.01
     prior: Annotated[
         Literal["AS", "AA"],
         Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
     ] = "AS"
-    truncation: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1_000_000,
-            description="Largest number of topics kept; take more than are used.",
-        ),
-    ] = 300
+    truncation: Truncation = 300
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):

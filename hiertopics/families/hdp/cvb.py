@@ -16,14 +16,15 @@ from numpy.typing import DTypeLike
 
 from hiertopics.families.hdp import cvb0, posteriors, second_order
 from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.estimates import Info as Info
+from hiertopics.families.hdp.estimates import info_of
+from hiertopics.families.hdp.estimates import objective as objective
+from hiertopics.families.hdp.estimates import summarise as summarise
 from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.posteriors import Inference as Inference
-from hiertopics.families.hdp.posteriors import objective as objective
-from hiertopics.families.hdp.posteriors import summarise as summarise
+from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.second_order import memory as memory
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.summary import infer as infer
-from hiertopics.families.hdp.variational import Info as Info
 from hiertopics.families.hdp.variational import prepare as prepare
 from hiertopics.model import Context, Settings
 
@@ -53,4 +54,4 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         variances = (state.var_dk, state.var_wk)
         stats = posteriors.gather(state, seen, variances, data, context)
         posteriors.global_step(state, stats, data, settings)
-    return state, posteriors.info_of(state, data, drift)
+    return state, info_of(state, data, drift)

@@ -22,14 +22,15 @@ from numpy.typing import DTypeLike
 
 from hiertopics.families.hdp import posteriors, variational
 from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.estimates import Info as Info
+from hiertopics.families.hdp.estimates import info_of
+from hiertopics.families.hdp.estimates import objective as objective
+from hiertopics.families.hdp.estimates import summarise as summarise
 from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.posteriors import Inference as Inference
 from hiertopics.families.hdp.posteriors import State as State
-from hiertopics.families.hdp.posteriors import objective as objective
-from hiertopics.families.hdp.posteriors import summarise as summarise
+from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.summary import infer as infer
-from hiertopics.families.hdp.variational import Info as Info
 from hiertopics.families.hdp.variational import memory as memory
 from hiertopics.families.hdp.variational import prepare as prepare
 from hiertopics.model import Context, Settings
@@ -42,7 +43,7 @@ sampler = False
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities and the start values of the config (spec 3.5)."""
     begun = variational.start(data, settings.model.truncation, context, dtype)
-    return State(**vars(begun), **posteriors.start(data, settings))
+    return State(**posteriors.start(begun, data, settings))
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -55,4 +56,4 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         variances = variational.spread(state, data, context)
         stats = posteriors.gather(state, seen, variances, data, context)
         posteriors.global_step(state, stats, data, settings)
-    return state, posteriors.info_of(state, data, drift)
+    return state, info_of(state, data, drift)

@@ -20,25 +20,25 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.config import Model as Model
 from hiertopics.families.hdp.kernels import Prior
 from hiertopics.families.hdp.layout import Data, lay_out, rounds
+from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.sticks import weights_from_fractions
-from hiertopics.families.hdp.summary import infer as infer
 from hiertopics.model import Context, Settings, Summary
+from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
 objective_name = "log joint probability"
 monotone = False
 sampler = True
-PRIOR_SHAPE = PRIOR_RATE = 1.0
 SMALLEST_REST = 1e-300
 
 
@@ -130,11 +130,8 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
         state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
     )
     summary = common.summarise(fitted)
-    shards = settings.inference.shards
-    if shards == 1:
-        return summary
-    note = f"{shards} shards: topic totals are seen late, so the draws are approximate"
-    return replace(summary, notes=(*summary.notes, note))
+    notes = (*summary.notes, *common.notes_on_shards(settings.inference.shards))
+    return replace(summary, notes=notes)
 
 
 def objective(state: State, data: Data, settings: Settings) -> float:
@@ -144,10 +141,10 @@ def objective(state: State, data: Data, settings: Settings) -> float:
         (state.n_dk, state.alpha * state.pi, data.doc_lengths),
         (state.n_wk.T, state.word_mass * state.tau, state.n_k),
     ):
-        mass = prior.sum()
-        used, column = counts[counts > 0], np.broadcast_to(prior, counts.shape)[counts > 0]
-        log_joint += float((gammaln(column + used) - gammaln(column)).sum())
-        log_joint += float((gammaln(mass) - gammaln(mass + totals)).sum())
+        used = counts > 0
+        columns = np.broadcast_to(prior, counts.shape)
+        log_joint += float(log_rising(columns[used], counts[used]).sum())
+        log_joint -= float(log_rising(prior.sum(), totals).sum())
     n_sticks = len(state.log_rest)
     log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
     return log_joint + float(log_sticks)
@@ -178,19 +175,17 @@ def _sweep(state: State, data: Data, context: Context) -> int:
 
 def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> None:
     """Draw tables, sticks, alpha and gamma (spec section 6, steps 2 to 5)."""
-    n_topics = len(state.pi)
-    state.n_tables = np.zeros(n_topics, dtype=np.int64)
+    state.n_tables = np.zeros(len(state.pi), dtype=np.int64)
     by_doc = np.zeros(data.n_docs, dtype=np.int64)
     ones = np.ones(data.n_docs)
     kernels.draw_tables(state.n_dk, ones, state.alpha * state.pi, by_doc, state.n_tables, rng)
-    lengths = data.doc_lengths[data.doc_lengths > 0]
-    state.alpha = _draw_concentration(state.alpha, int(by_doc.sum()), lengths, rng)
+    state.alpha = draw_concentration(state.alpha, int(by_doc.sum()), data.doc_lengths, rng)
     after = state.n_tables[::-1].cumsum()[::-1] - state.n_tables
     # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
     rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
     state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
     state.pi = weights_from_fractions(1.0 - rest)
-    state.gamma = rng.gamma(PRIOR_SHAPE + n_topics - 1, 1.0 / (PRIOR_RATE - state.log_rest.sum()))
+    state.gamma = draw_by_sticks(state.log_rest, rng)
 
 
 def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
@@ -200,17 +195,6 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
     by_topic = np.zeros(len(state.pi), dtype=np.int64)
     ones = np.ones(len(state.pi))
     kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
-    sizes = state.n_k[state.n_k > 0]
-    state.word_mass = _draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
+    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), state.n_k, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
-
-
-def _draw_concentration(
-    value: float, n_tables: int, sizes: NDArray[np.int64], rng: np.random.Generator
-) -> float:
-    """Draw a concentration given its tables in groups of ``sizes`` tokens (step 4)."""
-    log_eta = np.log(rng.beta(value + 1.0, sizes))
-    successes = int((rng.random(len(sizes)) * (sizes + value) < sizes).sum())
-    shape = PRIOR_SHAPE + n_tables - successes
-    return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_eta.sum())))

@@ -88,6 +88,21 @@ def sweep_block(
 
 
 @kernel()
+def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
+    """Return the tables that n tokens make under the concentration x: the Antoniak law.
+
+    That is 1 + sum_{j=1}^{n-1} Bernoulli(x / (x + j)); the first customer always opens one, also
+    where x has underflowed to 0.
+    """
+    if n_tokens == 0:
+        return 0
+    n_tables = 1
+    for seated in range(1, n_tokens):
+        n_tables += rng.random() * (x + seated) < x
+    return n_tables
+
+
+@kernel()
 def draw_tables(
     counts: NDArray[np.int32],
     row_prior: NDArray[np.float64],
@@ -98,17 +113,13 @@ def draw_tables(
 ) -> None:
     """Add the tables of each cell of ``counts`` to their sums by_row [n_rows], by_column [T].
 
-    n tokens under the concentration x = row_prior * column_prior make
-    1 + sum_{j=1}^{n-1} Bernoulli(x / (x + j)) tables: the Antoniak law (spec section 6, step 2).
+    The concentration of a cell is row_prior * column_prior (spec section 6, step 2).
     """
     for row in range(counts.shape[0]):
         for column in range(counts.shape[1]):
             n_tokens = counts[row, column]
             if n_tokens == 0:
                 continue
-            x = row_prior[row] * column_prior[column]
-            tables = 1
-            for seated in range(1, n_tokens):
-                tables += rng.random() * (x + seated) < x
+            tables = draw_n_tables(n_tokens, row_prior[row] * column_prior[column], rng)
             by_row[row] += tables
             by_column[column] += tables

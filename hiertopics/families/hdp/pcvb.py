@@ -16,17 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics.families.hdp import pcvb0, second_order
+from hiertopics.families.hdp import estimates, pcvb0, second_order
 from hiertopics.families.hdp import point_estimates as points
 from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.estimates import Info as Info
+from hiertopics.families.hdp.estimates import info_of
+from hiertopics.families.hdp.estimates import objective as objective
+from hiertopics.families.hdp.estimates import summarise as summarise
 from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.point_estimates import Inference as Inference
-from hiertopics.families.hdp.point_estimates import objective as objective
-from hiertopics.families.hdp.point_estimates import summarise as summarise
+from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.second_order import memory as memory
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.summary import infer as infer
-from hiertopics.families.hdp.variational import Info as Info
 from hiertopics.families.hdp.variational import prepare as prepare
 from hiertopics.model import Context, Settings
 
@@ -36,7 +37,7 @@ sampler = False
 
 
 @dataclass
-class State(points.State, second_order.Variances):
+class State(estimates.State, second_order.Variances):
     """The responsibilities, counts with their variances, and the point estimates."""
 
 
@@ -49,9 +50,9 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair (equation 34); after the hold, sticks and hyperparameters too."""
     learn = context.iteration > settings.inference.hyper_start
-    prior = points.prior_of(state, state.n_dk.dtype)
+    prior = points.prior_of(state)
     seen = second_order.sweep(state, data, prior, context, indicators=learn)
     drift = second_order.recount_now_and_then(state, data, context)
     if learn:
         points.global_step(state, points.gather(*seen), data, settings)
-    return state, points.info_of(state, data, drift)
+    return state, info_of(state, data, drift)

@@ -22,17 +22,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike
 
+from hiertopics.families.hdp import estimates, variational
 from hiertopics.families.hdp import point_estimates as points
-from hiertopics.families.hdp import variational
 from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.estimates import Info as Info
+from hiertopics.families.hdp.estimates import State as State
+from hiertopics.families.hdp.estimates import info_of
+from hiertopics.families.hdp.estimates import objective as objective
+from hiertopics.families.hdp.estimates import summarise as summarise
 from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.point_estimates import Inference as Inference
-from hiertopics.families.hdp.point_estimates import State as State
-from hiertopics.families.hdp.point_estimates import objective as objective
-from hiertopics.families.hdp.point_estimates import summarise as summarise
+from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.summary import infer as infer
-from hiertopics.families.hdp.variational import Info as Info
 from hiertopics.families.hdp.variational import memory as memory
 from hiertopics.families.hdp.variational import prepare as prepare
 from hiertopics.model import Context, Settings
@@ -45,15 +46,15 @@ sampler = False
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities and the start values of the config (spec 3.5)."""
     begun = variational.start(data, settings.model.truncation, context, dtype)
-    return State(**vars(begun), **points.start(data, settings))
+    return State(**estimates.start(begun, data, settings))
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair (equation 35); after the hold, sticks and hyperparameters too."""
     learn = context.iteration > settings.inference.hyper_start
-    prior = points.prior_of(state, state.n_dk.dtype)
+    prior = points.prior_of(state)
     seen = variational.sweep(state, data, prior, context, indicators=learn)
     drift = variational.recount_now_and_then(state, data, context)
     if learn:
         points.global_step(state, points.gather(*seen), data, settings)
-    return state, points.info_of(state, data, drift)
+    return state, info_of(state, data, drift)

@@ -15,17 +15,15 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from hiertopics.families.hdp import estimates
 from hiertopics.families.hdp import moments as m
-from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp import variational
+from hiertopics.families.hdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.hdp.config import VariationalInference
 from hiertopics.families.hdp.kernels import Prior
 from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.sticks import fit_sticks, geometric_weights, mean_weights
-from hiertopics.families.hdp.variational import Info
-from hiertopics.model import Context, Settings, Summary
-
-PRIOR_SHAPE = PRIOR_RATE = 1.0
+from hiertopics.families.hdp.variational import Responsibilities
+from hiertopics.model import Context, Settings
 
 Table = NDArray[np.floating]
 
@@ -51,28 +49,13 @@ class Inference(VariationalInference, frozen=True, kw_only=True):
 
 
 @dataclass
-class Posteriors:
-    """Means and geometric means of all posteriors but q(z).
+class State(estimates.State):
+    """The means of all posteriors, and geometric means (``_geo``) shaped as these."""
 
-    n_tables: float64 [T], expected tables per topic. pi, pi_geo: float64 [T]. tau, tau_geo:
-    float64 [n_words].
-    """
-
-    n_tables: NDArray[np.float64]
-    pi: NDArray[np.float64]
     pi_geo: NDArray[np.float64]
-    tau: NDArray[np.float64]
     tau_geo: NDArray[np.float64]
-    alpha: float
     alpha_geo: float
-    gamma: float
-    word_mass: float
     word_mass_geo: float
-
-
-@dataclass
-class State(Posteriors, variational.Responsibilities):
-    """The responsibilities, and means and geometric means of the other posteriors."""
 
 
 class Stats(NamedTuple):
@@ -86,23 +69,15 @@ class Stats(NamedTuple):
     log_xi: float
 
 
-def start(data: Data, settings: Settings) -> dict[str, Any]:
-    """Return the fields of ``Posteriors`` at the config's start values (spec 3.5)."""
-    model = settings.model
-    pi = np.full(model.truncation, 1.0 / model.truncation)
-    tau = np.full(data.n_words, 1.0 / data.n_words)
-    word_mass = model.eta * data.n_words
+def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
+    """Return the fields of a ``State``: those begun, the others at the start values (spec 3.5)."""
+    means = estimates.start(begun, data, settings)
     return {
-        "n_tables": np.zeros(model.truncation),
-        "pi": pi,
-        "pi_geo": pi.copy(),
-        "tau": tau,
-        "tau_geo": tau.copy(),
-        "alpha": model.alpha,
-        "alpha_geo": model.alpha,
-        "gamma": model.gamma,
-        "word_mass": word_mass,
-        "word_mass_geo": word_mass,
+        **means,
+        "pi_geo": means["pi"].copy(),
+        "tau_geo": means["tau"].copy(),
+        "alpha_geo": means["alpha"],
+        "word_mass_geo": means["word_mass"],
     }
 
 
@@ -165,22 +140,6 @@ def prior_of(state: State, settings: Settings) -> Prior:
     )
 
 
-def info_of(state: State, data: Data, drift: float) -> Info:
-    """Return the columns of metrics.jsonl."""
-    counts = common.topic_counts(state.n_k, state.n_tables)
-    return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
-
-
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
-    """Return the live topics as roots, largest first, and theta of the training documents."""
-    return common.summarise(_fitted(state))
-
-
-def objective(state: State, data: Data, settings: Settings) -> float:
-    """Return the mean log predictive probability of a training token (no bound: it may fall)."""
-    return variational.log_likelihood_per_token(data, _fitted(state))
-
-
 def _tables(
     mean: Table,
     variance: Table,
@@ -217,9 +176,3 @@ def _gamma_posterior(tables: float, rate: float) -> tuple[float, float]:
     """Return E[.] and G[.] of Gamma(PRIOR_SHAPE + tables, PRIOR_RATE + rate)."""
     shape, rate = PRIOR_SHAPE + tables, PRIOR_RATE + rate
     return float(shape / rate), float(np.exp(digamma(shape)) / rate)
-
-
-def _fitted(state: State) -> common.Fitted:
-    return common.Fitted(
-        state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
-    )

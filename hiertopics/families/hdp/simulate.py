@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.hdp.sticks import weights_from_fractions
 from hiertopics.model import Context, Settings, Sizes
+from hiertopics.numeric.mixtures import draw_counts
 
 
 def simulate(
@@ -22,10 +22,5 @@ def simulate(
     pi = weights_from_fractions(rng.beta(1.0, model.gamma, model.truncation - 1))
     theta = rng.dirichlet(np.maximum(model.alpha * pi, 1e-12), sizes.n_docs)
     phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.truncation)
-    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
-    for doc in range(sizes.n_docs):
-        topics = rng.multinomial(sizes.doc_length, theta[doc])
-        for topic in np.flatnonzero(topics):
-            counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
-    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
     return corpus, {"pi": pi, "theta": theta, "phi": phi}

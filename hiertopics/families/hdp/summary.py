@@ -1,22 +1,19 @@
-"""From counts of any HDP method to the flat tree, theta, and inference on new documents."""
+"""From counts of any HDP method to the flat tree and theta."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.families.hdp import kernels
-from hiertopics.model import Context, Posterior, Settings, Summary
+from hiertopics.model import Summary
+from hiertopics.numeric.mixtures import all_entries
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95
-FOLD_IN_SWEEPS = 50
-FOLD_IN_TOLERANCE = 1e-4
 
 
 class Fitted(NamedTuple):
@@ -29,8 +26,8 @@ class Fitted(NamedTuple):
     n_dk: NDArray[np.number]
     n_wk: NDArray[np.number]
     n_k: NDArray[np.number]
-    doc_prior: NDArray[np.floating]
-    word_prior: NDArray[np.floating]
+    doc_prior: NDArray[np.float64]
+    word_prior: NDArray[np.float64]
 
 
 class TopicCounts(NamedTuple):
@@ -62,7 +59,7 @@ def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> Topic
 def document_weights(
     n_dk: NDArray[np.number], doc_prior: NDArray[np.floating]
 ) -> NDArray[np.float64]:
-    """Return theta, float64 [n_docs, T]: (alpha E[pi] + n_dk) / (alpha + n_d)."""
+    """Return theta, float64 [n_docs, T]: n_dk + doc_prior, rows scaled to sum to 1."""
     theta = np.add(n_dk, doc_prior, dtype=np.float64)
     theta /= theta.sum(axis=1, keepdims=True)
     return theta
@@ -75,59 +72,83 @@ def word_probabilities(fitted: Fitted) -> NDArray[np.float64]:
     return phi
 
 
+class Topics(NamedTuple):
+    """Topics by size. n_k [T]: their (expected) tokens. live: ids of those with at least one,
+    largest first; dropped: of the others. Both int64.
+    """
+
+    n_k: NDArray[np.number]
+    live: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+
+    def gather(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``values`` [..., T] of the live topics and, if any are dropped, these' sum."""
+        kept = values[..., self.live]
+        if not len(self.dropped):
+            return kept
+        rest = values[..., self.dropped].sum(axis=-1, keepdims=True)
+        return np.concatenate([kept, rest], axis=-1)
+
+
+def by_size(n_k: NDArray[np.number]) -> Topics:
+    """Return the topics of these (expected) tokens [T]."""
+    order = np.argsort(-n_k, kind="stable")
+    lives = n_k[order] >= LIVE_TOKENS
+    return Topics(n_k, order[lives], order[~lives])
+
+
 def summarise(fitted: Fitted) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
-    A topic lives with at least one expected token. The row outside is the mean of the dropped
-    topics, weighted by their mass in theta, so that theta @ phi keeps every document's whole
-    predictive distribution.
+    The row outside is the mean of the dropped topics, weighted by their mass in theta, so that
+    theta @ phi keeps every document's whole predictive distribution.
     """
-    by_size = np.argsort(-fitted.n_k, kind="stable")
-    live = by_size[fitted.n_k[by_size] >= LIVE_TOKENS]
-    dropped = by_size[fitted.n_k[by_size] < LIVE_TOKENS]
+    topics = by_size(fitted.n_k)
     theta = document_weights(fitted.n_dk, fitted.doc_prior)
     phi = word_probabilities(fitted).T
-    doc_prior = fitted.doc_prior[live]
-    rows, columns = phi[live], theta[:, live]
-    n_tokens = fitted.n_k[live].astype(np.float64)
-    if len(dropped):
-        mass = theta[:, dropped].sum(axis=0) + fitted.doc_prior[dropped]
-        outside = mass @ phi[dropped] / mass.sum()
+    rows = phi[topics.live]
+    if len(topics.dropped):
+        mass = theta[:, topics.dropped].sum(axis=0) + fitted.doc_prior[topics.dropped]
+        outside = mass @ phi[topics.dropped] / mass.sum()
         rows = np.vstack([rows, outside / outside.sum()])
-        columns = np.column_stack([columns, theta[:, dropped].sum(axis=1)])
-        doc_prior = np.append(doc_prior, fitted.doc_prior[dropped].sum())
-        n_tokens = np.append(n_tokens, fitted.n_k[dropped].sum())
-    doc_lengths = np.maximum(fitted.n_dk.sum(axis=1, dtype=np.float64), 1.0)
-    n_docs = (columns >= 1.0 / doc_lengths[:, None]).sum(axis=0)
+    return summary_of(
+        topics, rows, theta, fitted.n_dk, {"doc_prior": topics.gather(fitted.doc_prior)}
+    )
+
+
+def summary_of(
+    topics: Topics,
+    rows: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    n_dk: NDArray[np.number],
+    extra: Mapping[str, NDArray[Any]],
+) -> Summary:
+    """Return the flat tree of ``rows`` [n_nodes, n_words], one outside the live topics at most.
+
+    theta, n_dk [n_docs, T]. extra: what the tree keeps for inference.
+    """
+    columns = topics.gather(theta)
+    n_tokens = topics.gather(topics.n_k.astype(np.float64))
+    doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)
     kind = np.full(len(rows), NODE, dtype=np.int8)
-    kind[len(live) :] = OUTSIDE
+    kind[len(topics.live) :] = OUTSIDE
     tree = Tree(
         phi=np.ascontiguousarray(rows),
         parent=np.full(len(rows), ROOT, dtype=np.int32),
         kind=kind,
         weight=n_tokens / max(n_tokens.sum(), 1.0),
-        n_docs=n_docs.astype(np.int64),
+        n_docs=(columns >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64),
         n_tokens=n_tokens,
-        extra={"doc_prior": doc_prior},
+        extra=extra,
     )
-    return Summary(tree, _all_entries(columns), notes=_notes(tree, len(fitted.n_k)))
+    return Summary(tree, all_entries(columns), notes=_notes(tree, len(topics.n_k)))
 
 
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta of new documents by fold-in with the topics held fixed (spec 7.2)."""
-    prior = tree.extra["doc_prior"]
-    phi = np.ascontiguousarray(tree.phi.T)
-    counts = corpus.counts
-
-    def weigh(doc: int) -> NDArray[np.float64]:
-        cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
-        words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
-        n_dk = kernels.fold_in(words, times, phi, prior, FOLD_IN_SWEEPS, FOLD_IN_TOLERANCE)
-        return document_weights(n_dk[None, :], prior)[0]
-
-    rows = context.map(weigh, range(corpus.n_docs))
-    theta = np.array(rows).reshape(corpus.n_docs, tree.n_nodes)
-    return Posterior(_all_entries(theta))
+def notes_on_shards(n_shards: int) -> tuple[str, ...]:
+    """Say where a sampler's draws are not those of the model."""
+    if n_shards == 1:
+        return ()
+    return (f"{n_shards} shards: topic totals are seen late, so the draws are approximate",)
 
 
 def _notes(tree: Tree, truncation: int) -> tuple[str, ...]:
@@ -140,11 +161,3 @@ def _notes(tree: Tree, truncation: int) -> tuple[str, ...]:
     if n_topics and truncation > 1 and tree.weight[tree.shown].max() > NEARLY_ALL:
         notes.append("one topic holds nearly every token; the corpus may be too small or uniform")
     return tuple(notes)
-
-
-def _all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
-    """Return dense rows as CSR with every entry stored: theta of an HDP has no zeros."""
-    n_rows, n_columns = theta.shape
-    indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
-    indptr = np.arange(n_rows + 1, dtype=np.int32) * n_columns
-    return sparse.csr_array((theta.ravel(), indices, indptr), shape=theta.shape)

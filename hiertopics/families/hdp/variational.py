@@ -1,9 +1,8 @@
-"""What the collapsed variational HDP methods share: their tables, sweep, recount and score."""
+"""What the collapsed variational HDP methods share: their tables, sweep and recount."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,7 +12,6 @@ from hiertopics.errors import NumericalError
 from hiertopics.families.hdp import kernels, moments
 from hiertopics.families.hdp.kernels import Prior, Tables
 from hiertopics.families.hdp.layout import Data, lay_out, rounds
-from hiertopics.families.hdp.summary import Fitted, document_weights, word_probabilities
 from hiertopics.model import Context, Settings
 
 RECOUNT_EVERY = 10
@@ -36,19 +34,6 @@ class Responsibilities:
     def n_topics(self) -> int:
         """The truncation T."""
         return len(self.n_k)
-
-
-class Info(NamedTuple):
-    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
-
-    n_topics: int
-    n_topics_tables: int
-    n_topics_99: int
-    n_topics_entropy: float
-    alpha: float
-    gamma: float
-    eta: float
-    drift: float
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -142,16 +127,6 @@ def spread(
     for blocks in rounds(data.cells.n_shards):
         context.map(of_block, blocks)
     return var_dk, var_wk
-
-
-def log_likelihood_per_token(data: Data, fitted: Fitted) -> float:
-    """Return the mean over training tokens of log(theta_d . phi_w)."""
-    dtype = fitted.n_dk.dtype
-    theta = document_weights(fitted.n_dk, fitted.doc_prior).astype(dtype)
-    phi = word_probabilities(fitted).astype(dtype)
-    shards = range(data.cells.n_shards)
-    parts = [kernels.block_log_likelihood(data.cells, shard, theta, phi) for shard in shards]
-    return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

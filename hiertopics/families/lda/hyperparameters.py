@@ -9,12 +9,13 @@ sum of alphas that differ, and their shares of it are uniform too. eta is Expone
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+
+from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.slices import draw_by_slice
 
 LOWEST_TOTAL, HIGHEST_TOTAL = 0.1, 1000.0
 ETA_RATE = 1.0
@@ -23,9 +24,6 @@ LOWEST_ETA, HIGHEST_ETA = 1e-6, 1e3
 
 LOWEST_ALPHA = 1e-9
 """Where the prior of an alpha of its own is cut off."""
-
-WIDTH = 1.0
-"""First width of a slice, in logs."""
 
 
 class Tally(NamedTuple):
@@ -73,11 +71,11 @@ def log_evidence_of_columns(columns: list[Tally], priors: NDArray[np.float64]) -
 
 
 def _by_cell(table: Tally, prior: float) -> float:
-    return float(table.times @ (gammaln(table.counts + prior) - gammaln(prior)))
+    return float(table.times @ log_rising(prior, table.counts))
 
 
 def _by_row(table: Tally, mass: float) -> float:
-    return float(table.n_with @ (gammaln(mass) - gammaln(mass + table.totals)))
+    return -float(table.n_with @ log_rising(mass, table.totals))
 
 
 def draw_alpha(n_dk: NDArray[np.int32], alpha: float, rng: np.random.Generator) -> float:
@@ -113,34 +111,3 @@ def draw_eta(n_kw: NDArray[np.int32], eta: float, rng: np.random.Generator) -> f
         return log_evidence(table, value) - ETA_RATE * value
 
     return draw_by_slice(eta, log_density, (LOWEST_ETA, HIGHEST_ETA), rng)
-
-
-def draw_by_slice(
-    value: float,
-    log_density: Callable[[float], float],
-    bounds: tuple[float, float],
-    rng: np.random.Generator,
-) -> float:
-    """Return a new value within ``bounds`` by a slice sampling step on the log scale.
-
-    R. Neal, Annals of Statistics 2003: stepping out, then shrinkage. log_density: of the value
-    itself; the Jacobian of the logarithm is added here. A start outside moves to the bound.
-    """
-    lowest, highest = math.log(bounds[0]), math.log(bounds[1])
-
-    def height(place: float) -> float:
-        return log_density(math.exp(place)) + place if lowest <= place <= highest else -math.inf
-
-    start = min(max(math.log(value), lowest), highest)
-    floor = height(start) - rng.exponential()
-    low = start - WIDTH * rng.random()
-    high = low + WIDTH
-    while height(low) > floor:
-        low -= WIDTH
-    while height(high) > floor:
-        high += WIDTH
-    while True:
-        place = rng.uniform(low, high)
-        if height(place) >= floor:
-            return math.exp(place)
-        low, high = (place, high) if place < start else (low, place)

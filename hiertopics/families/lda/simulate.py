@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.lda.config import start_alpha
 from hiertopics.model import Context, Settings, Sizes
+from hiertopics.numeric.mixtures import draw_counts
 
 
 def simulate(
@@ -21,10 +21,5 @@ def simulate(
     rng = context.rng("simulate")
     theta = rng.dirichlet(np.full(model.n_topics, start_alpha(model)), sizes.n_docs)
     phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.n_topics)
-    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
-    for doc in range(sizes.n_docs):
-        topics = rng.multinomial(sizes.doc_length, theta[doc])
-        for topic in np.flatnonzero(topics):
-            counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
-    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
     return corpus, {"theta": theta, "phi": phi}

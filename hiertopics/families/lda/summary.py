@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
+from hiertopics.numeric.mixtures import all_entries
 
 
 def summarise(
@@ -54,14 +54,6 @@ def summarise(
     )
     note = "inference.shards has no effect: tokens are visited one after the other"
     return Summary(tree, all_entries(theta), notes=(note,) if shards > 1 else ())
-
-
-def all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
-    """Return dense rows as CSR with every entry stored."""
-    n_rows, n_columns = theta.shape
-    indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
-    indptr = np.arange(n_rows + 1, dtype=np.int32) * n_columns
-    return sparse.csr_array((theta.ravel(), indices, indptr), shape=theta.shape)
 
 
 def _shares(n_tokens: NDArray[np.float64]) -> NDArray[np.float64]:

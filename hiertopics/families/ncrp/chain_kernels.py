@@ -14,21 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.ncrp.layout import Words
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-
-
-class Words(NamedTuple):
-    """The corpus: documents as ranges of pairs, pairs as ranges of equal tokens.
-
-    pair_ptr: int64 [n_docs + 1]. word: int32 [n_pairs]. token_ptr: int64 [n_pairs + 1].
-    """
-
-    pair_ptr: NDArray[np.int64]
-    word: NDArray[np.int32]
-    token_ptr: NDArray[np.int64]
 
 
 class Chain(NamedTuple):

@@ -1,38 +1,20 @@
-"""Chains of the collapsed sampler: made, grown, recounted, and laid into one state."""
+"""Chains of the collapsed sampler: made, moved document by document, widened and recounted."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp import gibbs_kernels, graft_kernels, joint_kernels, leap_kernels
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Words
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.layout import Data
 
 LINE = 16
 """Columns are dealt out in lots of a cache line."""
 
 GROWTH = 1.5
-
-
-class Data(NamedTuple):
-    """A corpus laid out in tokens: words, and its sizes."""
-
-    words: Words
-    n_docs: int
-    n_words: int
-    n_tokens: int
-
-
-def lay_out(corpus: Corpus) -> Data:
-    """Lay a corpus out in tokens, by word id within a document."""
-    counts = corpus.counts
-    token_ptr = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
-    words = Words(counts.indptr.astype(np.int64), counts.indices.astype(np.int32), token_ptr)
-    return Data(words, corpus.n_docs, corpus.n_words, corpus.n_tokens)
 
 
 def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.slots import fit_sticks, in_order, nodes_of, renumbered
-from hiertopics.families.ncrp.state import Data, State, local_pass
+from hiertopics.families.ncrp.state import State, local_pass
 from hiertopics.model import Context
 
 GONE = -2

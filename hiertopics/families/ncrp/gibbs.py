@@ -18,112 +18,35 @@ Another sweep, in which most documents move side by side, is in ``partial``.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import ROOT
-from hiertopics.families.ncrp import hyperparameters, joint_kernels, partial, restarts
-from hiertopics.families.ncrp import summary as common
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.chains import (
-    Data,
-    graft,
-    lay_out,
-    leap,
-    on_branches,
-    recounted,
-    sequential,
-    sweep,
+from hiertopics.families.ncrp import (
+    gibbs_prediction,
+    hyperparameters,
+    joint_kernels,
+    partial,
+    restarts,
 )
+from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.chains import graft, leap, on_branches, recounted, sequential, sweep
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters
+from hiertopics.families.ncrp.config import GibbsInference as Inference
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.gibbs_infer import infer as infer
+from hiertopics.families.ncrp.gibbs_prediction import infer as infer
 from hiertopics.families.ncrp.gibbs_state import State, Walk, begin, pack, unpack
+from hiertopics.families.ncrp.layout import Data, lay_out
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.model import Context, PerChain, Settings, Summary
-from hiertopics.settings.config import Iterations, SamplerConfig
 
 objective_name = "log joint probability"
 monotone = False
 sampler = True
-
-
-class Inference(SamplerConfig, frozen=True, kw_only=True):
-    """The schedule; raises ValueError where the restarts would reach beyond the burn-in."""
-
-    iterations: Iterations = 500
-    chains: Annotated[
-        int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
-    ] = 1
-    start: Annotated[
-        Literal["clusters", "sequential"],
-        Meta(
-            description="First paths: those of a tree of clusters of documents, or documents "
-            "seated one by one in random order, as all restarts are."
-        ),
-    ] = "clusters"
-    collapse: Annotated[
-        Literal["full", "partial"],
-        Meta(
-            description="full: topics and branches stay integrated out, documents are redrawn one "
-            "after the other; partial: seven tenths of them side by side, in inference.shards "
-            "parts, given drawn topics and branches. Both are exact."
-        ),
-    ] = "full"
-    leap_every: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Iterations between two at which each document may also leap to another "
-            "path and other levels at once; 0: never.",
-        ),
-    ] = 2
-    graft_every: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Iterations between two at which each branch may also move to another "
-            "parent as a whole; 0: never.",
-        ),
-    ] = 1
-    sample_gamma: Annotated[
-        bool, Meta(description="Draw gamma too; model.gamma is where it starts.")
-    ] = False
-    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
-        False
-    )
-    sample_level_prior: Annotated[
-        bool, Meta(description="Draw the level prior too; model.level_prior is where it starts.")
-    ] = False
-    restarts: Annotated[
-        int, Meta(ge=1, description="Starts that are tried; the most probable one goes on.")
-    ] = 1
-    restart_iterations: Annotated[
-        int,
-        Meta(ge=1, description="Iterations of a try; the second half of them is compared."),
-    ] = 50
-    summarise: Annotated[
-        Literal["map", "last"],
-        Meta(
-            description="Which draw becomes the model: the most probable one after burn_in, or "
-            "the last."
-        ),
-    ] = "map"
-
-    def __post_init__(self) -> None:
-        """Check that no draw is kept while starts are tried."""
-        tries = self.restarts * self.restart_iterations
-        if self.restarts > 1 and tries > self.burn_in:
-            raise ValueError(
-                f"burn_in must be >= restarts * restart_iterations = {tries}, got {self.burn_in}"
-            )
 
 
 class Info(NamedTuple):
@@ -219,7 +142,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     best = max((walk.best for walk in walks), key=lambda drawn: drawn.log_joint)
     if settings.inference.summarise == "map" and np.isfinite(best.log_joint):
         chain = recounted(data, best.slot, best.level)
-        return _summarise(chain, best.prior, data, settings.inference)
+        return gibbs_prediction.summarise(chain, best.prior, data, settings.inference)
     return draw(state, data, settings)
 
 
@@ -228,7 +151,7 @@ def draw(state: State, data: Data, settings: Settings) -> Summary:
     walk = max(
         unpack(state), key=lambda walk: float(joint_kernels.log_joint(walk.chain, walk.prior))
     )
-    return _summarise(walk.chain, walk.prior, data, settings.inference)
+    return gibbs_prediction.summarise(walk.chain, walk.prior, data, settings.inference)
 
 
 def per_chain(state: State, data: Data, settings: Settings) -> PerChain:
@@ -310,39 +233,3 @@ def _log_joint(walk: Walk, data: Data) -> float:
     words = (gammaln(n_kw.data + eta) - gammaln(eta)).sum()
     words += (gammaln(mass) - gammaln(mass + n_kw.sum(axis=1))).sum()
     return float(tree + levels + words)
-
-
-def _summarise(chain: Chain, prior: Prior, data: Data, inference: Inference) -> Summary:
-    """Return a draw as a tree: each document in the slot of its leaf."""
-    live = np.flatnonzero((chain.visits > 0) | (np.arange(len(chain.visits)) == 0))
-    number = np.zeros(len(chain.visits), dtype=np.int64)
-    number[live] = np.arange(len(live))
-    visits, inner = chain.visits[live], live < chain.first[-2]
-    parent = number[chain.parent[live]]
-    parent[0] = ROOT
-    above = np.zeros(len(live))
-    for node in range(1, len(live)):
-        share = visits[node] / (visits[parent[node]] + prior.gamma)
-        above[node] = above[parent[node]] + np.log(share)
-    log_mass = above + np.where(inner, np.log(prior.gamma / (visits + prior.gamma)), 0.0)
-    leaf = number[chain.path[:, -1]]
-    shape = (data.n_docs, len(live))
-    slots = sparse.csr_array((np.ones(data.n_docs), leaf, np.arange(data.n_docs + 1)), shape=shape)
-    weights = chain.n_dl + prior.level
-    summary = common.summarise(
-        common.Fitted(
-            parent=parent,
-            n_wn=chain.n_wk[:, live],
-            slot_probs=slots,
-            level_weights=weights / weights.sum(axis=1, keepdims=True),
-            log_mass=log_mass,
-            eta=prior.eta,
-            level_prior=prior.level,
-            n_tokens=float(data.n_tokens),
-            extra={},
-        )
-    )
-    if inference.collapse == "partial" or inference.shards == 1:
-        return summary
-    note = "inference.shards has no effect: documents are visited one after the other"
-    return replace(summary, notes=(*summary.notes, note))

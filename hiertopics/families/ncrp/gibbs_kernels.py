@@ -9,7 +9,6 @@ from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
     Scratch,
-    Words,
     make_scratch,
     no_room,
     note_totals,
@@ -17,6 +16,7 @@ from hiertopics.families.ncrp.chain_kernels import (
     trace,
     vacate,
 )
+from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, score_nodes, weigh_paths
 from hiertopics.numeric.jit import kernel
 

@@ -18,13 +18,13 @@ from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
     Scratch,
-    Words,
     make_scratch,
     no_room,
     occupy,
     trace,
     vacate,
 )
+from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, divide, draw_node, multiply
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import copy_row

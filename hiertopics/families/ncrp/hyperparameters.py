@@ -5,21 +5,16 @@ Priors: gamma and eta are Exponential(1), each entry of the level prior Exponent
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from hiertopics.families.ncrp import joint_kernels
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.slices import draw_by_slice
 
 RATE = 1.0
 LEVEL_RATE = 0.1
-WIDTH = 1.0
-"""First width of a slice, in logs."""
-
 LOWEST, HIGHEST = 1e-8, 1e6
 """Where the priors end."""
 
@@ -55,12 +50,11 @@ def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
     n_words = len(chain.n_wk)
 
     def log_density(eta: float) -> float:
-        mass = n_words * eta
-        by_word = times @ (gammaln(counts + eta) - gammaln(eta))
-        by_node = (gammaln(mass) - gammaln(mass + totals)).sum()
-        return float(by_word + by_node) - RATE * eta
+        by_word = times @ log_rising(eta, counts)
+        by_node = log_rising(n_words * eta, totals).sum()
+        return float(by_word - by_node) - RATE * eta
 
-    return draw_by_slice(eta, log_density, rng)
+    return draw_by_slice(eta, log_density, (LOWEST, HIGHEST), rng)
 
 
 def draw_level_prior(
@@ -79,43 +73,12 @@ def draw_level_prior(
             times: NDArray[np.int64] = times,
             others: float = others,
         ) -> float:
-            mass = others + value
-            by_level = times @ (gammaln(counts + value) - gammaln(value))
-            by_doc = n_with @ (gammaln(mass) - gammaln(mass + lengths))
-            return float(by_level + by_doc) - LEVEL_RATE * value
+            by_level = times @ log_rising(value, counts)
+            by_doc = n_with @ log_rising(others + value, lengths)
+            return float(by_level - by_doc) - LEVEL_RATE * value
 
-        drawn[level] = draw_by_slice(drawn[level], log_density, rng)
+        drawn[level] = draw_by_slice(drawn[level], log_density, (LOWEST, HIGHEST), rng)
     return drawn
-
-
-def draw_by_slice(
-    value: float, log_density: Callable[[float], float], rng: np.random.Generator
-) -> float:
-    """Return a new value > 0 by one slice sampling step on the log scale (R. Neal, 2003).
-
-    log_density: of the value itself; the Jacobian of the logarithm is added here.
-    """
-
-    def height(place: float) -> float:
-        inside = math.log(LOWEST) <= place <= math.log(HIGHEST)
-        return log_density(math.exp(place)) + place if inside else -math.inf
-
-    start = math.log(value)
-    floor = height(start) - rng.exponential()
-    low = start - WIDTH * rng.random()
-    high = low + WIDTH
-    while height(low) > floor:
-        low -= WIDTH
-    while height(high) > floor:
-        high += WIDTH
-    while True:
-        place = rng.uniform(low, high)
-        if height(place) >= floor:
-            return math.exp(place)
-        if place < start:
-            low = place
-        else:
-            high = place
 
 
 def _clipped(value: float) -> float:

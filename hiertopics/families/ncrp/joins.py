@@ -6,12 +6,16 @@ then misses what two such branches have in common.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.ncrp.cells import Data
+from hiertopics.families.ncrp.pairs import disjoint_pairs
 from hiertopics.families.ncrp.reshaping import union_gains
-from hiertopics.families.ncrp.state import Data, State
-from hiertopics.families.ncrp.trials import NO_GROUP, Plan, run, unchanged
+from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.trials import NO_GROUP, Plan, keep_gainful, unchanged
 from hiertopics.model import Context
 
 
@@ -31,17 +35,12 @@ def join_level(
     for number, pair in enumerate(pairs):
         group[list(pair)] = number
     above = nodes.path[:, level]
-    group_of_doc = group[above[best]]
-    old = run(state, data, unchanged(state, best, group[above]), group_of_doc, len(pairs), context)
-    trial = _plan(state, best, pairs, group[above])
-    new = run(state, data, trial, group_of_doc, len(pairs), context)
-    kept = [pair for pair, gain in zip(pairs, new.worth - old.worth, strict=True) if gain > 0]
-    if not kept:
-        return state, 0
-    if len(kept) < len(pairs):
-        final = _plan(state, best, kept, np.full(nodes.n_nodes, NO_GROUP))
-        new = run(state, data, final, np.full(data.n_docs, NO_GROUP), 0, context)
-    return new.state, len(kept)
+
+    def plan(numbers: Sequence[int]) -> Plan:
+        return _plan(state, best, [pairs[number] for number in numbers], group[above])
+
+    before = unchanged(state, best, group[above])
+    return keep_gainful(state, data, before, plan, group[above[best]], len(pairs), context)
 
 
 def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
@@ -52,16 +51,7 @@ def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
     above = nodes.parent[here]
     siblings = above[:, None] == above
     gains = np.where(siblings, union_gains(counts, siblings, state.eta), -np.inf)
-    first, second = np.triu_indices(len(here), 1)
-    values = gains[first, second]
-    used: set[int] = set()
-    pairs = []
-    for index in np.argsort(-values, kind="stable"):
-        pair = int(here[first[index]]), int(here[second[index]])
-        if np.isfinite(values[index]) and not used & set(pair):
-            used |= set(pair)
-            pairs.append(pair)
-    return pairs
+    return [(int(here[i]), int(here[j])) for i, j in disjoint_pairs(gains, -np.inf)]
 
 
 def _plan(

@@ -24,7 +24,6 @@ from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
     Scratch,
-    Words,
     make_scratch,
     no_room,
     note_totals,
@@ -32,6 +31,7 @@ from hiertopics.families.ncrp.chain_kernels import (
     trace,
     vacate,
 )
+from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, take_logs, weigh_paths
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import copy_row

@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, polygamma, psi
 
 from hiertopics.families.ncrp import bound
+from hiertopics.families.ncrp.expectations import outside_log_chance
 from hiertopics.families.ncrp.slots import Nodes, Sticks, log_series
-from hiertopics.families.ncrp.tables import outside_log_chance
 
 LOWEST, HIGHEST = 1e-3, 1e3
 LARGEST_STEP = 2.0

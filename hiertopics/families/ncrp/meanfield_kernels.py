@@ -18,8 +18,6 @@ from hiertopics.families.ncrp.slot_kernels import (
 )
 from hiertopics.numeric.jit import kernel
 
-NEGLIGIBLE = 1e-8
-
 
 @kernel()
 def meanfield_step(

@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.ncrp.cells import Data, selected
 from hiertopics.families.ncrp.slots import fit_sticks
-from hiertopics.families.ncrp.state import Data, State, Sums, local_pass, selected
+from hiertopics.families.ncrp.state import State, Sums, local_pass
 from hiertopics.model import Context, Settings
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
-from hiertopics.families.ncrp.births import split_level
+from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.draft import draft_of, state_of_draft
-from hiertopics.families.ncrp.growth import grow, merge_alike
 from hiertopics.families.ncrp.joins import join_level
+from hiertopics.families.ncrp.paper_moves import grow, merge_alike
 from hiertopics.families.ncrp.prediction import slot_chances
 from hiertopics.families.ncrp.reshaping import reshape
-from hiertopics.families.ncrp.state import Data, State, elbo, local_pass, refit
+from hiertopics.families.ncrp.splits import split_level
+from hiertopics.families.ncrp.state import State, elbo, local_pass, refit
 from hiertopics.model import Context, Settings
 
 PRUNE_BELOW = 1e-6

@@ -33,8 +33,9 @@ from numpy.typing import NDArray
 
 from hiertopics.families.ncrp import joint_kernels, partial_kernels
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.chains import Data, visit
+from hiertopics.families.ncrp.chains import visit
 from hiertopics.families.ncrp.gamma_kernels import draw_masses
+from hiertopics.families.ncrp.layout import Data
 from hiertopics.families.ncrp.partial_kernels import Topics
 from hiertopics.model import Context
 

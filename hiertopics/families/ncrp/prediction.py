@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, Tree
+from hiertopics.families.ncrp import expectations
 from hiertopics.families.ncrp import summary as common
-from hiertopics.families.ncrp import tables
+from hiertopics.families.ncrp.cells import Data, lay_out
 from hiertopics.families.ncrp.slots import mean_masses, nodes_of
-from hiertopics.families.ncrp.state import Data, State, lay_out
-from hiertopics.families.ncrp.structured_kernels import infer_structured, weigh_documents
+from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.structured_kernels import weigh_documents
+from hiertopics.families.ncrp.variational_infer_kernels import infer_structured
 from hiertopics.model import Context, Posterior, Settings, Summary
 
 ROUNDS = 100
@@ -40,10 +42,10 @@ def slot_chances(state: State, data: Data) -> NDArray[np.float64]:
     if not state.structured:
         return state.chances
     nodes = state.nodes
-    given = tables.given_tables(
+    given = expectations.given_tables(
         state.lam, nodes, state.log_mass, state.eta, state.level_prior, by_slot=True
     )
-    scratch = tables.scratch_for(nodes.n_nodes, given.e_table.dtype)
+    scratch = expectations.scratch_for(nodes.n_nodes, given.e_table.dtype)
     chances = np.empty((data.n_docs, nodes.n_nodes))
     weigh_documents(data.cells, state.tau, given, scratch, chances)
     return chances
@@ -66,13 +68,13 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
     nodes = nodes_of(np.where(above < 0, -1, rank[above]).astype(np.int32), depth)
     log_mass = tree.extra["log_mass"][shown][order]
     phi = tree.phi[shown][order]
-    given = tables.plug_in_tables(phi, nodes, log_mass, level_prior)
+    given = expectations.plug_in_tables(phi, nodes, log_mass, level_prior)
     data = lay_out(corpus, 1)
 
     def fit(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         tau = level_prior * (1.0 + data.doc_lengths[doc] / level_prior.sum())
         chances, weights = np.empty(nodes.n_nodes), np.empty((nodes.n_nodes, depth))
-        scratch = tables.scratch_for(nodes.n_nodes, np.float64)
+        scratch = expectations.scratch_for(nodes.n_nodes, np.float64)
         infer_structured(data.cells, doc, given, scratch, tau, ROUNDS, TOLERANCE, chances, weights)
         chances, weights = chances[rank], weights[rank]
         return chances, weights[chances > common.RARE]

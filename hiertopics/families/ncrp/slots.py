@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi
 
+from hiertopics.data.tree import ROOT
+
 
 class Nodes(NamedTuple):
     """The shape of a tree.
@@ -44,16 +46,25 @@ class Nodes(NamedTuple):
         return range(int(self.bounds[-2]), int(self.bounds[-1]))
 
 
-def nodes_of(parent: NDArray[np.int32], depth: int) -> Nodes:
-    """Return the shape of a tree whose nodes are in order (see the module)."""
-    n_nodes = len(parent)
-    path = np.full((n_nodes, depth), -1, dtype=np.int32)
-    level = np.zeros(n_nodes, dtype=np.int32)
-    for node in range(n_nodes):
-        if node:
+def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
+    """Return the node at each level of the path to each node, int32 [n_nodes, depth], padded -1.
+
+    parent: parents before children, -1 for the root.
+    """
+    path = np.full((len(parent), depth), ROOT, dtype=np.int32)
+    level = np.zeros(len(parent), dtype=np.int64)
+    for node in range(len(parent)):
+        if parent[node] != ROOT:
             path[node] = path[parent[node]]
             level[node] = level[parent[node]] + 1
         path[node, level[node]] = node
+    return path
+
+
+def nodes_of(parent: NDArray[np.int32], depth: int) -> Nodes:
+    """Return the shape of a tree whose nodes are in order (see the module)."""
+    path = ancestors(parent, depth)
+    level = ((path >= 0).sum(axis=1) - 1).astype(np.int32)
     bounds = np.searchsorted(level, np.arange(depth + 1)).astype(np.int64)
     return Nodes(parent, bounds, path, level)
 

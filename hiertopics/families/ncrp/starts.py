@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.families.ncrp.cells import Data, csr_of
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.sequential import grow_by_documents
+from hiertopics.families.ncrp.expectations import dtype_for
+from hiertopics.families.ncrp.one_by_one import grow_by_documents
 from hiertopics.families.ncrp.slots import fit_sticks, in_order, nodes_of, renumbered, subtree_sums
-from hiertopics.families.ncrp.state import Data, State, csr_of
-from hiertopics.families.ncrp.tables import dtype_for
+from hiertopics.families.ncrp.state import State
 from hiertopics.model import Context, Settings
 
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
@@ -39,7 +40,18 @@ def state_of(
     if settings.inference.mode == "meanfield":
         share = slot_mass / slot_mass.sum()
         chances = np.tile(share, (data.n_docs, 1))
-    return State(parent, lam, sticks.a, sticks.b, tau, chances, prior, model.gamma, model.eta, 0.0)
+    return State(
+        parent=parent,
+        stick_a=sticks.a,
+        stick_b=sticks.b,
+        chances=chances,
+        lam=lam,
+        tau=tau,
+        level_prior=prior,
+        gamma=model.gamma,
+        eta=model.eta,
+        n_outside=0.0,
+    )
 
 
 def word_counts(data: Data) -> NDArray[np.float64]:

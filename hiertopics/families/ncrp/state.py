@@ -7,84 +7,39 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy import sparse
-from scipy.special import betaln
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
-from hiertopics.families.ncrp import bound, tables
+from hiertopics.families.ncrp import bound, expectations
 from hiertopics.families.ncrp import slot_kernels as kernels
+from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.meanfield_kernels import meanfield_step
-from hiertopics.families.ncrp.slots import (
-    Nodes,
-    Sticks,
-    fit_sticks,
-    in_order,
-    log_masses,
-    nodes_of,
-    renumbered,
-    subtree_sums,
-)
+from hiertopics.families.ncrp.slots import Nodes, fit_sticks, log_masses, nodes_of
 from hiertopics.families.ncrp.structured_kernels import log_normaliser, structured_step
+from hiertopics.families.ncrp.tree_state import TreeState, heavier_first
 from hiertopics.model import Context
 
 RARE = {"structured": 1e-5, "meanfield": 1e-8}
 
 
-class Data(NamedTuple):
-    """A corpus laid out: its cells, and the bounds of the shards of documents [n_shards + 1]."""
-
-    cells: kernels.Cells
-    shard_bounds: NDArray[np.int64]
-    doc_lengths: NDArray[np.int64]
-    n_words: int
-
-    @property
-    def n_docs(self) -> int:
-        """Number of documents, empty ones included."""
-        return len(self.doc_lengths)
-
-
-@dataclass
-class State:
+@dataclass(kw_only=True)
+class State(TreeState):
     """The variational parameters and the priors in force.
 
-    parent: int32 [n_nodes], nodes in the order of ``slots``. lam: [n_words, n_nodes].
-    stick_a, stick_b: float64 [n_nodes]. tau: float64 [n_docs, depth]. chances: float64
-    [n_docs, n_nodes], q of slots, under mean field; without columns in the structured family,
-    where the other parameters say what it is. n_outside: expected tokens outside the tree.
+    lam: [n_words, n_nodes]. tau: float64 [n_docs, depth]. n_outside: expected tokens outside the
+    tree.
     """
 
-    parent: NDArray[np.int32]
     lam: NDArray[np.floating]
-    stick_a: NDArray[np.float64]
-    stick_b: NDArray[np.float64]
     tau: NDArray[np.float64]
-    chances: NDArray[np.float64]
     level_prior: NDArray[np.float64]
     gamma: float
     eta: float
     n_outside: float
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes of the truncated tree."""
-        return len(self.parent)
-
-    @property
-    def structured(self) -> bool:
-        """Tell whether levels depend on the path in q."""
-        return self.chances.shape[1] == 0
-
-    @property
     def nodes(self) -> Nodes:
         """The tree's shape."""
         return nodes_of(self.parent, len(self.level_prior))
-
-    @property
-    def sticks(self) -> Sticks:
-        """The tree's sticks."""
-        return Sticks(self.stick_a, self.stick_b)
 
     @property
     def log_mass(self) -> NDArray[np.float64]:
@@ -106,39 +61,6 @@ class Sums(NamedTuple):
     log_normaliser: float
 
 
-def lay_out(corpus: Corpus, n_shards: int) -> Data:
-    """Lay ``corpus`` out, documents in contiguous shards of about equal work."""
-    return _in_shards(corpus.counts, n_shards)
-
-
-def selected(data: Data, docs: NDArray[np.int64]) -> Data:
-    """Return some documents, in as many shards."""
-    return _in_shards(csr_of(data)[docs], len(data.shard_bounds) - 1)
-
-
-def _in_shards(counts: sparse.csr_array, n_shards: int) -> Data:
-    cells = kernels.Cells(
-        counts.indptr.astype(np.int64),
-        counts.indices.astype(np.int32),
-        counts.data.astype(np.int32),
-    )
-    targets = np.arange(1, n_shards) * (counts.nnz / n_shards)
-    inner = np.searchsorted(cells.ptr[1:], targets)
-    bounds = np.concatenate([[0], inner, [counts.shape[0]]]).astype(np.int64)
-    lengths = np.asarray(counts.sum(axis=1)).ravel().astype(np.int64)
-    return Data(cells, bounds, lengths, counts.shape[1])
-
-
-def csr_of(data: Data) -> sparse.csr_array:
-    """Return the corpus as counts again, float64 CSR [n_docs, n_words]."""
-    cells = data.cells
-    index = np.int32 if len(cells.word) < np.iinfo(np.int32).max else np.int64
-    return sparse.csr_array(
-        (cells.tokens.astype(np.float64), cells.word, cells.ptr.astype(index)),
-        shape=(data.n_docs, data.n_words),
-    )
-
-
 def local_pass(
     state: State,
     data: Data,
@@ -155,7 +77,7 @@ def local_pass(
     None: what eta allows. Raises NumericalError.
     """
     nodes = state.nodes
-    given = tables.given_tables(
+    given = expectations.given_tables(
         state.lam,
         nodes,
         state.log_mass,
@@ -179,7 +101,7 @@ def local_pass(
         )
         docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
         if state.structured:
-            scratch = tables.scratch_for(nodes.n_nodes, given.e_table.dtype)
+            scratch = expectations.scratch_for(nodes.n_nodes, given.e_table.dtype)
             value = structured_step(data.cells, *docs, state.tau, given, schedule, scratch, sums)
         else:
             value = meanfield_step(
@@ -204,27 +126,12 @@ def refit(state: State, sums: Sums) -> None:
 
 
 def reordered(state: State, sums: Sums) -> State:
-    """Return the state with heavier siblings first, where that does not lower the bound.
-
-    Sticks are refitted to the new order; E_v + E_c is then a sum of log Beta functions.
-    """
-    nodes = state.nodes
-    order = in_order(state.parent, -subtree_sums(nodes, sums.slot))
-    if (order == np.arange(len(order))).all():
+    """Return the state with heavier siblings first, where that does not lower the bound."""
+    found = heavier_first(state, sums.slot, state.gamma)
+    if found is None:
         return state
-    parent = renumbered(state.parent, order)
-    sticks = fit_sticks(nodes_of(parent, nodes.depth), sums.slot[order], state.gamma)
-    if betaln(*sticks).sum() < betaln(*fit_sticks(nodes, sums.slot, state.gamma)).sum():
-        return state
-    chances = state.chances if state.structured else state.chances[:, order]
-    return replace(
-        state,
-        parent=parent,
-        lam=np.ascontiguousarray(state.lam[:, order]),
-        stick_a=sticks.a,
-        stick_b=sticks.b,
-        chances=np.ascontiguousarray(chances),
-    )
+    state, order = found
+    return replace(state, lam=np.ascontiguousarray(state.lam[:, order]))
 
 
 def elbo(state: State, data: Data, context: Context) -> float:
@@ -242,13 +149,13 @@ def _documents_term(state: State, data: Data, context: Context) -> float:
     if not state.structured:
         return local_pass(state, data, context, 0, dtype=np.float64).log_normaliser
     nodes = state.nodes
-    given = tables.given_tables(
+    given = expectations.given_tables(
         state.lam, nodes, state.log_mass, state.eta, state.level_prior, np.float64, by_slot=True
     )
 
     def of_shard(shard: int) -> float:
         docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
-        scratch = tables.scratch_for(nodes.n_nodes, np.float64)
+        scratch = expectations.scratch_for(nodes.n_nodes, np.float64)
         return log_normaliser(data.cells, *docs, state.tau, given, scratch)
 
     return _finite(sum(context.map(of_shard, range(len(data.shard_bounds) - 1))))

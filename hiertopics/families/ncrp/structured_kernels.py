@@ -22,13 +22,10 @@ from hiertopics.families.ncrp.slot_kernels import (
     Statistics,
     level_chances,
     levels_gap,
-    normalise,
     weigh_slots,
 )
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.special import copy_row
 
-NEGLIGIBLE = 1e-8
 SETTLED = 1e-3
 """Tokens: local rounds end when no level of a document moves by more."""
 
@@ -88,14 +85,20 @@ def restricted_step(
     n_nodes = len(given.slots.path)
     chances = np.zeros(n_nodes)
     for doc in range(first, last):
-        n_active = 0
-        while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
-            n_active += 1
-        active = candidates[doc, :n_active]
+        active = _listed(candidates[doc])
         _local_rounds(cells, doc, tau[doc], given, schedule, active, 1.0, False, chances, sums)
-        for place in range(n_active):
+        for place in range(len(active)):
             shares[doc, place] = chances[active[place]]
             sums.slot[active[place]] += chances[active[place]]
+
+
+@kernel()
+def _listed(candidates: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return one document's candidates without what pads them."""
+    n_listed = 0
+    while n_listed < len(candidates) and candidates[n_listed] >= 0:
+        n_listed += 1
+    return candidates[:n_listed]
 
 
 @kernel()
@@ -115,21 +118,18 @@ def restricted_bounds(
     e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth, kind), np.empty(depth)
     for doc in range(len(tau)):
         level_chances(tau[doc], e_log_theta, e_theta)
-        n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
-        n_active = 0
-        while n_active < candidates.shape[1] and candidates[doc, n_active] >= 0:
-            n_active += 1
-        chance = np.empty((n_active, depth, n_pairs), kind)
+        n_pairs, active = cells.ptr[doc + 1] - cells.ptr[doc], _listed(candidates[doc])
+        chance = np.empty((len(active), depth, n_pairs), kind)
         count, each, scale = (
             np.empty(n_pairs, kind),
             np.empty(n_pairs, kind),
             np.empty(n_pairs, kind),
         )
-        gather_chances(cells, doc, given, candidates[doc, :n_active], chance, count)
+        gather_chances(cells, doc, given, active, chance, count)
         total = -np.inf
-        for place in range(n_active):
+        for place in range(len(active)):
             levels_of_slot(chance[place], count, e_theta, each, scale, tokens)
-            score = given.slots.log_mass[candidates[doc, place]] + log_chance(count, each)
+            score = given.slots.log_mass[active[place]] + log_chance(count, each)
             largest = max(total, score)
             total = largest + math.log(math.exp(total - largest) + math.exp(score - largest))
         bounds[doc] = total + levels_gap(tau[doc], given.level_prior, e_log_theta)
@@ -164,117 +164,6 @@ def log_normaliser(
     for doc in range(first, last):
         total += weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances)
     return total
-
-
-@kernel()
-def infer_structured(
-    cells: Cells,
-    doc: int,
-    given: Globals,
-    scratch: Scratch,
-    tau: NDArray[np.float64],
-    n_rounds: int,
-    tolerance: float,
-    chances: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> None:
-    """Fit ``chances`` [n_nodes] and level weights [n_nodes, depth] of one document (spec 6).
-
-    The tree is held fixed. A common tau [depth] finds the slots that are not negligible; each of
-    them then gets a tau of its own, the exact optimum of levels given the path. Rounds end when
-    a bound moves by less than ``tolerance`` of itself.
-    """
-    n_nodes, depth = given.slots.path.shape
-    log_weights, own = np.empty(n_nodes), np.empty(depth)
-    e_log_theta, tokens = np.empty(depth), np.empty(depth)
-    e_theta = np.empty(depth, given.e_table.dtype)
-    before = -np.inf
-    for _ in range(n_rounds):
-        level_chances(tau, e_log_theta, e_theta)
-        now = weigh_slots(cells, doc, tau, given, scratch, log_weights, chances)
-        now += levels_gap(tau, given.level_prior, e_log_theta)
-        if abs(now - before) <= tolerance * abs(now):
-            break
-        before = now
-        tokens[:] = 0.0
-        for slot in range(n_nodes):
-            if chances[slot] > NEGLIGIBLE:
-                _add_tokens(cells, doc, e_theta, given, slot, chances[slot], tokens)
-        _add(given.level_prior, tokens, tau)
-    for slot in range(n_nodes):
-        log_weights[slot] = -np.inf
-        copy_row(tau, own)
-        if chances[slot] > NEGLIGIBLE:
-            log_weights[slot] = _fit_slot(cells, doc, given, slot, own, n_rounds, tolerance)
-        _scale(own, weights[slot])
-    normalise(log_weights, chances)
-
-
-@kernel()
-def _fit_slot(
-    cells: Cells,
-    doc: int,
-    given: Globals,
-    slot: int,
-    tau: NDArray[np.float64],
-    n_rounds: int,
-    tolerance: float,
-) -> float:
-    """Fit tau of one document in one slot; return its log weight, E_theta included."""
-    depth, kind = len(tau), given.e_table.dtype
-    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
-    e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth), np.empty(depth)
-    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
-    total, scale = np.empty(n_pairs, kind), np.empty(n_pairs, kind)
-    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
-    before = now = -np.inf
-    for _ in range(n_rounds):
-        level_chances(tau, e_log_theta, e_theta)
-        levels_of_slot(chance[0], count, e_theta, total, scale, tokens)
-        now = given.slots.log_mass[slot] + log_chance(count, total)
-        now += levels_gap(tau, given.level_prior, e_log_theta)
-        if abs(now - before) <= tolerance * abs(now):
-            break
-        before = now
-        _add(given.level_prior, tokens, tau)
-    return now
-
-
-@kernel()
-def _add(left: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> None:
-    for level in range(len(total)):
-        total[level] = left[level] + right[level]
-
-
-@kernel()
-def _scale(amounts: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
-    """Write the amounts over their sum to ``shares``."""
-    total = 0.0
-    for amount in amounts:
-        total += amount
-    for level in range(len(amounts)):
-        shares[level] = amounts[level] / total
-
-
-@kernel()
-def _add_tokens(
-    cells: Cells,
-    doc: int,
-    e_theta: NDArray[np.floating],
-    given: Globals,
-    slot: int,
-    share: float,
-    tokens: NDArray[np.float64],
-) -> None:
-    """Add ``share`` of a document's expected tokens of each level in one slot to ``tokens``."""
-    depth, kind = len(e_theta), given.e_table.dtype
-    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
-    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
-    total, scale, own = np.empty(n_pairs, kind), np.empty(n_pairs, kind), np.empty(depth)
-    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
-    levels_of_slot(chance[0], count, e_theta, total, scale, own)
-    for level in range(depth):
-        tokens[level] += share * own[level]
 
 
 @kernel()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.families.ncrp.slots import ancestors
 from hiertopics.model import PathMixture, Paths, Posterior, Summary
 
 LIVE_TOKENS = 1.0
@@ -93,18 +94,6 @@ def summarise(fitted: Fitted) -> Summary:
         },
     )
     return Summary(tree, posterior.theta, posterior.paths)
-
-
-def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
-    """Return the node at each level of the path to each node, int32 [n_nodes, depth], padded -1."""
-    path = np.full((len(parent), depth), ROOT, dtype=np.int32)
-    level = np.zeros(len(parent), dtype=np.int64)
-    for node in range(len(parent)):
-        if parent[node] != ROOT:
-            path[node] = path[parent[node]]
-            level[node] = level[parent[node]] + 1
-        path[node, level[node]] = node
-    return path
 
 
 def sparse_rows(chances: NDArray[np.float64]) -> sparse.csr_array:

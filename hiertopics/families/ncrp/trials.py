@@ -7,6 +7,7 @@ share of the bound is compared with what it came to without the move.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from hiertopics.families.ncrp import bound, tables
+from hiertopics.families.ncrp import bound, expectations
 from hiertopics.families.ncrp import slot_kernels as kernels
+from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.slots import (
     fit_sticks,
     in_order,
@@ -23,7 +25,7 @@ from hiertopics.families.ncrp.slots import (
     renumbered,
     subtree_sums,
 )
-from hiertopics.families.ncrp.state import Data, State
+from hiertopics.families.ncrp.state import State
 from hiertopics.families.ncrp.structured_kernels import restricted_bounds, restricted_step
 from hiertopics.model import Context
 
@@ -52,6 +54,29 @@ class Outcome(NamedTuple):
 
     state: State
     worth: NDArray[np.float64]
+
+
+def keep_gainful(
+    state: State,
+    data: Data,
+    before: Plan,
+    plan: Callable[[Sequence[int]], Plan],
+    group_of_doc: NDArray[np.integer],
+    n_groups: int,
+    context: Context,
+) -> tuple[State, int]:
+    """Return a state in which those of ``n_groups`` moves are made that gain, and their number.
+
+    before: the plan without any. plan: returns that of some moves, by their ascending numbers.
+    """
+    old = run(state, data, before, group_of_doc, n_groups, context)
+    new = run(state, data, plan(range(n_groups)), group_of_doc, n_groups, context)
+    kept = np.flatnonzero(new.worth > old.worth).tolist()
+    if not kept:
+        return state, 0
+    if len(kept) < n_groups:
+        new = run(state, data, plan(kept), group_of_doc, n_groups, context)
+    return new.state, len(kept)
 
 
 def unchanged(state: State, best: NDArray[np.int64], group: NDArray[np.integer]) -> Plan:
@@ -131,7 +156,9 @@ def _sweep(
 
 
 def _given(state: State) -> kernels.Globals:
-    return tables.given_tables(state.lam, state.nodes, state.log_mass, state.eta, state.level_prior)
+    return expectations.given_tables(
+        state.lam, state.nodes, state.log_mass, state.eta, state.level_prior
+    )
 
 
 def _worth(

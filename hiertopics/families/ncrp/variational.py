@@ -17,120 +17,24 @@ Sections "spec" refer to spec ncrp.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Meta
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
-from hiertopics.families.ncrp import gibbs_start, learning, minibatch, moves, prediction, starts
+from hiertopics.families.ncrp import learning, minibatch, moves, prediction, sampled_starts, starts
+from hiertopics.families.ncrp.cells import Data, lay_out
 from hiertopics.families.ncrp.config import Model as Model
+from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.prediction import infer as infer
 from hiertopics.families.ncrp.simulate import simulate as simulate
-from hiertopics.families.ncrp.state import (
-    Data,
-    State,
-    Sums,
-    elbo,
-    lay_out,
-    local_pass,
-    refit,
-    reordered,
-)
+from hiertopics.families.ncrp.state import State, Sums, elbo, local_pass, refit, reordered
 from hiertopics.model import Context, Settings, Summary
-from hiertopics.settings.config import InferenceConfig, Iterations
 
 objective_name = "evidence lower bound"
 monotone = True
 sampler = False
-
-
-class Inference(InferenceConfig, frozen=True, kw_only=True):
-    """The schedule."""
-
-    iterations: Iterations = 40
-    mode: Annotated[
-        Literal["structured", "meanfield"],
-        Meta(
-            description="structured: levels depend on the path, a tighter bound; meanfield: "
-            "levels and path apart, as in Wang and Blei 2009."
-        ),
-    ] = "structured"
-    start: Annotated[
-        Literal["clusters", "crp", "one_path_per_doc", "overcomplete", "gibbs", "root"],
-        Meta(
-            description="First tree: the best draw of a short Gibbs run from clusters of documents "
-            "(clusters) or from documents seated one by one (gibbs); paths opened by documents "
-            "one by one, where needed or for each; fifteen random paths; the root alone."
-        ),
-    ] = "clusters"
-    start_sweeps: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Sweeps of the Gibbs run that the starts clusters and gibbs make; 0: none.",
-        ),
-    ] = 100
-    start_leaves: Annotated[
-        Annotated[int, Meta(ge=1)] | None,
-        Meta(description="Paths that the start clusters has; null: one per 4 documents, to 450."),
-    ] = None
-    max_nodes: Annotated[
-        int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
-    ] = 1000
-    local_rounds: Annotated[
-        int, Meta(ge=1, description="Rounds of levels and paths per document and iteration.")
-    ] = 8
-    batch_size: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Documents after which topics move, for corpora too large to wait for a "
-            "sweep; 0: all, and the bound never falls.",
-        ),
-    ] = 0
-    batch_delay: Annotated[
-        float, Meta(ge=0, description="Batches: how much the first ones are held back.")
-    ] = 10.0
-    batch_decay: Annotated[
-        float,
-        Meta(
-            gt=0.5,
-            le=1,
-            description="Batches: batch t moves topics by (batch_delay + t) to minus this power.",
-        ),
-    ] = 0.7
-    moves: Annotated[
-        Literal["all", "paper", "none"],
-        Meta(
-            description="Moves of the tree. paper: grow, prune and merge; all: also splits, "
-            "merges and transfers of branches by their gain."
-        ),
-    ] = "all"
-    moves_every: Annotated[
-        int, Meta(ge=1, description="Iterations from one round of moves to the next.")
-    ] = 5
-    guard_moves: Annotated[
-        bool,
-        Meta(description="Undo a round of moves after which the bound is lower three sweeps on."),
-    ] = True
-    learn_gamma: Annotated[
-        bool, Meta(description="Fit gamma too; model.gamma is where it starts.")
-    ] = False
-    learn_eta: Annotated[
-        bool,
-        Meta(
-            description="Fit eta too; model.eta is where it starts. The bound asks for a smaller "
-            "eta than predicts new documents best."
-        ),
-    ] = False
-    learn_level_prior: Annotated[
-        bool, Meta(description="Fit the level prior too; model.level_prior is where it starts.")
-    ] = False
-    hyper_start: Annotated[
-        int, Meta(ge=0, description="Iterations before gamma, eta and level prior are learned.")
-    ] = 15
 
 
 class Info(NamedTuple):
@@ -157,11 +61,11 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 def init(data: Data, settings: Settings, context: Context) -> State:
     """Return the first state by the start of the config (spec 4)."""
     start = {
-        "clusters": gibbs_start.from_clusters,
+        "clusters": sampled_starts.from_clusters,
         "crp": starts.one_by_one,
         "one_path_per_doc": starts.one_by_one,
         "overcomplete": starts.overcomplete,
-        "gibbs": gibbs_start.from_gibbs,
+        "gibbs": sampled_starts.from_gibbs,
         "root": starts.from_root,
     }[settings.inference.start]
     state = start(data, settings, context)
@@ -183,7 +87,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         sums = local_pass(state, data, context, inference.local_rounds)
         refit(state, sums)
     if context.iteration > inference.hyper_start:
-        _learn(state, sums, settings)
+        _learn(state, sums, inference)
     if not inference.batch_size:
         state = reordered(state, sums)
     made = moves.Made(0, 0)
@@ -201,9 +105,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     )
 
 
-def _learn(state: State, sums: Sums, settings: Settings) -> None:
+def _learn(state: State, sums: Sums, inference: Inference) -> None:
     """Fit the hyperparameters that are to be learned; none lowers the bound."""
-    inference = settings.inference
     if inference.learn_gamma:
         state.gamma = learning.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
     if inference.learn_level_prior:

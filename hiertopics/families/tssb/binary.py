@@ -29,7 +29,7 @@ from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.diffusion_kernels import Family
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.state import Chain, Draw, Rows, Start
-from hiertopics.families.tssb.text_kernels import Topics
+from hiertopics.families.tssb.topic_kernels import Topics
 from hiertopics.model import Settings
 
 FIRST_STEP = 0.3
@@ -196,10 +196,8 @@ def chance_of_child(
     value: NDArray[np.float64], variance: NDArray[np.float64], persistence: float
 ) -> NDArray[np.float64]:
     """Return the mean of sigmoid(theta) over children of nodes with these values [n, P]."""
-    points, weights = np.polynomial.hermite_e.hermegauss(21)
-    weights = weights / weights.sum()
     chance = np.zeros_like(value)
-    for point, weight in zip(points, weights, strict=True):
+    for point, weight in zip(kernels.POINTS, kernels.WEIGHTS, strict=True):
         chance += weight * expit(persistence * value + np.sqrt(variance) * point)
     return chance
 

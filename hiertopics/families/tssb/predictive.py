@@ -8,7 +8,7 @@ import numpy as np
 
 from hiertopics.data.tree import Tree
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.text_kernels import draw_newcomers
+from hiertopics.families.tssb.share_kernels import draw_newcomers
 from hiertopics.model import Components, Settings
 
 BLOCK = 1000

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
-
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.families.tssb import binary_story
-from hiertopics.families.tssb.config import Model, ends, process_bounds
+from hiertopics.families.tssb import binary_story, text_story
+from hiertopics.families.tssb.config import process_bounds
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.starts import plant
-from hiertopics.families.tssb.text import root_share
-from hiertopics.families.tssb.text_kernels import Dirichlet, draw_log_dirichlet
 from hiertopics.model import Context, Settings, Sizes
 
 
@@ -25,42 +17,8 @@ def simulate(settings: Settings, sizes: Sizes, context: Context) -> tuple[Any, M
     return STORIES[model.likelihood](model, sizes, middle(model), context.rng("simulate"))
 
 
-def simulate_text(
-    model: Model, sizes: Sizes, process: Process, rng: np.random.Generator
-) -> tuple[Corpus, dict[str, NDArray[Any]]]:
-    """Draw a corpus.
-
-    Truth: parent int32 [n_nodes] of the tree, parents first; node int32 [n_docs]; shares
-    [n_nodes, K] and topics [K, n_words]; theta [n_docs, n_nodes] and phi [n_nodes, n_words].
-    """
-    kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
-    root = np.empty(model.n_topics)
-    draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
-    nothing = np.zeros((sizes.n_docs, model.n_topics), np.int32)
-    nodes, node = plant(nothing, root, 0.0, "prior", process, Dirichlet(kappa), rng)
-    n = int(nodes.size[0])
-    shares = np.exp(nodes.value[:n])
-    shares /= shares.sum(axis=1, keepdims=True)
-    topics = rng.dirichlet(np.full(sizes.n_words, model.eta), model.n_topics)
-    phi = shares @ topics
-    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
-    for doc in range(sizes.n_docs):
-        z = rng.multinomial(sizes.doc_length, shares[node[doc]])
-        for topic in np.flatnonzero(z):
-            counts[doc] += rng.multinomial(z[topic], topics[topic]).astype(np.int32)
-    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
-    return corpus, {
-        "parent": nodes.parent[:n],
-        "node": node,
-        "shares": shares,
-        "topics": topics,
-        "theta": np.eye(n)[node],
-        "phi": phi,
-    }
-
-
 STORIES: dict[str, Callable[..., tuple[Any, Mapping[str, Any]]]] = {
-    "text": simulate_text,
+    "text": text_story.simulate,
     "binary": binary_story.simulate,
 }
 

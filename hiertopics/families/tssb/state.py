@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.tssb.layout import Nodes, Process, make_nodes, with_room
 from hiertopics.families.tssb.stick_kernels import count
-from hiertopics.families.tssb.text_kernels import Topics
+from hiertopics.families.tssb.topic_kernels import Topics
 
 STICKS = ("log_nu", "log_rest", "log_psi", "log_psi_rest")
 

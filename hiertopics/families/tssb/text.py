@@ -12,7 +12,6 @@ topic. Topics are integrated out; shares are kept, as logs (spec tssb section 3)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +19,13 @@ from scipy.special import gammaln, logsumexp
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
-from hiertopics.families.tssb import text_kernels as kernels
+from hiertopics.families.ncrp.layout import Data, lay_out
+from hiertopics.families.tssb import share_kernels, topic_kernels
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb.share_kernels import Dirichlet
 from hiertopics.families.tssb.state import Chain, Draw, Rows, Start
-from hiertopics.families.tssb.text_kernels import Dirichlet, Topics, Words
+from hiertopics.families.tssb.topic_kernels import Topics
 from hiertopics.model import Settings
 
 BITS = 16
@@ -36,21 +37,9 @@ START_MASS = 50.0
 Rng = Callable[[str], np.random.Generator]
 
 
-class Data(NamedTuple):
-    """A corpus laid out in tokens, and its sizes."""
-
-    words: Words
-    n_docs: int
-    n_words: int
-    n_tokens: int
-
-
 def prepare(corpus: Corpus, settings: Settings) -> Data:
-    """Lay the corpus out in tokens, by word id within a document."""
-    counts = corpus.counts
-    token_ptr = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
-    words = Words(counts.indptr.astype(np.int64), counts.indices.astype(np.int32), token_ptr)
-    return Data(words, corpus.n_docs, corpus.n_words, corpus.n_tokens)
+    """Lay the corpus out in tokens."""
+    return lay_out(corpus)
 
 
 def start(data: Data, settings: Settings, rng: Rng) -> Start:
@@ -62,11 +51,11 @@ def start(data: Data, settings: Settings, rng: Rng) -> Start:
     flat = np.full((1, model.n_topics), START_MASS / model.n_topics, np.float32)
     rows, mixing = np.zeros(data.n_docs, np.int32), np.ones(data.n_docs, np.bool_)
     for _ in range(settings.inference.start_sweeps):
-        kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
+        topic_kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
     kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
     root = np.empty(model.n_topics)
     mass = np.full(model.n_topics, kappa * root_share(model))
-    kernels.draw_log_dirichlet(mass, root, rng("root"))
+    share_kernels.draw_log_dirichlet(mass, root, rng("root"))
     return Start(topics, np.array([kappa]), root, 0.0)
 
 
@@ -75,7 +64,7 @@ def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
     n_dk = np.zeros((data.n_docs, n_topics), np.int32)
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     topics = Topics(z, n_dk, n_wk, np.zeros(n_topics, np.int64))
-    kernels.count_topics(data.words, topics)
+    topic_kernels.count_topics(data.words, topics)
     return topics
 
 
@@ -98,11 +87,13 @@ def update(chain: Chain, data: Data, settings: Settings, iteration: int, rng: Rn
     """Redraw the topics of tokens, kappa, and the topic shares of all nodes with data."""
     model = settings.model
     if iteration > settings.inference.hold_topics:
-        base, alone = kernels.token_base(chain.nodes, chain.law[0])
+        base, alone = share_kernels.token_base(chain.nodes, chain.law[0])
         mixing = alone[chain.node]
-        kernels.sweep(data.words, chain.topics, base, chain.node, mixing, model.eta, rng("tokens"))
+        topic_kernels.sweep(
+            data.words, chain.topics, base, chain.node, mixing, model.eta, rng("tokens")
+        )
     counts = counts_at(chain.nodes, chain.node, chain.topics)
-    kappa = kernels.draw_shares(
+    kappa = share_kernels.draw_shares(
         chain.nodes, counts, chain.law[0], ends(model.kappa), root_share(model), rng("shares")
     )
     return chain._replace(law=np.array([kappa]))

@@ -11,7 +11,7 @@ from scipy import sparse
 from hiertopics import files, registry
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.rows import row_split_hash
+from hiertopics.holdouts.rows import hash_of_file
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs
 from hiertopics.runs.experiment import experiment_of
@@ -39,9 +39,7 @@ def score(request: Request, options: Options) -> Result:
         rows, code = Vectors(split.heldout.toarray(), run.vocab), split.hash
     else:
         rows = newdocs.read_unseen(run, options.corpus, request.data).corpus
-        nobody = np.empty(0, dtype=np.int64)
-        held = sparse.csr_array(rows.rows)
-        code = row_split_hash(nobody, np.arange(rows.n_docs), held, rows.columns)
+        code = hash_of_file(rows)
     if rows.n_docs == 0:
         raise UsageError("there is no row to score")
     experiment = experiment_of(run)

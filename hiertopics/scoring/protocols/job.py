@@ -10,7 +10,8 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Tags
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.split import OBSERVED, Split, partition, split_hash
+from hiertopics.holdouts.partition import OBSERVED, partition
+from hiertopics.holdouts.split import Split, split_hash
 from hiertopics.runs import newdocs
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Request

@@ -2,22 +2,21 @@
 
 A task is a module and a line in the table. The module has ``Options``, a NamedTuple of what the
 user may choose, every field with its default, and ``score(request, options) -> Result``.
+
+sides: training and test documents with their tags. nearest, tagging, ranking, multilabel: how a
+task is done and measured. graph, logistic, tfidf: what it is compared with.
 """
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hiertopics.corpora.observations import refuse_other_kind
-from hiertopics.errors import UsageError
-from hiertopics.runs.experiment import experiment_of
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
-from hiertopics.scoring.request import choose_options, not_default
-from hiertopics.scoring.tasks.result import Request, Result
+from hiertopics.scoring.request import Request, answer, not_default
+from hiertopics.scoring.tasks.result import Result
 
 TASKS = {
     "neighbours": "hiertopics.scoring.tasks.neighbours",
@@ -39,17 +38,12 @@ def evaluate_task(
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
 
     options: ``k`` and ``corpus`` for neighbours, ``average`` for links, ``score`` and ``corpus``
-    for groups, ``corpus`` for labels; None and False are
-    defaults. data: entries that describe the corpus file. Raises UsageError, DataError or
-    RunError.
+    for groups, ``corpus`` for labels and reconstruction; None and False are defaults. data:
+    entries that describe the corpus file. Raises UsageError, DataError or RunError.
     """
-    target = run if isinstance(run, RunDir) else RunDir.open(run)
-    if task not in TASKS:
-        raise UsageError(f"unknown task {task!r}; there are {', '.join(TASKS)}")
-    module = importlib.import_module(TASKS[task])
-    refuse_other_kind(experiment_of(target), module, f"task {task}")
-    chosen = choose_options(module.Options, options, data, f"task {task}")
-    result: Result = module.score(Request(target, data or {}, workers), chosen)
+    target = opened(run)
+    result: Result
+    chosen, result = answer(Request(target, data or {}, workers), "task", task, TASKS, options)
     record = _record(target, task, chosen, result)
     keep_score(target, task, not_default(chosen), record, result.arrays)
     return record

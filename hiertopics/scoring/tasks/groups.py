@@ -12,7 +12,8 @@ from scipy import sparse
 from hiertopics import seeds
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
-from hiertopics.scoring.tasks.result import Metrics, Request, Result
+from hiertopics.scoring.request import Request
+from hiertopics.scoring.tasks.result import Metrics, Result
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
 from hiertopics.scoring.tasks.tagging import RULES, Tagger, tag_scores
 from hiertopics.scoring.tasks.tfidf import inverse_document_frequency, unit_vectors

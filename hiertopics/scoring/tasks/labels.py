@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from hiertopics import seeds
 from hiertopics.errors import UsageError
+from hiertopics.scoring.request import Request
 from hiertopics.scoring.tasks import multilabel
 from hiertopics.scoring.tasks.logistic import logistic_scores
-from hiertopics.scoring.tasks.result import Metrics, Request, Result
+from hiertopics.scoring.tasks.result import Metrics, Result
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
 from hiertopics.scoring.tasks.tagging import RULES, Tagger, padded, tag_scores
 

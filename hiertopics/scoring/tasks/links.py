@@ -16,10 +16,11 @@ from scipy import sparse
 from hiertopics import seeds
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.request import Request
 from hiertopics.scoring.scores import word_chances
 from hiertopics.scoring.tasks.graph import BASELINES
 from hiertopics.scoring.tasks.ranking import average_precisions, candidates, mean_with_error
-from hiertopics.scoring.tasks.result import Request, Result
+from hiertopics.scoring.tasks.result import Result
 
 
 class Options(NamedTuple):

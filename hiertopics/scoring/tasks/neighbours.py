@@ -21,12 +21,11 @@ from scipy import sparse
 from hiertopics import files, seeds
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.split import split_hash
 from hiertopics.runs import newdocs
-from hiertopics.runs.experiment import experiment_of
-from hiertopics.runs.original import read_original
+from hiertopics.scoring.request import Request
 from hiertopics.scoring.tasks.nearest import Predicted, predict
-from hiertopics.scoring.tasks.result import Metrics, Request, Result
+from hiertopics.scoring.tasks.result import Metrics, Result
+from hiertopics.scoring.tasks.sides import read_documents
 from hiertopics.scoring.tasks.tfidf import inverse_document_frequency, unit_vectors
 
 
@@ -79,28 +78,13 @@ def score(request: Request, options: Options) -> Result:
 
 
 def _read(request: Request, options: Options) -> _Sides:
-    run = request.run
-    split = run.split
-    if options.corpus is None and (split.within_documents or not len(split.heldout_docs)):
-        raise UsageError(
-            f"{run.path} put no documents aside (holdout {split.kind}); "
-            "give --corpus FILE --labels FILE"
-        )
-    original = read_original(run)
-    source = str(experiment_of(run).data.corpus)
-    _refuse_other_labels(original.whole, source)
-    if options.corpus is None:
-        test = original.whole.select(split.heldout_docs)
-        unknown, code = 0, split.hash
-    else:
-        matched = newdocs.read_unseen(run, options.corpus, request.data)
-        test, unknown = matched.corpus, matched.unknown_tokens
-        _refuse_other_labels(test, str(options.corpus))
-        docs = np.arange(test.n_docs)
-        code = split_hash(split.train_docs, docs, test.counts, test.counts, run.vocab)
-    names = tuple(sorted({*_tags(original.train).names, *_tags(test).names}))
-    train_label, label = (_label_ids(_tags(side), names) for side in (original.train, test))
-    return _Sides(original.train, train_label, test, label, names, unknown, code)
+    found = read_documents(request, options.corpus, "labels")
+    train, test = found.original.train, found.test
+    for corpus, source in zip((found.original.whole, test), found.sources, strict=True):
+        _refuse_other_labels(corpus, source)
+    names = tuple(sorted({*_tags(train).names, *_tags(test).names}))
+    train_label, label = (_label_ids(_tags(side), names) for side in (train, test))
+    return _Sides(train, train_label, test, label, names, found.unknown_tokens, found.split)
 
 
 def _refuse_other_labels(corpus: Corpus, source: str) -> None:

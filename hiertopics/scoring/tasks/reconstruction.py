@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.rows import row_split_hash
+from hiertopics.holdouts.rows import hash_of_file
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
 from hiertopics.scoring.request import Request
@@ -44,9 +43,7 @@ def score(request: Request, options: Options) -> Result:
     else:
         new = newdocs.read_matched(run, options.corpus, request.data).corpus
         paths = newdocs.infer_theta(run, new, workers=request.workers).paths
-        rows, nobody = new.rows, np.empty(0, dtype=np.int64)
-        docs = np.arange(new.n_docs)
-        code = row_split_hash(nobody, docs, sparse.csr_array(rows), new.columns)
+        rows, code = new.rows, hash_of_file(new)
     if not len(rows):
         raise UsageError("there is no row to reconstruct")
     assert paths is not None

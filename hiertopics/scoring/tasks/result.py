@@ -1,4 +1,4 @@
-"""What every task takes and gives."""
+"""What every task gives."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
-
-from hiertopics.scoring.request import Request as Request
 
 Metrics = Mapping[str, float | None]
 

@@ -15,8 +15,8 @@ from hiertopics.errors import UsageError
 from hiertopics.holdouts.split import split_hash
 from hiertopics.runs import newdocs
 from hiertopics.runs.experiment import experiment_of
-from hiertopics.runs.original import read_original
-from hiertopics.scoring.tasks.result import Request
+from hiertopics.runs.original import Original, read_original
+from hiertopics.scoring.request import Request
 
 FLAGS = {"groups": "--groups", "labels": "--labels"}
 
@@ -42,11 +42,24 @@ class Sides(NamedTuple):
         return int(self.train_tags.any(axis=0).sum())
 
 
-def read_sides(request: Request, corpus: Path | str | None, kind: str) -> Sides:
+class Documents(NamedTuple):
+    """The corpus of a run, read again, and the documents to be scored.
+
+    sources: the files that the two come from, for messages. unknown_tokens: of a file. split: hash.
+    """
+
+    original: Original
+    test: Corpus
+    sources: tuple[str, str]
+    unknown_tokens: int
+    split: str
+
+
+def read_documents(request: Request, corpus: Path | str | None, kind: str) -> Documents:
     """Read the corpus of a run again, and the file to be scored.
 
-    kind: groups or labels. corpus: None for the documents that the run put aside. Raises
-    UsageError where documents or tags are missing, DataError.
+    kind: groups or labels, which are needed. corpus: None for the documents that the run put
+    aside. Raises UsageError where there are none, DataError.
     """
     run = request.run
     split = run.split
@@ -55,25 +68,32 @@ def read_sides(request: Request, corpus: Path | str | None, kind: str) -> Sides:
             f"{run.path} put no documents aside (holdout {split.kind}); "
             f"give --corpus FILE {FLAGS[kind]} FILE"
         )
-    original = read_original(run)
+    original, own = read_original(run), str(experiment_of(run).data.corpus)
     if corpus is None:
         test = original.whole.select(split.heldout_docs)
-        unknown, code = 0, split.hash
-    else:
-        matched = newdocs.read_unseen(run, corpus, request.data)
-        test, unknown = matched.corpus, matched.unknown_tokens
-        docs = np.arange(test.n_docs)
-        code = split_hash(split.train_docs, docs, test.counts, test.counts, run.vocab)
-    own = str(experiment_of(run).data.corpus)
-    train_tags = _tags(original.train, kind, own)
-    tags = _tags(test, kind, own if corpus is None else str(corpus))
+        return Documents(original, test, (own, own), 0, split.hash)
+    matched = newdocs.read_unseen(run, corpus, request.data)
+    counts = matched.corpus.counts
+    code = split_hash(split.train_docs, np.arange(counts.shape[0]), counts, counts, run.vocab)
+    return Documents(original, matched.corpus, (own, str(corpus)), matched.unknown_tokens, code)
+
+
+def read_sides(request: Request, corpus: Path | str | None, kind: str) -> Sides:
+    """Read the documents with their tags; arguments and errors are those of ``read_documents``.
+
+    Raises UsageError too where there are no tags.
+    """
+    found = read_documents(request, corpus, kind)
+    train_tags = _tags(found.original.train, kind, found.sources[0])
+    tags = _tags(found.test, kind, found.sources[1])
     used = train_tags.members.sum(axis=0) > 0
     known = [name for name, is_used in zip(train_tags.names, used, strict=True) if is_used]
     names = tuple(dict.fromkeys([*known, *train_tags.names, *tags.names]))
-    train = replace(original.train, groups=None, labels=None)
-    bare = replace(test, groups=None, labels=None)
+    train, test = (
+        replace(side, groups=None, labels=None) for side in (found.original.train, found.test)
+    )
     rows = (_columns(train_tags, names), _columns(tags, names))
-    return Sides(train, rows[0], bare, rows[1], names, unknown, code)
+    return Sides(train, rows[0], test, rows[1], names, found.unknown_tokens, found.split)
 
 
 def profiles(request: Request, sides: Sides, kind: str) -> NDArray[np.float64]:

@@ -1,4 +1,7 @@
-"""Views of a tree: one writer per file, each a function from a tree to text."""
+"""Views of a tree, what of it is shown: one writer per file, each a function to text.
+
+Trees: text, html, dot, graphml, newick. Records: table (any), comparison, tasks, groups.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.tree import ROOT, Tree
+
+LARGE = 200
+"""Nodes above which a tree is too large to be read whole."""
 
 
 class Remark(NamedTuple):
@@ -65,3 +71,14 @@ def share(tree: Tree, node: int) -> str:
     """Return the share of tokens at or below ``node``; its own too, where that is another one."""
     total, own = tree.subtree_weight[node], tree.weight[node]
     return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")
+
+
+def few_documents(tree: Tree) -> int:
+    """Return below how many documents a node is left out where a tree is too large to be read.
+
+    1% of the documents, for trees of more than ``LARGE`` nodes; flat topics are all shown.
+    """
+    is_flat = bool((tree.parent[tree.shown] == ROOT).all())
+    if is_flat or len(tree.shown) <= LARGE:
+        return 0
+    return int(np.ceil(0.01 * tree.n_docs[tree.shown].max()))

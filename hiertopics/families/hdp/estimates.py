@@ -1,0 +1,86 @@
+"""What every variational HDP method estimates besides q(z), and what is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.hdp import kernels
+from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.layout import Data
+from hiertopics.families.hdp.variational import Responsibilities
+from hiertopics.model import Settings, Summary
+
+
+@dataclass
+class State(Responsibilities):
+    """The responsibilities, and estimates of all else: points, or means of posteriors.
+
+    n_tables: float64 [T], expected tables of each topic. pi: float64 [T]. tau: float64 [n_words].
+    word_mass: eta times the vocabulary's size.
+    """
+
+    n_tables: NDArray[np.float64]
+    pi: NDArray[np.float64]
+    tau: NDArray[np.float64]
+    alpha: float
+    gamma: float
+    word_mass: float
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    n_topics_entropy: float
+    alpha: float
+    gamma: float
+    eta: float
+    drift: float
+
+
+def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
+    """Return the fields of a ``State``: those begun, the others at the start values (spec 3.5)."""
+    model = settings.model
+    return {
+        **vars(begun),
+        "n_tables": np.zeros(model.truncation),
+        "pi": np.full(model.truncation, 1.0 / model.truncation),
+        "tau": np.full(data.n_words, 1.0 / data.n_words),
+        "alpha": model.alpha,
+        "gamma": model.gamma,
+        "word_mass": model.eta * data.n_words,
+    }
+
+
+def info_of(state: State, data: Data, drift: float) -> Info:
+    """Return the columns of metrics.jsonl."""
+    counts = common.topic_counts(state.n_k, state.n_tables)
+    return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return the live topics as roots, largest first, and theta of the training documents."""
+    return common.summarise(_fitted(state))
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the mean log predictive probability of a training token (no bound: it may fall)."""
+    fitted = _fitted(state)
+    dtype = fitted.n_dk.dtype
+    theta = common.document_weights(fitted.n_dk, fitted.doc_prior).astype(dtype)
+    phi = common.word_probabilities(fitted).astype(dtype)
+    shards = range(data.cells.n_shards)
+    parts = [kernels.block_log_likelihood(data.cells, shard, theta, phi) for shard in shards]
+    return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
+
+
+def _fitted(state: State) -> common.Fitted:
+    return common.Fitted(
+        state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
+    )

@@ -1,0 +1,272 @@
+"""Topic shares of nodes: their law down the tree, and their draw by tables (spec tssb 3).
+
+A node's shares are Dirichlet(kappa theta_parent). Given the topics of tokens, those of a whole
+tree are drawn as in a hierarchical Dirichlet process: tables upwards, shares downwards.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.tssb.find_kernels import concentration, log_gamma_draw
+from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes, Process
+from hiertopics.numeric.jit import kernel
+
+SMALLEST = 1e-280
+
+
+class Dirichlet(NamedTuple):
+    """The law of a child's topic weights: Dirichlet(kappa theta_parent)."""
+
+    kappa: float
+
+
+@kernel()
+def draw_log_dirichlet(
+    shape: NDArray[np.float64], value: NDArray[np.floating], rng: np.random.Generator
+) -> None:
+    """Draw the logs of Dirichlet weights; no weight is ever zero."""
+    high = -np.inf
+    for topic in range(len(value)):
+        value[topic] = log_gamma_draw(max(shape[topic], SMALLEST), rng)
+        high = max(high, value[topic])
+    total = 0.0
+    for topic in range(len(value)):
+        total += math.exp(value[topic] - high)
+    high += math.log(total)
+    for topic in range(len(value)):
+        value[topic] -= high
+
+
+@kernel()
+def bear_dirichlet(
+    law: Dirichlet,
+    parent: NDArray[np.floating],
+    value: NDArray[np.floating],
+    rng: np.random.Generator,
+) -> float:
+    """Draw a node's log topic weights given its parent's; no offset."""
+    draw_log_dirichlet(law.kappa * np.exp(parent), value, rng)
+    return 0.0
+
+
+@kernel()
+def marginal_dirichlet(
+    law: Dirichlet, features: NDArray[np.int32], parent: int, nodes: Nodes, memo: Memo
+) -> float:
+    """Return the log chance of topic counts, the shares of their node summed out."""
+    total, n_tokens = 0.0, 0
+    for topic in range(len(features)):
+        if features[topic] > 0:
+            mass = max(law.kappa * math.exp(nodes.value[parent, topic]), SMALLEST)
+            total += math.lgamma(mass + features[topic]) - math.lgamma(mass)
+            n_tokens += features[topic]
+    return total + math.lgamma(law.kappa) - math.lgamma(law.kappa + n_tokens)
+
+
+@kernel()
+def found_dirichlet(
+    law: Dirichlet,
+    features: NDArray[np.int32],
+    parent: int,
+    node: int,
+    nodes: Nodes,
+    memo: Memo,
+    rng: np.random.Generator,
+) -> float:
+    """Draw the log shares of the node that a document with these topic counts founds."""
+    mass = law.kappa * np.exp(nodes.value[parent]) + features
+    draw_log_dirichlet(mass, nodes.value[node], rng)
+    return 0.0
+
+
+BEAR[Dirichlet] = bear_dirichlet
+MARGINAL[Dirichlet] = marginal_dirichlet
+FOUND[Dirichlet] = found_dirichlet
+
+
+@kernel()
+def token_base(nodes: Nodes, kappa: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the rows that a sweep of topics takes as base, by node, and which are ``mixing``.
+
+    A node that is one document's alone has its shares summed out: its row is that of its prior,
+    kappa times the shares of its parent. These shares are void until they are drawn again.
+    """
+    n = nodes.size[0]
+    base = np.empty((n, nodes.value.shape[1]), np.float32)
+    alone = np.zeros(n, np.bool_)
+    for node in range(n):
+        alone[node] = node > 0 and nodes.n_sub[node] == 1 and nodes.n_at[node] == 1
+        source, scale = (nodes.parent[node], kappa) if alone[node] else (node, 1.0)
+        for topic in range(base.shape[1]):
+            base[node, topic] = scale * math.exp(nodes.value[source, topic])
+    return base, alone
+
+
+@kernel()
+def count_tables(n_tokens: int, mass: float, rng: np.random.Generator) -> int:
+    """Return the sum over j < n_tokens of Bernoulli(mass/(mass + j)) draws.
+
+    From j = 2^i on, candidates come with the chance at 2^i, by skips of geometric length, and are
+    kept in proportion to their own: the law is exact and the cost a logarithm of n_tokens.
+    """
+    if n_tokens == 0:
+        return 0
+    tables, begin = 1, 1
+    while begin < n_tokens:
+        end = min(2 * begin, n_tokens)
+        log_miss = math.log1p(-mass / (mass + begin))
+        place = float(begin)
+        while True:
+            place += np.floor(-rng.standard_exponential() / log_miss)
+            if place >= end:
+                break
+            if rng.random() * (mass + place) < mass + begin:
+                tables += 1
+            place += 1.0
+        begin = end
+    return tables
+
+
+@kernel()
+def seat_tables(
+    nodes: Nodes, counts: NDArray[np.int64], kappa: float, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the tables of each node, deepest first, and add them to its parent's counts.
+
+    counts: int64 [n, K], topics of the tokens at each node, changed to those that its weights
+    see, tables of its children included. Returns the tables of each node, int64 [n].
+    """
+    n = nodes.size[0]
+    tables = np.zeros(n, np.int64)
+    for node in range(n - 1, 0, -1):
+        if nodes.n_sub[node] == 0:
+            continue
+        parent = nodes.parent[node]
+        for topic in range(counts.shape[1]):
+            mass = max(kappa * math.exp(nodes.value[parent, topic]), SMALLEST)
+            seated = count_tables(counts[node, topic], mass, rng)
+            counts[parent, topic] += seated
+            tables[node] += seated
+    return tables
+
+
+@kernel()
+def draw_weights(
+    nodes: Nodes,
+    counts: NDArray[np.int64],
+    kappa: float,
+    root_mass: float,
+    rng: np.random.Generator,
+) -> None:
+    """Draw the log topic weights of each node with data at or below it, parents first.
+
+    counts: as ``seat_tables`` leaves them. root_mass: prior pseudo-count of a topic at the root.
+    """
+    for node in range(nodes.size[0]):
+        if nodes.n_sub[node] == 0 and node > 0:
+            continue
+        shape = counts[node].astype(np.float64)
+        if node == 0:
+            shape += root_mass
+        else:
+            shape += kappa * np.exp(nodes.value[nodes.parent[node]])
+        draw_log_dirichlet(shape, nodes.value[node], rng)
+
+
+@kernel()
+def draw_shares(
+    nodes: Nodes,
+    counts: NDArray[np.int64],
+    kappa: float,
+    bounds: tuple[float, float],
+    root_share: float,
+    rng: np.random.Generator,
+) -> float:
+    """Draw tables upwards, kappa given them, then shares downwards (spec 3.2); return kappa.
+
+    counts: int64 [n, K], topics of the tokens at each node; overwritten. bounds: where kappa is
+    uniform; equal bounds: it is fixed. root_share: pseudo-count of a topic at the root over kappa.
+    """
+    tables = seat_tables(nodes, counts, kappa, rng)
+    kappa = draw_kappa(kappa, bounds, root_share, counts, tables, rng)
+    draw_weights(nodes, counts, kappa, kappa * root_share, rng)
+    return kappa
+
+
+@kernel()
+def draw_kappa(
+    kappa: float,
+    bounds: tuple[float, float],
+    root_share: float,
+    counts: NDArray[np.int64],
+    tables: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> float:
+    """Draw kappa by slice sampling; the bracket is its bounds, shrunk to the present value."""
+    low, high = bounds
+    if low == high:
+        return low
+    totals = counts.sum(axis=1)
+    floor = log_tables(kappa, root_share, counts[0], totals, tables) - rng.standard_exponential()
+    while True:
+        place = low + (high - low) * rng.random()
+        if place == kappa or log_tables(place, root_share, counts[0], totals, tables) > floor:
+            return place
+        if place < kappa:
+            low = place
+        else:
+            high = place
+
+
+@kernel()
+def log_tables(
+    kappa: float,
+    root_share: float,
+    root: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    tables: NDArray[np.int64],
+) -> float:
+    """Return the log density of kappa given tables, shares integrated out (spec 3.4).
+
+    root: int64 [K], the root's counts. totals, tables: int64 [n], the root's own not looked at.
+    """
+    mass, n_topics = kappa * root_share, len(root)
+    total = math.lgamma(n_topics * mass) - math.lgamma(n_topics * mass + root.sum())
+    for topic in range(n_topics):
+        total += math.lgamma(mass + root[topic]) - math.lgamma(mass)
+    for node in range(1, len(totals)):
+        if totals[node] > 0:
+            total += tables[node] * math.log(kappa)
+            total += math.lgamma(kappa) - math.lgamma(kappa + totals[node])
+    return total
+
+
+@kernel()
+def draw_newcomers(
+    shares: NDArray[np.float64],
+    depth: NDArray[np.int32],
+    kappa: float,
+    process: Process,
+    rng: np.random.Generator,
+) -> None:
+    """Turn shares of nodes [n, K] into those of new nodes at which data below them stop.
+
+    depth: int32 [n], of the nodes. A new node at depth d is where a datum stops with the chance
+    1/(1 + alpha(d)) that its stick has on average.
+    """
+    value = np.empty(shares.shape[1])
+    for place in range(len(shares)):
+        level, row = depth[place], shares[place]
+        while True:
+            level += 1
+            draw_log_dirichlet(kappa * row, value, rng)
+            row[:] = np.exp(value)
+            if level >= process.max_depth:
+                break
+            if rng.random() * (1.0 + concentration(process, level)) < 1.0:
+                break

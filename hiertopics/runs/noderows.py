@@ -1,0 +1,95 @@
+"""The nodes of a tree as records: what tree.json and topics.csv hold of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hiertopics.data.tree import Tree
+
+TREE_SCHEMA = "hiertopics.tree/1"
+SEPARATORS = {"words": " ", "documents": "; "}
+
+Documents = Mapping[int, Sequence[tuple[int | str, float]]]
+"""Top documents of each node, best first, with their shares."""
+
+
+def node_rows(
+    tree: Tree,
+    vocab: Sequence[str],
+    n_words: int,
+    nodes: Iterable[int] | None = None,
+    documents: Documents | None = None,
+) -> list[dict[str, Any]]:
+    """Return one record per node, in the order given: the nodes of tree.json.
+
+    nodes: rows of the tree; None takes all that may be shown, parents first. documents: top
+    documents of each node, for a record's ``documents``.
+    """
+    return [
+        {
+            "id": tree.id_of(node),
+            "parent": tree.id_of(tree.parent[node]),
+            "depth": int(tree.depth[node]),
+            "weight": float(tree.weight[node]),
+            "n_docs": int(tree.n_docs[node]),
+            "n_tokens": float(tree.n_tokens[node]),
+            **_norm(tree, node),
+            **_split_probability(tree, node),
+            "words": [
+                [vocab[word], tree.chance(node, word)] for word in tree.top_words(node, n_words)
+            ],
+            **({} if documents is None else {"documents": [list(d) for d in documents[node]]}),
+        }
+        for node in (tree.shown if nodes is None else nodes)
+    ]
+
+
+def _norm(tree: Tree, node: int) -> dict[str, float]:
+    if tree.vectors is None or tree.has_words:
+        return {}
+    return {"norm": float(np.linalg.norm(tree.vectors[node]))}
+
+
+def _split_probability(tree: Tree, node: int) -> dict[str, float]:
+    if tree.split_probability is None:
+        return {}
+    return {"split_probability": float(tree.split_probability[node])}
+
+
+def tree_json(
+    rows: Sequence[Mapping[str, Any]], backend: str, arranged: str | None = None
+) -> dict[str, Any]:
+    """Return the object of tree.json for the records of ``node_rows``.
+
+    arranged: how the tree was made, where that was after the fit.
+    """
+    head = {"schema": TREE_SCHEMA, "backend": backend}
+    if arranged is not None:
+        head["arranged"] = arranged
+    return {**head, "nodes": list(rows)}
+
+
+def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return topics.csv: one line per record of ``node_rows``.
+
+    Words are separated by blanks, documents, where the records have them, by semicolons.
+    """
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    columns = ("id", "parent", "depth", "weight", "n_docs", "n_tokens")
+    lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
+    writer.writerow((*columns, *lists))
+    for row in rows:
+        joined = (listed(row, name) for name in lists)
+        writer.writerow((*(row[name] for name in columns), *joined))
+    return table.getvalue()
+
+
+def listed(row: Mapping[str, Any], name: str) -> str:
+    """Return the words or the documents of a record of ``node_rows`` in one string."""
+    return SEPARATORS[name].join(str(item) for item, _ in row[name])

@@ -1,0 +1,119 @@
+"""``show-tree`` and ``export``: a run's tree as text, and as a file for other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hiertopics import files
+from hiertopics.data.groups import group_rows, groups_of
+from hiertopics.data.tree import Tree
+from hiertopics.errors import RunError, UsageError
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.views.forms import WITH_DOCUMENTS, WITH_REMARKS, form_named, form_of
+from hiertopics.views.render import Remark, View, few_documents
+from hiertopics.views.render.groups import to_group_lines
+
+SHOWN_GROUPS = 30
+
+
+def show_tree(
+    run: Path | str | RunDir,
+    *,
+    depth: int | None = None,
+    words: int = 8,
+    min_docs: int | None = None,
+    format: str = "text",
+    docs: int | None = None,
+    sides: Sequence[str] = (),
+    arrange: bool = False,
+) -> str:
+    """Return a run's tree as text.
+
+    depth: most levels. words: top words per node. min_docs: fewest documents of a node; None: 0,
+    in text 1% of them for large trees. format: text, json, csv, newick, dot, graphml or html.
+    docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
+    clustered first. Raises UsageError, DataError or RunError.
+    """
+    target, form = opened(run), form_named(format)
+    if docs is not None and format not in WITH_DOCUMENTS:
+        raise UsageError(f"--docs has no meaning for format {format}")
+    tree = _arranged(target) if arrange else target.supported_tree
+    view = View(depth, words, least_documents(target, format) if min_docs is None else min_docs)
+    if docs is not None:
+        from hiertopics.views.topdocs import (
+            documents_of,  # reads the corpus, which most views do not
+        )
+
+        view = view._replace(documents=documents_of(target, tree, docs))
+    view = view._replace(remarks=_remarks(target, tree, format, sides, arrange))
+    text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
+    return text + _groups(target, view) if format == "text" else text
+
+
+def least_documents(run: RunDir, format: str) -> int:
+    """Return ``min_docs`` where nobody gives one: what people read leaves out the small nodes."""
+    return few_documents(run.tree) if format == "text" else 0
+
+
+def export(
+    run: Path | str | RunDir,
+    output: Path | str,
+    *,
+    to: str | None = None,
+    words: int = 10,
+    arrange: bool = False,
+) -> Path:
+    """Write a run's tree to a file, whole or not at all; return the file's path.
+
+    to: text, json, csv, newick, dot, graphml or html; None takes the form that the suffix of
+    ``output`` tells. words: top words per node. arrange: flat topics are clustered first. Raises
+    UsageError or RunError.
+    """
+    path = Path(output)
+    form = form_of(path) if to is None else to
+    files.write_text(path, show_tree(run, words=words, min_docs=0, format=form, arrange=arrange))
+    return path
+
+
+def _remarks(
+    run: RunDir, tree: Tree, form: str, entries: Sequence[str], arrange: bool
+) -> dict[int, list[Remark]]:
+    """Return the main topics of nodes that mix topics, then the side information asked for."""
+    from hiertopics.views.remarks import parse_sides, side_remarks, topic_remarks
+
+    sides = parse_sides(entries)
+    if sides and form not in WITH_REMARKS:
+        raise UsageError(f"--side has no meaning for format {form}")
+    if sides and arrange:
+        raise UsageError("--side has no meaning for topics that --arrange clusters")
+    if form not in WITH_REMARKS:
+        return {}
+    said = topic_remarks(tree, run.vocab)
+    for node, more in (side_remarks(run, sides) if sides else {}).items():
+        said[node] = [*said.get(node, []), *more]
+    return {node: [Remark(*one) for one in remarks] for node, remarks in said.items()}
+
+
+def _groups(run: RunDir, view: View) -> str:
+    """Return the largest groups with their main topics, where the run has weights of groups."""
+    groups = groups_of(run.tree)
+    if groups is None:
+        return ""
+    rows = group_rows(groups, run.tree, run.vocab, n_topics=3, min_docs=max(view.min_docs, 1))
+    return "\n" + to_group_lines(rows, SHOWN_GROUPS)
+
+
+def _arranged(run: RunDir) -> Tree:
+    from hiertopics.views.arrange import (  # scipy's clustering is slow to import
+        arrange,
+        documents_with,
+    )
+
+    lengths = run.split.train_lengths
+    if lengths is None:
+        raise RunError(
+            f"{run.path / 'split.npz'} has no train_lengths, which the documents of arranged "
+            "topics are counted by; fit the run again in another directory"
+        )
+    return arrange(run.tree, documents_with(run.theta, lengths))

@@ -1,0 +1,108 @@
+"""The node table: depth, children, subtrees and top words of a small tree and of a forest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.runs.noderows import node_rows
+
+WEIGHT = (0.1, 0.2, 0.1, 0.05, 0.3, 0.15, 0.1)
+
+
+def tree_of(parent: Sequence[int], weight: Sequence[float], kind: Sequence[int] = ()) -> Tree:
+    n_nodes = len(parent)
+    phi = np.random.default_rng(1).dirichlet(np.ones(5), n_nodes)
+    return Tree(
+        phi,
+        np.array(parent, dtype=np.int32),
+        np.array(kind or [NODE] * n_nodes, dtype=np.int8),
+        np.array(weight),
+        np.arange(n_nodes, 0, -1),
+        100 * np.array(weight),
+        {"own": np.arange(3)},
+    )
+
+
+@pytest.fixture
+def tree() -> Tree:
+    """Return a root, three children, two grandchildren, and what lies outside."""
+    return tree_of((-1, 0, 0, 0, 2, 2, -1), WEIGHT, (0, 0, 0, 0, 0, 0, OUTSIDE))
+
+
+def test_depth_counts_from_the_root(tree: Tree) -> None:
+    assert tree.depth.tolist() == [0, 1, 1, 1, 2, 2, 0]
+
+
+def test_a_forest_has_depth_zero_everywhere() -> None:
+    assert tree_of((-1, -1, -1), (0.2, 0.5, 0.3)).depth.tolist() == [0, 0, 0]
+
+
+def test_subtree_weight_adds_what_lies_below(tree: Tree) -> None:
+    assert tree.subtree_weight == pytest.approx([0.9, 0.2, 0.55, 0.05, 0.3, 0.15, 0.1])
+    assert tree.weight.tolist() == list(WEIGHT)
+
+
+def test_children_come_heaviest_subtree_first(tree: Tree) -> None:
+    assert tree.children(0).tolist() == [2, 1, 3]
+    assert tree.children(2).tolist() == [4, 5]
+    assert tree.children(4).tolist() == []
+
+
+def test_roots_are_the_children_of_minus_one_without_what_lies_outside(tree: Tree) -> None:
+    assert tree.children(-1).tolist() == [0]
+    assert tree_of((-1, -1, -1), (0.2, 0.5, 0.3)).children(-1).tolist() == [1, 2, 0]
+
+
+def test_equal_weights_keep_the_order_of_ids() -> None:
+    assert tree_of((-1, -1, -1), (0.2, 0.4, 0.4)).children(-1).tolist() == [1, 2, 0]
+
+
+def test_shown_leaves_out_what_lies_outside(tree: Tree) -> None:
+    assert tree.n_nodes == 7 and tree.shown.tolist() == [0, 1, 2, 3, 4, 5]
+    assert [row["id"] for row in node_rows(tree, tuple("abcde"), 2)] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("n_words", [1, 2, 3, 5, 9])
+def test_top_words_are_the_most_probable_ties_by_id(n_words: int) -> None:
+    tree = tree_of((-1,), (1.0,))
+    phi = np.array([[0.1, 0.3, 0.1, 0.3, 0.1, 0.1]])
+    tied = Tree(phi, tree.parent, tree.kind, tree.weight, tree.n_docs, tree.n_tokens)
+    assert tied.top_words(0, n_words).tolist() == [1, 3, 0, 2, 4, 5][:n_words]
+
+
+def test_top_words_of_many_agree_with_a_full_sort() -> None:
+    rng = np.random.default_rng(4)
+    phi = rng.integers(1, 30, (3, 400)).astype(float)  # many ties
+    flat = tree_of((-1, -1, -1), (0.2, 0.5, 0.3))
+    tree = Tree(phi, flat.parent, flat.kind, flat.weight, flat.n_docs, flat.n_tokens)
+    for node in range(3):
+        expected = sorted(range(400), key=lambda word: (-phi[node, word], word))
+        for n_words in (1, 7, 25, 399, 400, 500):
+            assert tree.top_words(node, n_words).tolist() == expected[:n_words]
+
+
+def test_arrays_carry_the_backends_own_beside_the_table(tree: Tree) -> None:
+    arrays = tree.to_arrays()
+    assert set(arrays) == {"phi", "parent", "kind", "weight", "n_docs", "n_tokens", "own"}
+    again = Tree.from_arrays(arrays)
+    assert again.extra["own"].tolist() == [0, 1, 2] and again.parent.tolist() == [
+        -1,
+        0,
+        0,
+        0,
+        2,
+        2,
+        -1,
+    ]
+
+
+@pytest.mark.parametrize("name", ["phi", "parent", "kind", "weight", "n_docs", "n_tokens"])
+def test_a_missing_array_is_a_key_error(tree: Tree, name: str) -> None:
+    arrays = tree.to_arrays()
+    del arrays[name]
+    with pytest.raises(KeyError, match=name):
+        Tree.from_arrays(arrays)

@@ -1,0 +1,80 @@
+"""hdp-gibbs keeps the joint distribution, and the test notices where it does not."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hdp_geweke import joint_test
+from numpy.typing import NDArray
+
+from hiertopics.families.hdp import concentrations, gibbs, gibbs_kernels
+from hiertopics.families.hdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.hdp.kernels import Prior
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prior", ["AS", "AA"])
+def test_prior_draws_stay_prior_draws(prior: str) -> None:
+    """Concentrations, sticks, topics and words after ten rounds are as they were before."""
+    outcome = joint_test(prior, n_replicates=1200, n_rounds=10)
+    assert outcome.largest_z < 4.0, outcome
+    assert outcome.smallest_p > 1e-3, outcome
+
+
+def without_successes(
+    value: float, n_tables: int, sizes: NDArray[np.int64], rng: np.random.Generator
+) -> float:
+    """Draw a concentration as ``gibbs`` does, but forget to take the successes off the shape."""
+    log_eta = np.log(rng.beta(value + 1.0, sizes[sizes > 0]))
+    return float(rng.gamma(PRIOR_SHAPE + n_tables, 1 / (PRIOR_RATE - log_eta.sum())))
+
+
+def one_table_each(
+    counts: NDArray[np.int32],
+    row_prior: NDArray[np.float64],
+    column_prior: NDArray[np.float64],
+    by_row: NDArray[np.int64],
+    by_column: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Give every occupied cell a single table, which is what PCVB0 assumes."""
+    by_row += (counts > 0).sum(axis=1)
+    by_column += (counts > 0).sum(axis=0)
+
+
+sweep_block = gibbs_kernels.sweep_block
+
+
+def half_the_word_total(*arguments: Any) -> int:
+    """Sweep with half of the word prior missing from the denominators."""
+    *others, prior, rng = arguments
+    wrong = Prior(prior.doc, prior.word, prior.word_total / 2)
+    return int(sweep_block(*others, wrong, rng))
+
+
+def shifted_doc_prior(*arguments: Any) -> int:
+    """Sweep with a document prior that is off by a constant."""
+    *others, prior, rng = arguments
+    return int(sweep_block(*others, Prior(prior.doc + 0.05, prior.word, prior.word_total), rng))
+
+
+MUTANTS = {
+    "no prior rate": (concentrations, "PRIOR_RATE", 0.0),
+    "no successes": (gibbs, "draw_concentration", without_successes),
+    "one table each": (gibbs_kernels, "draw_tables", one_table_each),
+    "half the word total": (gibbs_kernels, "sweep_block", half_the_word_total),
+    "document prior off": (gibbs_kernels, "sweep_block", shifted_doc_prior),
+}
+
+
+@pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
+def test_mutants_are_rejected(
+    where: ModuleType, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test above can fail: with one term wrong, a quarter of the replicates reject it."""
+    assert hasattr(where, name)
+    monkeypatch.setattr(where, name, wrong)
+    assert joint_test("AS", n_replicates=300, n_rounds=10).largest_z > 6.0

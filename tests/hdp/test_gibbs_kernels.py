@@ -1,0 +1,127 @@
+"""The loops of the Gibbs sampler against their Python source and exact laws (spec section 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hdp_cases import begin, random_corpus
+from naive import antoniak, log_joint
+from scipy import stats
+from stepping import docs_of, settings_of
+
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp import gibbs_kernels as kernels
+from hiertopics.families.hdp.kernels import Prior
+from hiertopics.families.hdp.layout import Cells
+
+N_TOPICS = 4
+CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)
+
+
+def start(shards: int = 1) -> tuple[Cells, kernels.Tables, Prior]:
+    settings = settings_of(gibbs, truncation=N_TOPICS, shards=shards)
+    state, data = begin(gibbs, CORPUS, settings)
+    rng = np.random.default_rng(0)
+    prior = Prior(rng.gamma(0.5, size=N_TOPICS), rng.gamma(0.5, size=7), 0.0)
+    tables = kernels.Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    return data.cells, tables, prior._replace(word_total=float(prior.word.sum()))
+
+
+@pytest.mark.parametrize("shards", [1, 3])
+def test_sweep_equals_its_python_source(shards: int) -> None:
+    """Equal topics, counts and moves, and the generator in the same state afterwards."""
+    found, expected = [], []
+    for function, result in (
+        (kernels.sweep_block, found),
+        (kernels.sweep_block.py_func, expected),
+    ):
+        cells, tables, prior = start(shards)
+        rng = np.random.default_rng(5)
+        for block in [(0, 0), (shards - 1, 0), (shards - 1, shards - 1)]:
+            result.append(function(cells, *block, tables, prior, rng))
+        result += [*tables, rng.bit_generator.state]
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+def test_draw_tables_equals_its_python_source() -> None:
+    """Equal sums of tables, and the generator in the same state afterwards."""
+    _, tables, prior = start()
+    results = []
+    for function in (kernels.draw_tables, kernels.draw_tables.py_func):
+        by_row, by_column = np.zeros(7, dtype=np.int64), np.zeros(N_TOPICS, dtype=np.int64)
+        rng = np.random.default_rng(5)
+        function(tables.n_wk, prior.word, np.full(N_TOPICS, 0.7), by_row, by_column, rng)
+        results.append([by_row, by_column, rng.bit_generator.state])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_equal(one, other)
+
+
+@pytest.mark.parametrize("function", [kernels.count_tokens, kernels.count_tokens.py_func])
+def test_count_tokens(function: Any) -> None:
+    cells, tables, _ = start()
+    n_dk, n_wk = np.zeros_like(tables.n_dk), np.zeros_like(tables.n_wk)
+    function(cells, tables.z, n_dk, n_wk)
+    topics = np.split(tables.z, np.cumsum(CORPUS.doc_lengths)[:-1])
+    for doc, (words, chosen) in enumerate(zip(docs_of(CORPUS), topics, strict=True)):
+        np.testing.assert_array_equal(n_dk[doc], np.bincount(chosen, minlength=N_TOPICS))
+        assert len(words) == len(chosen)
+    np.testing.assert_array_equal(n_wk.sum(axis=1), CORPUS.counts.toarray().sum(axis=0))
+    np.testing.assert_array_equal(n_wk.sum(axis=0), n_dk.sum(axis=0))
+
+
+def test_token_is_drawn_by_its_ratios_of_the_joint() -> None:
+    """13: a token's topics come up as often as the naive log joint says, all others fixed."""
+    cells, tables, prior = start()
+    last = len(tables.z) - 1
+    docs, lengths = docs_of(CORPUS), np.cumsum(CORPUS.doc_lengths)[:-1]
+    weights = []
+    for topic in range(N_TOPICS):
+        z = tables.z.copy()
+        z[last] = topic
+        topics = [part.tolist() for part in np.split(z, lengths)]
+        weights.append(log_joint(docs, topics, prior.doc.tolist(), prior.word.tolist()))
+    chances = np.exp(np.array(weights) - max(weights))
+    chances /= chances.sum()
+    # A document range that is empty but for the last token of the last document.
+    cuts = np.full_like(cells.cuts, last)
+    cuts[-1, 1] = last + 1
+    cells = cells._replace(cuts=cuts)
+    rng, drawn = np.random.default_rng(6), np.zeros(N_TOPICS)
+    for _ in range(20_000):
+        kernels.sweep_block(cells, 0, 0, tables, prior, rng)
+        drawn[tables.z[last]] += 1
+    assert stats.chisquare(drawn, 20_000 * chances).pvalue > 1e-3
+    assert chances.min() > 1e-3
+
+
+@pytest.mark.parametrize("n_tokens", [1, 2, 3, 8])
+@pytest.mark.parametrize("x", [0.05, 0.7, 4.0])
+def test_tables_follow_the_antoniak_law(n_tokens: int, x: float) -> None:
+    """14: frequencies of 50 000 draws against Stirling numbers."""
+    counts = np.full((50_000, 1), n_tokens, dtype=np.int32)
+    by_row, by_column = np.zeros(50_000, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    rng = np.random.default_rng(7)
+    row_prior, column_prior = np.full(50_000, 2.0), np.full(1, x / 2.0)
+    kernels.draw_tables(counts, row_prior, column_prior, by_row, by_column, rng)
+    assert by_row.sum() == by_column[0]
+    expected = 50_000 * antoniak(n_tokens, x)
+    found = np.bincount(by_row, minlength=n_tokens + 1)
+    common = expected > 5
+    assert found[~common].sum() <= 5 + 5 * expected[~common].sum()
+    if common.sum() > 1:
+        scale = found[common].sum() / expected[common].sum()
+        assert stats.chisquare(found[common], expected[common] * scale).pvalue > 1e-3
+    else:
+        assert found[common].sum() == 50_000
+
+
+def test_empty_cells_make_no_table_and_vanished_weights_one() -> None:
+    """6: the first table is certain, also where the concentration has underflowed to 0."""
+    counts = np.array([[0, 9], [5, 0]], dtype=np.int32)
+    by_row, by_column = np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    rng = np.random.default_rng(8)
+    kernels.draw_tables(counts, np.ones(2), np.zeros(2), by_row, by_column, rng)
+    assert by_row.tolist() == by_column.tolist() == [1, 1]

@@ -1,0 +1,71 @@
+"""The objective of the Gibbs sampler, and sticks at the edge of what floats can hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hdp_cases import begin, fitted, random_corpus
+from naive import log_joint
+from stepping import advance, at, docs_of, settings_of
+
+from hiertopics.families.hdp import gibbs, sticks
+
+CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
+
+
+def split(z: np.ndarray) -> list[list[int]]:
+    return [part.tolist() for part in np.split(z, np.cumsum(CORPUS.doc_lengths)[:-1])]
+
+
+def naive_objective(state: Any) -> float:
+    doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
+    tokens = log_joint(docs_of(CORPUS), split(state.z), doc_prior.tolist(), word_prior.tolist())
+    return tokens + sum(math.log(state.gamma) + (state.gamma - 1) * x for x in state.log_rest)
+
+
+@pytest.mark.parametrize("prior", ["AS", "AA"])
+@pytest.mark.parametrize("iterations", [0, 1, 10])
+def test_objective_is_the_joint_token_by_token(prior: str, iterations: int) -> None:
+    """17: log p(z, w, sticks), each token given those before it."""
+    keys = {"truncation": 5, "hyper_start": 0, "prior": prior}
+    state, data, settings = fitted(gibbs, CORPUS, iterations, **keys)
+    found = gibbs.objective(state, data, settings)
+    assert found == pytest.approx(naive_objective(state), rel=1e-12)
+
+
+def test_sticks_and_weights_agree() -> None:
+    """The state's log(1 - v) are those of its pi, also before the first draw."""
+    for iterations in (0, 3):
+        state, _, _ = fitted(gibbs, CORPUS, iterations, truncation=5, hyper_start=0)
+        weights = sticks.weights_from_fractions(-np.expm1(state.log_rest))
+        np.testing.assert_allclose(state.pi, weights, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("gamma", [1e-8, 1e-3, 1e4])
+def test_extreme_gamma_leaves_a_usable_state(gamma: float) -> None:
+    """6, step 3: where a remainder underflows, all stays finite and the weights sum to 1."""
+    settings = settings_of(gibbs, truncation=40, hyper_start=0, gamma=gamma)
+    state, data = begin(gibbs, CORPUS, settings)
+    for iteration in range(30):
+        state.gamma = gamma
+        state = advance(gibbs, state, data, settings, 1, start=iteration)
+        assert np.all(np.isfinite(state.log_rest)) and np.all(state.log_rest <= 0)
+        assert np.all(state.pi >= 0) and state.pi.sum() == pytest.approx(1.0, abs=1e-12)
+        assert np.all(state.pi[state.n_k > 0] > 0)
+        assert 0 < state.gamma < math.inf and 0 < state.alpha < math.inf
+        assert math.isfinite(gibbs.objective(state, data, settings))
+
+
+def test_gamma_is_drawn_from_its_conditional() -> None:
+    """6, step 5: given the sticks, gamma ~ Gamma(T, 1 - sum log(1 - v)): a mean of one ratio."""
+    state, data, _ = fitted(gibbs, CORPUS, 5, truncation=5, hyper_start=0)
+    ratios = []
+    for iteration in range(5000):
+        gibbs._draw_document_side(state, data, at(iteration).rng("documents"))
+        ratios.append(state.gamma * (1.0 - state.log_rest.sum()) / 5.0)
+    error = np.std(ratios) / math.sqrt(5000)
+    assert np.mean(ratios) == pytest.approx(1.0, abs=4 * error)
+    assert np.std(ratios) == pytest.approx(1 / math.sqrt(5.0), rel=0.05)

@@ -1,0 +1,56 @@
+"""float32 tables against float64 ones, and the drift of counts that are only moved (spec 9.3)."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hdp_cases import SECOND_ORDER, VARIATIONAL, begin, perplexity, planted, word_chances
+from stepping import advance, at, settings_of
+
+from hiertopics.errors import NumericalError
+from hiertopics.families.hdp import second_order, variational
+
+TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
+
+
+@pytest.mark.parametrize("backend", VARIATIONAL)
+def test_float32_predicts_as_well_as_float64(backend: ModuleType) -> None:
+    """9.3: held-out perplexity after 100 iterations from the same start, within 0.5%."""
+    settings = settings_of(backend, truncation=20, hyper_start=15)
+    exact, exact_data = begin(backend, TEXT.train, settings)
+    rough, rough_data = begin(backend, TEXT.train, settings, dtype=np.float32)
+    rough.resp[:], rough.n_k[:] = exact.resp, 0.0
+    variational.recount(rough, rough_data, at(1))
+    if backend in SECOND_ORDER:
+        vars(rough).update(second_order.variances(rough, rough_data, at(1)))
+    exact = advance(backend, exact, exact_data, settings, 100)
+    rough = advance(backend, rough, rough_data, settings, 100)
+    found = perplexity(word_chances(backend, rough, rough_data, settings), TEXT.heldout)
+    expected = perplexity(word_chances(backend, exact, exact_data, settings), TEXT.heldout)
+    assert found == pytest.approx(expected, rel=5e-3)
+    assert found != expected
+
+
+@pytest.mark.parametrize("backend", VARIATIONAL)
+def test_drift_is_small_and_undone(backend: ModuleType) -> None:
+    """9.3: ten sweeps in float32 move n_k by less than 1e-3 of the tokens; then it is exact."""
+    settings = settings_of(backend, truncation=20)
+    state, data = begin(backend, TEXT.train, settings, dtype=np.float32)
+    for iteration in range(1, 10):
+        state, info = backend.step(state, data, settings, at(iteration))
+        assert info.drift == 0.0
+    state, info = backend.step(state, data, settings, at(10))
+    assert 0.0 < info.drift < 1e-5
+    np.testing.assert_array_equal(state.n_k, state.n_dk.sum(axis=0, dtype=np.float64))
+
+
+@pytest.mark.parametrize("backend", VARIATIONAL)
+def test_too_large_a_drift_is_an_error(backend: ModuleType) -> None:
+    """9.3: counts that no longer follow from q stop the fit."""
+    settings = settings_of(backend, truncation=20)
+    state, data = begin(backend, TEXT.train, settings)
+    state.n_k[0] += 0.01 * TEXT.train.n_tokens
+    with pytest.raises(NumericalError, match="drifted"):
+        backend.step(state, data, settings, at(10))

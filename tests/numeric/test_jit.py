@@ -1,0 +1,123 @@
+"""Kernels: compiled once per use, and the same from Python, from kernels and from the cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from runpy import run_path
+
+import numpy as np
+import pytest
+from numba import types
+
+from hiertopics.numeric.special import copy_row
+
+CALLS = """
+from hiertopics.numeric.jit import kernel
+
+@kernel()
+def doubled(number):
+    return 2 * number
+
+@kernel()
+def doubled_thrice(number, small):
+    return doubled(number) + doubled(3) + doubled(small)
+"""
+
+
+def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -> None:
+    """A constant and an int32 share the code of an int64; nothing unpacks Python's objects."""
+    (tmp_path / "calls.py").write_text(CALLS)
+    module = run_path(str(tmp_path / "calls.py"))
+    doubled, doubled_thrice = module["doubled"], module["doubled_thrice"]
+    assert doubled_thrice(1, np.int32(2)) == 12
+    assert doubled.signatures == []
+    assert doubled.twin.signatures == [(types.intp,)]
+    assert doubled(4) == 8
+    assert doubled.signatures == [(types.intp,)]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_a_row_is_copied(dtype: type) -> None:
+    source, target = np.arange(6, dtype=dtype)[::2], np.zeros(3, dtype)
+    copy_row(source, target)
+    assert target.tolist() == [0, 2, 4]
+
+
+MODULE = """
+import numpy as np
+from hiertopics.numeric.jit import kernel
+
+@kernel()
+def total(row):
+    found = 0.0
+    for x in row:
+        found += x
+    return found
+
+@kernel()
+def mean(row):
+    return total(row) / len(row)
+
+row = np.arange(4.0)
+ORDERS = {"kernel first": (mean, total), "python first": (total, mean)}
+"""
+SCRIPT = """
+import sys, cached
+for function in cached.ORDERS[sys.argv[1]]:
+    print(function.__name__, function(cached.row))
+print(sum(sum(f.stats.cache_hits.values()) for f in (cached.total, cached.mean)))
+"""
+
+
+def test_a_cached_kernel_serves_python_and_kernels(tmp_path: Path) -> None:
+    """Each of a kernel's two forms is found again as what it is, whichever was saved first."""
+    (tmp_path / "cached.py").write_text(MODULE)
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = []
+    for order in ("kernel first", "python first"):
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT, order],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(sorted(done.stdout.splitlines()))
+    assert said == [["0", "mean 1.5", "total 6.0"], ["2", "mean 1.5", "total 6.0"]]
+
+
+MOVED = """
+from hiertopics.numeric.jit import kernel
+from {module} import Pair
+
+@kernel()
+def added(pair):
+    return pair.first + pair.second
+
+print(added(Pair(1, 2)))
+"""
+PAIR = """
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    first: int
+    second: int
+"""
+
+
+def test_what_was_compiled_for_a_type_that_moved_is_compiled_anew(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    caller = tmp_path / "caller.py"
+    for module in ("older", "newer"):
+        (tmp_path / "older.py").unlink(missing_ok=True)
+        (tmp_path / f"{module}.py").write_text(PAIR)
+        caller.write_text(MOVED.format(module=module))
+        done = subprocess.run(
+            [sys.executable, "-B", str(caller)], env=environment, capture_output=True, text=True
+        )
+        assert done.stdout == "3\n", done.stderr
+    assert list((tmp_path / "cache").rglob("*.nbi"))

@@ -1,0 +1,72 @@
+"""What tests of methods share: the corpus of rows, the settings of keys, steps without a run."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from msgspec import structs
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
+from hiertopics.model import Context, Settings
+
+SERIAL = Workers()
+
+
+def corpus_of(counts: ArrayLike) -> Corpus:
+    """Return the corpus of a dense count matrix [n_docs, n_words], words unnamed."""
+    matrix = np.atleast_2d(np.asarray(counts, dtype=np.int32))
+    return Corpus(sparse.csr_array(matrix), default_vocab(matrix.shape[1]))
+
+
+def docs_of(corpus: Corpus) -> list[list[int]]:
+    """Return the word of each token, ascending, document by document."""
+    return [np.repeat(np.arange(corpus.n_words), row).tolist() for row in corpus.counts.toarray()]
+
+
+def settings_of(backend: ModuleType, **keys: Any) -> Settings:
+    """Return settings with ``keys`` of the backend's Model or Inference record."""
+    names = {field.name for field in structs.fields(backend.Model)}
+    model = {name: value for name, value in keys.items() if name in names}
+    inference = {name: value for name, value in keys.items() if name not in names}
+    return Settings(backend.Model(**model), backend.Inference(**inference))
+
+
+def at(iteration: int, *, seed: int = 0, workers: Workers = SERIAL) -> Context:
+    """Return the context of an iteration."""
+    return Context(seed, iteration, workers)
+
+
+def begin(
+    backend: ModuleType,
+    corpus: Any,
+    settings: Settings,
+    *,
+    seed: int = 0,
+    workers: Workers = SERIAL,
+) -> tuple[Any, Any]:
+    """Return the first state and the data laid out."""
+    data = backend.prepare(corpus, settings)
+    return backend.init(data, settings, at(0, seed=seed, workers=workers)), data
+
+
+def advance(
+    backend: ModuleType,
+    state: Any,
+    data: Any,
+    settings: Settings,
+    iterations: int,
+    *,
+    start: int = 0,
+    seed: int = 0,
+    workers: Workers = SERIAL,
+) -> Any:
+    """Return the state after iterations start + 1 .. start + iterations."""
+    for iteration in range(start + 1, start + iterations + 1):
+        context = at(iteration, seed=seed, workers=workers)
+        state, _ = backend.step(state, data, settings, context)
+    return state
