@@ -43,7 +43,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = 1.0
     gamma: Gamma = 1.0
     eta: Eta = 0.05
-    truncation: Truncation = 100
+    truncation: Truncation = 500
 
     def __post_init__(self) -> None:
         """Refuse to learn weights that do not enter the model."""

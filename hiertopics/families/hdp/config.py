@@ -48,7 +48,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Literal["AS", "AA"],
         Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
     ] = "AS"
-    truncation: Truncation = 300
+    truncation: Truncation = 500
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
