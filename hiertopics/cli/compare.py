@@ -40,6 +40,6 @@ def command(
     else:
         render = to_comparison_csv if form == "csv" else to_comparison_table
         click.echo(render(rows), nl=False)
-    if not average:
-        note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
+        if not average:
+            note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
     return 0 if len(rows) == len(runs) else 1

@@ -103,7 +103,7 @@ def command(**options: Any) -> int:
         ]
         text = to_table(records, (*COLUMNS, *found)) if task is None else to_task_table(records)
         click.echo(text, nl=False)
-    if task is None and not options["average"]:
+    if task is None and not (as_json or options["average"]):
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
     return 0
