@@ -155,4 +155,4 @@ class Run(RunDir):
         return f"Run({str(self.path)!r}): {what}"
 
     def _repr_html_(self) -> str | None:
-        return self.tree._repr_html_() if (self.path / "model.npz").exists() else None
+        return self.tree._repr_html_() if self.has_model else None

@@ -52,7 +52,7 @@ def command(**options: Any) -> int:
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
     result = driver.fit(**options, data=data, argv=sys.argv)
-    if not options["quiet"]:
+    if not options["quiet"] and result.run.has_model:
         _show(result)
     path = str(result.run.path)
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -61,10 +61,18 @@ class Job:
 
     def run_to_end(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
         """Fit from where the run stands; signals stop it so that it can be continued."""
-        with loop.signals() as interrupted:
-            return self._run(time_limit, [*callbacks, interrupted])
+        with loop.signals() as interruption:
+            try:
+                return self._run(time_limit, callbacks, interruption)
+            except loop.StoppedAtStart as early:
+                return self._end_at_start(early.stop)
 
-    def _run(self, time_limit: float | None, callbacks: Sequence[Callback]) -> FitResult:
+    def _run(
+        self,
+        time_limit: float | None,
+        callbacks: Sequence[Callback],
+        interruption: Callable[[], Stop | None],
+    ) -> FitResult:
         if self.run.exists:
             self.origin.refuse_other(self.run)
             finished = self._finished()
@@ -73,9 +81,10 @@ class Job:
             self.earlier_seconds = float(self.run.manifest["wall_seconds"])
         self._begin()
         data = self.backend.prepare(self.train, self.settings)
-        start, state = self._first_state(data)
+        start, state = self._first_state(data, interruption)
+        watchers = [*callbacks, lambda _: interruption()]
         try:
-            event, stop = self._iterate(start, state, data, time_limit, callbacks)
+            event, stop = self._iterate(start, state, data, time_limit, watchers)
         except NumericalError:
             self._write_manifest("failed", 0, None)
             raise
@@ -101,14 +110,21 @@ class Job:
         for line in announced(self.origin, self.split, self.pool.n_workers):
             self._say(line)
 
-    def _first_state(self, data: Any) -> tuple[int, Any]:
+    def _first_state(self, data: Any, interruption: Callable[[], Stop | None]) -> tuple[int, Any]:
         found = load_checkpoint(self.run, self.backend.State, self.stamp)
         if found is not None:
             self._say(f"continuing from iteration {found[0]}")
             self.run.cut_metrics(found[0])
             return found
         self.run.cut_metrics(-1)
-        with watch.start(shown=not self.quiet) as report:
+        with watch.start(shown=not self.quiet) as show:
+
+            def report(done: int, total: int) -> None:
+                show(done, total)
+                stop = interruption()
+                if stop is not None:
+                    raise loop.StoppedAtStart(stop)
+
             context = replace(self._context(0), report=report)
             return 0, self.backend.init(data, self.settings, context)
 
@@ -166,6 +182,12 @@ class Job:
         every = self.experiment.output.record_every
         rows = self.run.metrics()
         return [row["objective"] for row in rows if row["iteration"] % every == 0]
+
+    def _end_at_start(self, stop: Stop) -> FitResult:
+        """Say that nothing was made; the same command begins anew."""
+        self._write_manifest("stopped", 0, None)
+        self._say(f"stopped in the start: {stop.reason}; the same command begins it anew")
+        return FitResult(self.run, "stopped", 0, None, stop.reason)
 
     def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
         """Checkpoint, then write the artifacts, then say so in the manifest: in this order."""

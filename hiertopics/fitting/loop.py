@@ -38,6 +38,14 @@ class Stop(NamedTuple):
 Callback = Callable[[Event], "Stop | None"]
 
 
+class StoppedAtStart(Exception):
+    """A signal came while the first state was made: there is nothing yet to keep."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.reason)
+        self.stop = stop
+
+
 def iterate(
     backend: Any,
     state: Any,
@@ -116,8 +124,8 @@ def time_limit(seconds: float) -> Callback:
 
 
 @contextmanager
-def signals() -> Iterator[Callback]:
-    """Turn SIGINT, SIGTERM and SIGUSR1 into a resumable stop after the running iteration.
+def signals() -> Iterator[Callable[[], Stop | None]]:
+    """Turn SIGINT, SIGTERM and SIGUSR1 into the wish for a resumable stop, which is then returned.
 
     A second SIGINT raises Interrupted at once. Outside the main thread signals are left alone.
     """
@@ -128,17 +136,17 @@ def signals() -> Iterator[Callback]:
             raise Interrupted("interrupted twice; the last checkpoint is intact")
         caught.append(signal.Signals(number).name)
 
-    def watch(_: Event) -> Stop | None:
+    def wish() -> Stop | None:
         return Stop(f"signal {caught[0]}", False) if caught else None
 
     if threading.current_thread() is not threading.main_thread():
-        yield watch
+        yield wish
         return
     names = ("SIGINT", "SIGTERM", "SIGUSR1")
     numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     previous = {number: signal.signal(number, handle) for number in numbers}
     try:
-        yield watch
+        yield wish
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -121,8 +121,15 @@ class RunDir:
 
     @cached_property
     def tree(self) -> Tree:
-        """The summarised tree."""
+        """The summarised tree; RunError where the fit has not come to one."""
+        if not self.has_model and self.manifest["status"] != "done":
+            raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
         return self._tree(self.path / "model.npz")
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a fit has come to a summary, its last one or an earlier one."""
+        return (self.path / "model.npz").exists()
 
     @cached_property
     def supported_tree(self) -> Tree:

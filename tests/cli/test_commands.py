@@ -172,6 +172,20 @@ def test_interrupts_end_in_75_and_in_130(
     assert outcome.err.count("\n") == (times == 2) and "Traceback" not in outcome.err
 
 
+def test_an_interrupt_in_the_start_ends_in_75_and_says_how_to_go_on(
+    call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(data: Any, settings: Any, context: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        context.report(1, 2)
+
+    monkeypatch.setattr(registry.load("hdp-pcvb0"), "init", interrupted)
+    outcome = call(*fit_words(tiny_file, "-o", "run"))
+    assert (outcome.code, outcome.out) == (75, "run\n")
+    assert "signal SIGINT; the same command begins it anew" in outcome.err
+    assert "no model yet" in call("eval", "run", "--heldout").err
+
+
 def test_a_failure_in_the_numbers_ends_in_1(
     call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

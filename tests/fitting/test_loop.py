@@ -91,10 +91,10 @@ def test_the_time_limit_leaves_room_for_one_more_iteration() -> None:
 def test_a_signal_asks_for_a_resumable_stop_and_handlers_are_restored(name: str) -> None:
     number = getattr(signal, name)
     before = signal.getsignal(number)
-    with loop.signals() as watch:
-        assert watch(at(None)) is None
+    with loop.signals() as wish:
+        assert wish() is None
         signal.raise_signal(number)
-        stop = watch(at(None))
+        stop = wish()
     assert stop is not None and not stop.done and name in stop.reason
     assert signal.getsignal(number) is before
 
@@ -111,8 +111,8 @@ def test_outside_the_main_thread_signals_are_left_alone() -> None:
     before, found = signal.getsignal(signal.SIGINT), []
 
     def work() -> None:
-        with loop.signals() as watch:
-            found.append((watch(at(None)), signal.getsignal(signal.SIGINT) is before))
+        with loop.signals() as wish:
+            found.append((wish(), signal.getsignal(signal.SIGINT) is before))
 
     thread = threading.Thread(target=work)
     thread.start()

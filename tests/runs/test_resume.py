@@ -125,6 +125,30 @@ def test_the_first_interrupt_finishes_the_iteration(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_an_interrupt_while_a_fit_starts_ends_it_resumable(
+    fit_tiny: Fit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = registry.load("hdp-pcvb0")
+    init = module.init
+
+    def interrupted(data: Any, settings: Any, context: Any) -> Any:
+        context.report(1, 3)
+        signal.raise_signal(signal.SIGINT)
+        context.report(2, 3)
+        raise AssertionError("the start went on")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "init", interrupted)
+        result = fit_tiny(tmp_path / "run")
+    assert (result.status, result.iterations) == ("stopped", 0)
+    assert result.run.manifest["status"] == "stopped" and module.init is init
+    with pytest.raises(RunError, match="has no model yet"):
+        _ = result.run.tree
+    assert fit_tiny(tmp_path / "run").status == "done"
+    fit_tiny(tmp_path / "whole")
+    assert artefacts(tmp_path / "run") == artefacts(tmp_path / "whole")
+
+
 def test_the_second_interrupt_leaves_at_once_and_the_checkpoint_is_sound(
     fit_tiny: Fit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
