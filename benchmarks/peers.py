@@ -221,6 +221,7 @@ PEERS = {
     "tomotopy-lda-20": Entry(partial(start_tomotopy_lda, n_topics=20), 500),
     "tomotopy-lda-100": Entry(partial(start_tomotopy_lda, n_topics=100), 500),
     "tomotopy-lda-300": Entry(partial(start_tomotopy_lda, n_topics=300), 500),
+    "tomotopy-lda-500": Entry(partial(start_tomotopy_lda, n_topics=500), 500),
     "tomotopy-hdp": Entry(start_tomotopy_hdp, 300),
     "gensim-hdp": Entry(_GensimHdp, 5),
     "sklearn-lda-100": Entry(partial(_SklearnLda, n_topics=100), 40),

@@ -31,6 +31,8 @@ PEER_MODELS = (
     "sklearn-lda-100",
 )
 MODELS = (*PEER_MODELS, *OUR_MODELS)
+ON_REQUEST = ("tomotopy-lda-500",)
+"""With as many topics as our backends keep by default; not trained unless named."""
 
 
 def table(results: Sequence[Record]) -> str:
@@ -70,7 +72,7 @@ def _command_seconds(group: Sequence[Record]) -> str:
 @options.data
 @options.corpora
 @click.option("--split", multiple=True, default=(DOCS, TOKENS), show_default=True)
-@click.option("--model", type=click.Choice(MODELS), multiple=True, default=MODELS)
+@click.option("--model", type=click.Choice((*MODELS, *ON_REQUEST)), multiple=True, default=MODELS)
 @options.seeds
 @options.iterations
 @click.pass_obj
