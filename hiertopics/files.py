@@ -79,15 +79,14 @@ def as_npz(arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False) -> W
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"array {name!r} holds Python objects")
-    plain: dict[str, Any] = dict(arrays)
-    if compressed:
-        return lambda stream: _save_compressed(stream, plain)
-    return lambda stream: np.savez(stream, **plain)
+    return lambda stream: _save(stream, arrays, compressed)
 
 
-def _save_compressed(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]]) -> None:
-    # numpy's own compression takes five times as long and saves a tenth more.
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+def _save(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: bool) -> None:
+    # Not numpy's savez: its compression takes five times as long and saves a tenth more, and
+    # in older releases it leaves the archive open on a full disk, which ends in a traceback.
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(stream, "w", method, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, np.asarray(array), allow_pickle=False)
@@ -98,13 +97,11 @@ def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None =
 
     beside: more arrays for the same file, under other names than those of the matrix.
     """
-    if not beside:
-        return lambda stream: sparse.save_npz(stream, matrix, compressed=False)
     buffer = io.BytesIO()
     sparse.save_npz(buffer, matrix, compressed=False)
     buffer.seek(0)
     with np.load(buffer) as own:
-        return as_npz({**own, **beside})
+        return as_npz({**own, **(beside or {})})
 
 
 def write_text(path: Path, text: str) -> None:

@@ -18,7 +18,10 @@ from hiertopics.model import Settings, Sizes
 
 COOPERATIONS = ("superposition", "maximization")
 
-settings_of = partial(stepping.settings_of, gibbs)
+# Of documents of 30 words the default makes topics that no two documents share.
+ETA = 0.05
+
+settings_of = partial(stepping.settings_of, gibbs, eta=ETA)
 begin = partial(stepping.begin, gibbs)
 advance = partial(stepping.advance, gibbs)
 
@@ -47,7 +50,7 @@ def fit_variational(
     corpus: Corpus, iterations: int, dtype: Any = np.float64, *, seed: int = 0, **keys: Any
 ) -> tuple[Any, Any, Settings]:
     """Return the state of chdp-variational after some iterations, its data and settings."""
-    settings = stepping.settings_of(variational, **keys)
+    settings = stepping.settings_of(variational, **{"eta": ETA, **keys})
     data = variational.prepare(corpus, settings)
     state = variational.init(data, settings, stepping.at(0, seed=seed), dtype)
     state = stepping.advance(variational, state, data, settings, iterations, seed=seed)

@@ -42,7 +42,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(gt=0, description="Start value: how closely groups follow the corpus's topics."),
     ] = 1.0
     gamma: Gamma = 1.0
-    eta: Eta = 0.05
+    eta: Eta = 0.01
     truncation: Truncation = 500
 
     def __post_init__(self) -> None:
