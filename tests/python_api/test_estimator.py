@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.fixes import parse_version
 
 import hiertopics as ht
 from hiertopics import HierarchicalTopics
@@ -32,7 +34,14 @@ def estimator(**others: Any) -> HierarchicalTopics:
     return HierarchicalTopics("hdp-pcvb0", **{"iterations": 8, "overrides": SETTINGS, **others})
 
 
-@parametrize_with_checks([estimator(iterations=4)])
+def faulty_checks(_: Any) -> dict[str, str]:
+    """Return the checks that fail by their own fault, and why; mended in scikit-learn 1.7.2."""
+    if parse_version(sklearn.__version__) >= parse_version("1.7.2"):
+        return {}
+    return {"check_positive_only_tag_during_fit": "takes a mean from whole numbers in place"}
+
+
+@parametrize_with_checks([estimator(iterations=4)], expected_failed_checks=faulty_checks)
 def test_scikit_learns_check(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)
 

@@ -1,0 +1,22 @@
+"""The versions that the tests are run with at the lower end are those that the package admits."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+from source_tree import ROOT
+
+BOUND = re.compile(r"([\w-]+)>=([\d.]+)")
+
+
+def test_the_lowest_versions_are_the_bounds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    bounds = [*project["dependencies"], *extras["test"]]
+    pinned = (ROOT / "tests/lowest-versions.txt").read_text().splitlines()[1:]
+    assert [BOUND.fullmatch(bound).groups() for bound in bounds] == [
+        tuple(pin.split("==")) for pin in pinned
+    ]
+    for extra in ("text", "arff", "diagnostics"):
+        assert set(extras[extra]) <= set(bounds)
