@@ -114,7 +114,6 @@ def test_everything_wrong_is_reported_at_once(make: Build) -> None:
         ("model.gamma", "1e-3", "a number > 0, got '1e-3'"),
         ("model.gamma", float("inf"), "a finite number, got inf"),
         ("model.gamma", float("nan"), "> 0, got nan"),
-        ("model.gamma", 10**400, f"a number > 0, got 1{'0' * 76}..."),
         ("model.depth", 3.0, "a whole number >= 1 and <= 9, got 3.0"),
         ("model.depth", 10, ">= 1 and <= 9, got 10"),
         ("model.max_nodes", "x", "a whole number >= 1 or null, got 'x'"),
@@ -144,6 +143,13 @@ def test_wrong_values(make: Build, key: str, value: object, wanted: str) -> None
     section, _, name = key.rpartition(".")
     raw = {section: {name: value}} if section else {name: value}
     assert problems(make, raw) == [f"{key} must be {wanted} (a layer)"]
+
+
+def test_a_number_of_any_size_is_shown_in_a_line(make: Build) -> None:
+    """Older releases of msgspec call it too small, newer ones out of range."""
+    (problem,) = problems(make, {"model": {"gamma": 10**400}})
+    assert problem.startswith("model.gamma must be ")
+    assert problem.endswith(f"> 0, got 1{'0' * 76}... (a layer)")
 
 
 def test_accepted_values(make: Build) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 
 from source_tree import ROOT
-
-BOUND = re.compile(r"([\w-]+)>=([\d.]+)")
 
 
 def test_the_lowest_versions_are_the_bounds() -> None:
@@ -15,8 +12,6 @@ def test_the_lowest_versions_are_the_bounds() -> None:
     extras = project["optional-dependencies"]
     bounds = [*project["dependencies"], *extras["test"]]
     pinned = (ROOT / "tests/lowest-versions.txt").read_text().splitlines()[1:]
-    assert [BOUND.fullmatch(bound).groups() for bound in bounds] == [
-        tuple(pin.split("==")) for pin in pinned
-    ]
+    assert {bound.replace(">=", "==") for bound in bounds} == set(pinned)
     for extra in ("text", "arff", "diagnostics"):
         assert set(extras[extra]) <= set(bounds)
