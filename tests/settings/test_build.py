@@ -148,8 +148,10 @@ def test_wrong_values(make: Build, key: str, value: object, wanted: str) -> None
 def test_a_number_of_any_size_is_shown_in_a_line(make: Build) -> None:
     """Older releases of msgspec call it too small, newer ones out of range."""
     (problem,) = problems(make, {"model": {"gamma": 10**400}})
-    assert problem.startswith("model.gamma must be ")
-    assert problem.endswith(f"> 0, got 1{'0' * 76}... (a layer)")
+    assert problem in [
+        f"model.gamma must be {wanted} > 0, got 1{'0' * 76}... (a layer)".replace("  ", " ")
+        for wanted in ("", "a number")
+    ]
 
 
 def test_accepted_values(make: Build) -> None:
