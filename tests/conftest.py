@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from scipy import sparse
+from tiny import hand_made, small_settings
 
 from hiertopics import registry
 from hiertopics.cli import main
@@ -29,19 +29,6 @@ settings.register_profile(
 )
 settings.load_profile("project")
 
-WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", "never")
-"""The last word occurs in no document."""
-
-SMALL_MODEL = {"truncation": 5, "n_topics": 5, "max_nodes": 20}
-SMALL_SCHEDULE = {
-    "hyper_start": 2,
-    "burn_in": 2,
-    "keep_every": 2,
-    "moves_every": 2,
-    "trials": 4,
-    "trial_sweeps": 10,
-}
-
 
 class Outcome(NamedTuple):
     """What a command left: exit code, stdout, stderr."""
@@ -51,42 +38,17 @@ class Outcome(NamedTuple):
     err: str
 
 
-def _hand_made() -> Corpus:
-    """Return 30 documents on food, on sport or on both; document 4 is empty, 5 has one token."""
-    rng = np.random.default_rng(7)
-    food, sport = np.array([4, 3, 2, 1, 0, 0, 0, 0, 0.0]), np.array([0, 0, 0, 1, 4, 3, 2, 1, 0.0])
-    shares = [food / food.sum(), sport / sport.sum(), (food + sport) / 21] * 10
-    rows = [rng.multinomial(8 + doc, share) for doc, share in enumerate(shares)]
-    rows[4] = np.zeros(9, dtype=int)
-    rows[5] = np.eye(9, dtype=int)[2]
-    return Corpus(sparse.csr_array(np.array(rows)), WORDS)
-
-
-@cache
-def _small(backend: str) -> tuple[str, ...]:
-    module = registry.load(backend)
-    return tuple(
-        f"{section}.{key}={value}"
-        for section, kind, values in (
-            ("model", module.Model, SMALL_MODEL),
-            ("inference", module.Inference, SMALL_SCHEDULE),
-        )
-        for key, value in values.items()
-        if key in kind.__struct_fields__
-    )
-
-
 @pytest.fixture(scope="session")
 def tiny_corpus() -> Corpus:
-    """Return 30 short documents over ``WORDS``."""
-    return _hand_made()
+    """Return 30 short documents."""
+    return hand_made()
 
 
 @pytest.fixture(scope="session")
 def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the path of ``tiny_corpus`` as tiny.ldac, its vocabulary beside it."""
     path = tmp_path_factory.mktemp("corpus") / "tiny.ldac"
-    write_corpus(_hand_made(), path)
+    write_corpus(hand_made(), path)
     return path
 
 
@@ -94,7 +56,7 @@ def tiny_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file_for(tiny_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Return a function: what a backend can be fitted to, tiny.ldac or its table tiny.npy."""
     table = tmp_path_factory.mktemp("table") / "tiny.npy"
-    np.save(table, _hand_made().counts.toarray())
+    np.save(table, hand_made().counts.toarray())
     files = {"counts": tiny_file, "vectors": table}
     return lambda backend: files[kind_of(backend, registry.load(backend).Model())]
 
@@ -102,7 +64,7 @@ def file_for(tiny_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Calla
 @pytest.fixture(scope="session")
 def small() -> Callable[[str], tuple[str, ...]]:
     """Return a function: the ``key=value`` settings that make a fit of a backend small."""
-    return _small
+    return small_settings
 
 
 @pytest.fixture(scope="session")
@@ -117,7 +79,7 @@ def fit_tiny(file_for: Callable[[str], Path]) -> Callable[..., FitResult]:
         corpus: Path | None = None,
         **others: Any,
     ) -> FitResult:
-        settings = (*_small(backend), "output.record_every=2", *overrides)
+        settings = (*small_settings(backend), "output.record_every=2", *overrides)
         asked = {"backend": backend, "iterations": iterations, "holdout": "docs:0.2@0", **others}
         return fit(corpus or file_for(backend), run=run, overrides=settings, **asked)
 

@@ -9,10 +9,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from unittest import mock
 
 KINDS = ("rename", "sync", "open", "write")
+
+
+class Met(Protocol):
+    """What is told of each call that changes a file, before it is made."""
+
+    def meet(self, kind: str) -> None:
+        """Take note of a call of a kind; what is raised here, the caller meets."""
 
 
 class Faults:
@@ -34,7 +41,7 @@ class Faults:
 class WatchedFile(io.FileIO):
     """A file whose writes may fail."""
 
-    faults: Faults
+    faults: Met
 
     def write(self, data: Any) -> int:
         self.faults.meet("write")
@@ -45,6 +52,13 @@ class WatchedFile(io.FileIO):
 def failing(kind: str, first: int, below: Path) -> Iterator[Faults]:
     """Let calls of a kind fail for files below a folder: rename, sync, open or write."""
     faults = Faults(kind, first)
+    with meeting(faults, below):
+        yield faults
+
+
+@contextmanager
+def meeting(faults: Met, below: Path) -> Iterator[None]:
+    """Tell of each call that changes files below a folder."""
     replace, real_open = os.replace, builtins.open
 
     def renaming(source: Any, target: Any) -> None:
@@ -69,4 +83,4 @@ def failing(kind: str, first: int, below: Path) -> Iterator[Faults]:
         mock.patch("os.fsync", syncing),
         mock.patch("builtins.open", opening),
     ):
-        yield faults
+        yield
