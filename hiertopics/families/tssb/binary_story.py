@@ -12,7 +12,7 @@ from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb.binary_kernels import Diffusion, offset_of
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.starts import plant
+from hiertopics.families.tssb.starts import seated
 from hiertopics.model import Sizes
 
 
@@ -28,13 +28,12 @@ def simulate(
     variance = np.full(sizes.n_words, sum(ends(model.variance)) / 2)
     spread = np.sqrt(variance if model.root_variance is None else model.root_variance)
     root = (spread * rng.standard_normal(sizes.n_words)).astype(np.float32)
-    nothing = np.zeros((sizes.n_docs, sizes.n_words), np.uint8)
     law = Diffusion(model.persistence, np.sqrt(variance))
-    nodes, node = plant(nothing, root, offset_of(root), "prior", process, law, rng)
+    nodes, node = seated(sizes.n_docs, root, offset_of(root), process, law, rng)
     n = int(nodes.size[0])
     value = nodes.value[:n].astype(np.float64)
     mean = expit(value)
-    rows = (rng.random(nothing.shape) < mean[node]).astype(np.float64)
+    rows = (rng.random((sizes.n_docs, sizes.n_words)) < mean[node]).astype(np.float64)
     return Vectors(rows, default_columns(sizes.n_words)), {
         "parent": nodes.parent[:n],
         "node": node,

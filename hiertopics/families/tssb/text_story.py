@@ -12,7 +12,7 @@ from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.share_kernels import Dirichlet, draw_log_dirichlet
-from hiertopics.families.tssb.starts import plant
+from hiertopics.families.tssb.starts import seated
 from hiertopics.families.tssb.text import root_share
 from hiertopics.model import Sizes
 
@@ -28,8 +28,7 @@ def simulate(
     kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
     root = np.empty(model.n_topics)
     draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
-    nothing = np.zeros((sizes.n_docs, model.n_topics), np.int32)
-    nodes, node = plant(nothing, root, 0.0, "prior", process, Dirichlet(kappa), rng)
+    nodes, node = seated(sizes.n_docs, root, 0.0, process, Dirichlet(kappa), rng)
     n = int(nodes.size[0])
     shares = np.exp(nodes.value[:n])
     shares /= shares.sum(axis=1, keepdims=True)
