@@ -1,0 +1,539 @@
+"""Feared mistakes: each is put into a copy of the sources, and the smallest tests must see it.
+
+The lists stand in ``mutants/<family>.yaml``. Its ``rows`` name the rows of the table: a sampler, a
+family of variational methods, a score, each with the least number of mistakes that it must have.
+Each of its ``mutants`` has
+
+    name        unique among all lists
+    row         the row of the table that it counts for
+    fear        the mistake, in one sentence
+    file        the file that is spoilt, from the root of the checkout
+    before      text that stands exactly once in that file
+    after       what takes its place
+    tests       node ids or files of tests that must see it: the smallest
+    equivalent  optional: why nobody can tell the mistake from the truth; listed, not counted
+    timeout     optional: true where tests that no longer end are what shows the mistake
+    interpreted optional: true to run the tests without the compiler
+
+A mistake is killed when its tests pass on the sources as they are and fail on the spoilt ones, by
+an assertion or an exception. Tests that cannot be imported or compiled have judged nothing: the
+mistake is broken, and so is the list.
+
+numba keeps a compiled kernel by its own file's time and size alone, so a kernel that calls one of a
+spoilt file would come from the cache as it was. Before each run the kernels of the spoilt file, and
+of all that import it, at however many removes, are taken out of the copy's caches; the rest stay.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import math
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from queue import Queue
+from typing import Any, NamedTuple
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("nightly", "structure")]
+
+import records  # noqa: E402
+from source_tree import imported  # noqa: E402
+
+LISTS = Path(__file__).with_suffix("")
+PLACE = records.FOLDER / "mutants"
+PACKAGE = "hiertopics"
+COPIED = (PACKAGE, "tests", "docs", "configs", "data-samples", "benchmarks")
+ALONE = ("pyproject.toml", "README.md")
+CPU_SECONDS = 180
+PATIENCE = 10  # seconds on the wall for each second of the processor's: other work may run here
+OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
+BLIND = (
+    "ImportError|ModuleNotFoundError|SyntaxError|IndentationError|NameError|UnboundLocalError|"
+    r"numba\.\S*(?:TypingError|LoweringError|UnsupportedError|NumbaError|CompilerError)"
+)
+KILLED, SURVIVED, BROKEN = "killed", "survived", "broken"
+
+
+class Row(NamedTuple):
+    """A row of the table: its family, how many mistakes it must have, the backends it is about."""
+
+    family: str
+    least: int
+    backends: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A feared mistake; the fields are those of the lists."""
+
+    family: str
+    name: str
+    row: str
+    fear: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+    equivalent: str = ""
+    timeout: bool = False
+    interpreted: bool = False
+
+    def spoil(self, source: str) -> str:
+        """Return the file's text with the mistake; ValueError if its place is not found once."""
+        if source.count(self.before) != 1:
+            raise ValueError(f"{self.name}: found {source.count(self.before)} times in {self.file}")
+        return source.replace(self.before, self.after)
+
+
+class Verdict(NamedTuple):
+    """What the tests said of a mistake: killed, survived or broken; which test, in what words."""
+
+    outcome: str
+    by: str = ""
+    words: str = ""
+    cpu: float = 0.0
+
+
+@dataclass
+class Lists:
+    """All lists: rows by their name, mutants in order."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    mutants: list[Mutant] = field(default_factory=list)
+
+
+def read_lists(folder: Path = LISTS) -> Lists:
+    """Return the lists of a folder."""
+    found = Lists()
+    for path in sorted(folder.glob("*.yaml")):
+        text = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for name, row in text["rows"].items():
+            assert name not in found.rows, f"row {name} stands in two lists"
+            found.rows[name] = Row(path.stem, row["least"], tuple(row.get("backends", ())))
+        for entry in text["mutants"]:
+            entry["tests"] = tuple(entry["tests"])
+            found.mutants.append(Mutant(family=path.stem, **entry))
+    return found
+
+
+# --- copies of the checkout
+
+
+@cache
+def graph_of(root: Path) -> dict[str, set[str]]:
+    """Return the imports of every module of the package that lies in a folder."""
+    trees = {}
+    for path in (root / PACKAGE).rglob("*.py"):
+        trees[_dotted(str(path.relative_to(root)))] = ast.parse(path.read_text(encoding="utf-8"))
+    names = frozenset(trees)
+    return {name: imported(tree, names, top_only=False) for name, tree in trees.items()}
+
+
+def _dotted(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def importers(file: str, root: Path = ROOT) -> set[str]:
+    """Return the modules whose kernels may hold code of a file: its own, and all that import it."""
+    graph = graph_of(root)
+    found: set[str] = set()
+    new = {_dotted(file)}
+    while new:
+        found |= new
+        new = {name for name, targets in graph.items() if targets & found} - found
+    return found
+
+
+def drop_kernels(copy: Path, modules: Iterable[str], before: float = math.inf) -> None:
+    """Take the kernels of modules that were compiled before a time out of a copy's caches."""
+    for name in modules:
+        path = copy.joinpath(*name.split("."))
+        folder = path if path.is_dir() else path.parent
+        stem = "__init__" if path.is_dir() else path.name
+        for kept in (folder / "__pycache__").glob(f"{stem}.*.nb[ci]"):
+            if kept.stat().st_mtime < before:
+                kept.unlink()
+
+
+def lay_out(source: Path, target: Path) -> None:
+    """Copy what tests need, with the times that caches go by; kernels that are compiled, too."""
+    for name in COPIED:
+        if (source / name).is_dir():
+            shutil.copytree(source / name, target / name)
+    for name in ALONE:
+        if (source / name).is_file():
+            shutil.copy2(source / name, target / name)
+    drop_stale(target)
+
+
+def drop_stale(copy: Path) -> None:
+    """Take out kernels that are older than a file whose code they may hold."""
+    graph = graph_of(copy)
+    for name in graph:
+        path = copy.joinpath(*name.split("."))
+        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        changed = file.stat().st_mtime
+        for other in importers(str(file.relative_to(copy)), copy):
+            drop_kernels(copy, [other], before=changed)
+
+
+def _cached(folder: Path) -> Iterator[Path]:
+    return (path.relative_to(folder) for path in (folder / PACKAGE).rglob("*.nb[ci]"))
+
+
+class Copies:
+    """A clean copy, whose caches grow warm, and one for each worker, spoilt and mended.
+
+    They stand in ``PLACE``, a folder for each state of the sources; older ones are removed.
+    """
+
+    def __init__(self, n_workers: int, place: Path = PLACE, root: Path = ROOT) -> None:
+        self.folder = place / _digest_of(_decisive(root, COPIED))
+        for other in place.glob("*/clean"):
+            if other.parent != self.folder:
+                shutil.rmtree(other.parent)
+        self.clean = self.folder / "clean"
+        if not self.clean.exists():
+            half = self.folder / "half"
+            shutil.rmtree(half, ignore_errors=True)
+            half.mkdir(parents=True)
+            lay_out(root, half)
+            half.rename(self.clean)
+        self.workers = [self.folder / f"worker-{number}" for number in range(n_workers)]
+        for worker in self.workers:
+            shutil.rmtree(worker, ignore_errors=True)
+            worker.mkdir()
+            lay_out(self.clean, worker)
+
+    def spoil(self, worker: Path, mutant: Mutant) -> None:
+        """Make a worker's copy as the clean one is, but for one mistake and what it has reached."""
+        kept = set(_cached(self.clean))
+        for path in set(_cached(worker)) - kept:
+            (worker / path).unlink()
+        for path in kept:
+            _link(self.clean / path, worker / path)
+        target = worker / mutant.file
+        target.write_text(mutant.spoil(target.read_text(encoding="utf-8")), encoding="utf-8")
+        drop_kernels(worker, importers(mutant.file, self.clean))
+
+    def mend(self, worker: Path, mutant: Mutant) -> None:
+        """Put the file back as it was, with its time."""
+        shutil.copy2(self.clean / mutant.file, worker / mutant.file)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a worker the clean copy's file: numba replaces files, it never writes into them."""
+    if target.exists() and target.samefile(source):
+        return
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    os.link(source, target)
+
+
+def _digest_of(paths: Iterable[Path]) -> str:
+    made = hashlib.sha256()
+    for path in paths:
+        made.update(str(path.name).encode() + b"\0" + path.read_bytes())
+    return made.hexdigest()[:16]
+
+
+def _decisive(root: Path, folders: Sequence[str]) -> list[Path]:
+    return sorted(path for name in folders for path in (root / name).rglob("*.py"))
+
+
+# --- running tests
+
+
+class Ran(NamedTuple):
+    """A run of tests: its exit code (None: out of time), what it printed, seconds of processor."""
+
+    code: int | None
+    out: str
+    cpu: float
+
+
+def run_tests(
+    copy: Path, tests: Sequence[str], *, interpreted: bool, seconds: float, first_only: bool = True
+) -> Ran:
+    """Run tests in a copy of the checkout, stopped after so many seconds of the processor."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    env |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    if interpreted:
+        env["NUMBA_DISABLE_JIT"] = "1"
+    options = ["-n", "0", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"]
+    options += ["-x"] if first_only else []
+    options += [f"--basetemp={copy / 'tmp'}"]
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *tests],
+            cwd=copy,
+            env=env,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+        limit = int(seconds)
+        resource.prlimit(child.pid, resource.RLIMIT_CPU, (limit, limit + 5))
+        code, cpu = _wait(child, seconds * PATIENCE)
+        file.seek(0)
+        return Ran(None if code in OUT_OF_TIME else code, file.read(), cpu)
+
+
+def _wait(child: subprocess.Popen[Any], seconds: float) -> tuple[int, float]:
+    """Return the exit code of a child, killed after so many seconds, and what it took."""
+    ends = time.monotonic() + seconds
+    while True:
+        pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+        if pid:
+            child.returncode = os.waitstatus_to_exitcode(status)
+            return child.returncode, round(usage.ru_utime + usage.ru_stime, 1)
+        if time.monotonic() > ends:
+            child.kill()
+        time.sleep(0.05)
+
+
+def judge(ran: Ran, *, timeout: bool = False) -> Verdict:
+    """Return what a run of tests over a mistake says."""
+    if ran.code is None:
+        return Verdict(KILLED if timeout else BROKEN, "", "out of time", ran.cpu)
+    if ran.code == 0:
+        return Verdict(SURVIVED, cpu=ran.cpu)
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", ran.out, re.MULTILINE)
+    words = re.findall(r"^E +(\S.*)", ran.out, re.MULTILINE)
+    said = words[0][:200] if words else ran.out.strip().splitlines()[-1][:200]
+    blind = any(re.match(rf"(?:{BLIND})\b", line) for line in words)
+    if ran.code != 1 or not failed or blind:
+        return Verdict(BROKEN, failed[0] if failed else "", said, ran.cpu)
+    return Verdict(KILLED, failed[0], said, ran.cpu)
+
+
+# --- what stands in the ledger
+
+
+class Book:
+    """The ledger, asked by what decides a verdict: the package, the tests, the entry."""
+
+    def __init__(self) -> None:
+        self.ledger = records.Ledger("mutants")
+        whole = self.ledger.rows(all_sources=True)
+        self.rows = {(row["key"], row["decides"]): row for row in whole}
+
+    def find(self, key: str, decides: str) -> dict[str, Any] | None:
+        """Return what stands of a key under the same sources."""
+        return self.rows.get((key, decides))
+
+    def add(self, key: str, decides: str, **values: Any) -> None:
+        """Write a line."""
+        self.ledger.add(key, decides=decides, **values)
+        self.rows[key, decides] = {"key": key, "decides": decides, **values}
+
+
+def _files_of(tests: Iterable[str]) -> list[str]:
+    return sorted({node.partition("::")[0] for node in tests})
+
+
+@cache
+def _common() -> str:
+    helpers = (path for path in _decisive(ROOT, ("tests",)) if not path.name.startswith("test_"))
+    here = Path(__file__).parent
+    others = [path for path in helpers if here not in path.parents]
+    return _digest_of([*_decisive(ROOT, (PACKAGE,)), *others])
+
+
+def decides(tests: Iterable[str], *others: object) -> str:
+    """Return a hash of all that decides what tests say."""
+    own = _digest_of(ROOT / file for file in _files_of(tests))
+    return hashlib.sha256(repr((_common(), own, others)).encode()).hexdigest()[:16]
+
+
+def decides_of(mutant: Mutant) -> str:
+    """Return a hash of all that decides the verdict on a mistake."""
+    told = (mutant.file, mutant.before, mutant.after, sorted(mutant.tests), mutant.interpreted)
+    return decides(mutant.tests, told)
+
+
+class Bench:
+    """Runs tests over clean and spoilt copies, and writes down what they said."""
+
+    def __init__(self, book: Book, copies: Copies, factor: float) -> None:
+        self.book, self.copies, self.seconds = book, copies, CPU_SECONDS * factor
+
+    def baseline(self, tests: Sequence[str], interpreted: bool) -> str:
+        """Return what is wrong with tests on the sources as they are; they warm the caches too."""
+        key = f"baseline {'interpreted ' if interpreted else ''}{' '.join(sorted(tests))}"
+        warm = self.copies.folder / "warm" / hashlib.sha256(key.encode()).hexdigest()[:16]
+        known = self.book.find(key, decides(tests))
+        if known is None or (not warm.exists() and not interpreted):
+            ran = run_tests(
+                self.copies.clean,
+                sorted(tests),
+                interpreted=interpreted,
+                seconds=10 * self.seconds,
+                first_only=False,
+            )
+            shutil.rmtree(self.copies.clean / "tmp", ignore_errors=True)
+            warm.parent.mkdir(exist_ok=True)
+            warm.touch()
+            fault = "" if ran.code == 0 else judge(ran).words or f"exit {ran.code}"
+            self.book.add(key, decides(tests), fault=fault, cpu=ran.cpu)
+            return fault
+        return str(known["fault"])
+
+    def try_mutant(self, worker: Path, mutant: Mutant) -> Verdict:
+        """Spoil a worker's copy, run the tests that must see it, write down what they said."""
+        try:
+            self.copies.spoil(worker, mutant)
+            ran = run_tests(
+                worker, mutant.tests, interpreted=mutant.interpreted, seconds=self.seconds
+            )
+        finally:
+            self.copies.mend(worker, mutant)
+            shutil.rmtree(worker / "tmp", ignore_errors=True)
+        verdict = judge(ran, timeout=mutant.timeout)
+        if verdict.outcome == BROKEN:
+            (self.copies.folder / f"{mutant.name}.log").write_text(ran.out, encoding="utf-8")
+        self.book.add(mutant.name, decides_of(mutant), **verdict._asdict())
+        return verdict
+
+
+def run(
+    mutants: Sequence[Mutant], until: records.Deadline, *, jobs: int, factor: float, anew: bool
+) -> list[str]:
+    """Try what has no verdict yet, until time is up; return the test files that are unfit."""
+    book = Book()
+    due = [m for m in mutants if anew or book.find(m.name, decides_of(m)) is None]
+    if not due:
+        return []
+    bench = Bench(book, Copies(jobs), factor)
+    groups: dict[tuple[str, bool], set[str]] = defaultdict(set)
+    for mutant in due:
+        for node in mutant.tests:
+            groups[node.partition("::")[0], mutant.interpreted].add(node)
+    free: Queue[Path] = Queue()
+    for worker in bench.copies.workers:
+        free.put(worker)
+    faults: dict[tuple[str, bool], str] = {}
+
+    def check(group: tuple[str, bool]) -> None:
+        if not until.over:
+            faults[group] = bench.baseline(sorted(groups[group]), group[1])
+            if faults[group]:
+                print(f"unfit     {group[0]}: fails on the sources as they are: {faults[group]}")
+
+    def attack(mutant: Mutant) -> None:
+        said = [faults.get((file, mutant.interpreted)) for file in _files_of(mutant.tests)]
+        if until.over or any(fault != "" for fault in said):
+            return
+        worker = free.get()
+        try:
+            verdict = bench.try_mutant(worker, mutant)
+        finally:
+            free.put(worker)
+        seen = f"{verdict.by} {verdict.words}".strip()
+        print(f"{verdict.outcome:9} {mutant.name}  [{verdict.cpu:.0f} s] {seen}", flush=True)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(check, groups))
+        list(pool.map(attack, due))
+    return [file for (file, _), fault in faults.items() if fault]
+
+
+# --- what is shown
+
+
+def verdicts(mutants: Iterable[Mutant]) -> dict[str, dict[str, Any]]:
+    """Return what the ledger holds of mutants under today's sources, by their name."""
+    book = Book()
+    found = {mutant.name: book.find(mutant.name, decides_of(mutant)) for mutant in mutants}
+    return {name: row for name, row in found.items() if row is not None}
+
+
+def table(lists: Lists) -> str:
+    """Return the table in markdown: killed of decided by row, then survivors and equivalents."""
+    known = verdicts(lists.mutants)
+    lines = [
+        "| what | mistakes | killed | survived | equivalent |",
+        "| --- | --: | --: | --: | --: |",
+    ]
+    for name in lists.rows:
+        own = [mutant for mutant in lists.mutants if mutant.row == name]
+        counted = [known.get(mutant.name) for mutant in own if not mutant.equivalent]
+        outcomes = [row["outcome"] for row in counted if row is not None]
+        n_killed, n_survived = outcomes.count(KILLED), outcomes.count(SURVIVED)
+        same = sum(bool(mutant.equivalent) for mutant in own)
+        lines.append(f"| {name} | {len(counted)} | {n_killed} | {n_survived} | {same} |")
+    lines += _listed("Survived:", [m for m in lists.mutants if _survived(m, known)], reason=False)
+    lines += _listed("Equivalent:", [m for m in lists.mutants if m.equivalent], reason=True)
+    undecided = [m.name for m in lists.mutants if not m.equivalent and _undecided(m, known)]
+    if undecided:
+        lines += ["", f"Without a verdict: {', '.join(undecided)}."]
+    return "\n".join(lines)
+
+
+def _survived(mutant: Mutant, known: Mapping[str, Mapping[str, Any]]) -> bool:
+    row = known.get(mutant.name)
+    return row is not None and row["outcome"] == SURVIVED and not mutant.equivalent
+
+
+def _undecided(mutant: Mutant, known: Mapping[str, Mapping[str, Any]]) -> bool:
+    return known.get(mutant.name, {}).get("outcome") not in (KILLED, SURVIVED)
+
+
+def _listed(title: str, mutants: Sequence[Mutant], *, reason: bool) -> list[str]:
+    if not mutants:
+        return []
+    told = [f"- {m.row}: {m.fear}{f' {m.equivalent}' if reason else ''}" for m in mutants]
+    return ["", title, "", *told]
+
+
+def main() -> int:
+    """Run the lists; exit 1 if a mistake survived, a list or a test is unfit, 75 if time is up."""
+    parser = records.parser((__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", metavar="WORD", help="a family, a row or a name")
+    parser.add_argument("--jobs", type=int, default=2, help="copies that work side by side")
+    parser.add_argument("--factor", type=float, default=1.0, help="times the limit of each run")
+    parser.add_argument("--anew", action="store_true", help="try again what has a verdict")
+    asked = parser.parse_args()
+    lists = read_lists()
+    if records.published("mutants", table(lists), asked):
+        return records.PASSED
+    chosen = [m for m in lists.mutants if asked.only in ("", m.family, m.row, m.name)]
+    if not chosen:
+        parser.error(f"no family, row or mutant is called {asked.only}")
+    until = records.Deadline(asked.minutes)
+    unfit = run(chosen, until, jobs=asked.jobs, factor=asked.factor, anew=asked.anew)
+    known = verdicts(chosen)
+    counted = [m for m in chosen if m.name in known and not m.equivalent]
+    outcomes = [known[m.name]["outcome"] for m in counted]
+    counts = {name: outcomes.count(name) for name in (KILLED, SURVIVED, BROKEN)}
+    seen = [m for m in chosen if m.equivalent and known.get(m.name, {}).get("outcome") == KILLED]
+    told = ", ".join(f"{number} {name}" for name, number in counts.items())
+    print(f"{told}, {len(chosen) - len(known)} without a verdict, {len(chosen)} in all")
+    for mutant in counted:
+        row = known[mutant.name]
+        if row["outcome"] != KILLED:
+            print(f"{row['outcome']:9} {mutant.name}: {mutant.fear} {row['words']}")
+    for mutant in seen:
+        print(f"told apart {mutant.name}: {known[mutant.name]['by']}; it is not equivalent")
+    if until.over and len(known) < len(chosen):
+        return records.TIME_IS_UP
+    return records.FOUND if unfit or seen or counts[SURVIVED] or counts[BROKEN] else records.PASSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""The lists of feared mistakes fit the sources, and a mistake in a kernel reaches its callers."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+from mutants import (
+    BROKEN,
+    KILLED,
+    ROOT,
+    SURVIVED,
+    Copies,
+    Mutant,
+    Ran,
+    drop_kernels,
+    judge,
+    lay_out,
+    read_lists,
+    run_tests,
+)
+
+LISTS = read_lists()
+CALLER = "tests/test_caller.py"
+
+
+@cache
+def functions_of(file: str) -> set[str]:
+    return {
+        node.name
+        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+@pytest.mark.parametrize("mutant", LISTS.mutants, ids=lambda mutant: mutant.name)
+def test_the_mistake_fits_the_sources(mutant: Mutant) -> None:
+    """Its place is there once, what it makes is Python, other Python, and its tests are there."""
+    source = (ROOT / mutant.file).read_text(encoding="utf-8")
+    spoilt = mutant.spoil(source)
+    assert ast.dump(ast.parse(spoilt)) != ast.dump(ast.parse(source))
+    assert mutant.row in LISTS.rows and mutant.fear and mutant.tests
+    for node in mutant.tests:
+        file, *parts = node.split("::")
+        assert (ROOT / file).is_file(), file
+        assert all(part.partition("[")[0] in functions_of(file) for part in parts), node
+
+
+def test_names_are_used_once() -> None:
+    counts = Counter(mutant.name for mutant in LISTS.mutants)
+    assert [name for name, number in counts.items() if number > 1] == []
+
+
+@pytest.mark.parametrize("row", LISTS.rows)
+def test_each_row_has_as_many_as_it_must(row: str) -> None:
+    own = [mutant for mutant in LISTS.mutants if mutant.row == row and not mutant.equivalent]
+    assert len(own) >= LISTS.rows[row].least >= 3
+
+
+LEAF = """
+from hiertopics.numeric.jit import kernel
+
+
+@kernel()
+def twice(x):
+    return 2.0 * x
+"""
+MIDDLE = """
+from hiertopics.leaf import twice
+from hiertopics.numeric.jit import kernel
+
+
+@kernel()
+def fourfold(x):
+    return twice(twice(x))
+"""
+TEST = """
+from hiertopics.middle import fourfold
+
+
+def test_caller():
+    assert fourfold(1.0) == 4.0
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return a checkout of a package with a kernel that calls one of another file."""
+    root = tmp_path / "checkout"
+    (root / "hiertopics/numeric").mkdir(parents=True)
+    (root / "tests").mkdir()
+    shutil.copy(ROOT / "hiertopics/numeric/jit.py", root / "hiertopics/numeric/jit.py")
+    for name, text in {
+        "hiertopics/__init__.py": "",
+        "hiertopics/numeric/__init__.py": "",
+        "hiertopics/leaf.py": LEAF,
+        "hiertopics/middle.py": MIDDLE,
+        CALLER: TEST,
+        "pyproject.toml": "",
+    }.items():
+        (root / name).write_text(text)
+    return root
+
+
+def mistake(after: str = "3.0 * x") -> Mutant:
+    return Mutant(
+        "imaginary", "thrice", "row", "Wrong.", "hiertopics/leaf.py", "2.0 * x", after, (CALLER,)
+    )
+
+
+def test_a_mistake_in_a_kernel_reaches_the_kernels_that_call_it(
+    checkout: Path, tmp_path: Path
+) -> None:
+    copies = Copies(1, tmp_path / "copies", checkout)
+    clean, (worker,) = copies.clean, copies.workers
+    assert run_tests(clean, [CALLER], interpreted=False, seconds=100).code == 0
+    copies.spoil(worker, mistake())
+    spoilt = run_tests(worker, [CALLER], interpreted=False, seconds=100)
+    assert judge(spoilt).outcome == KILLED and "9.0 == 4.0" in judge(spoilt).words
+    copies.mend(worker, mistake())
+    copies.spoil(worker, mistake("2.0 * (x + x - x)"))
+    assert judge(run_tests(worker, [CALLER], interpreted=False, seconds=100)).outcome == SURVIVED
+
+
+def test_the_cache_alone_would_hide_it(checkout: Path, tmp_path: Path) -> None:
+    """Why callers are taken out of the cache: numba does not see what they call."""
+    copies = Copies(1, tmp_path / "copies", checkout)
+    (worker,) = copies.workers
+    assert run_tests(worker, [CALLER], interpreted=False, seconds=100).code == 0
+    leaf = worker / "hiertopics/leaf.py"
+    leaf.write_text(mistake().spoil(leaf.read_text()))
+    drop_kernels(worker, ["hiertopics.leaf"])
+    assert run_tests(worker, [CALLER], interpreted=False, seconds=100).code == 0
+    drop_kernels(worker, ["hiertopics.middle"])
+    assert run_tests(worker, [CALLER], interpreted=False, seconds=100).code == 1
+
+
+def test_kernels_older_than_what_they_call_are_not_copied(checkout: Path, tmp_path: Path) -> None:
+    assert run_tests(checkout, [CALLER], interpreted=False, seconds=100).code == 0
+    before = sorted(path.name for path in checkout.rglob("*.nbi"))
+    assert any(name.startswith("middle.") for name in before)
+    lay_out(checkout, tmp_path / "same")
+    assert sorted(path.name for path in (tmp_path / "same").rglob("*.nbi")) == before
+    leaf = checkout / "hiertopics/leaf.py"
+    leaf.write_text(mistake().spoil(leaf.read_text()))
+    lay_out(checkout, tmp_path / "other")
+    assert list((tmp_path / "other").rglob("*.nbi")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import nothing_of_this_name",
+        "def f(:",
+        "assert unheard_of",
+        "def test_a():\n    import nothing_of_this_name",
+    ],
+)
+def test_tests_that_cannot_run_have_killed_nothing(
+    checkout: Path, tmp_path: Path, text: str
+) -> None:
+    (checkout / CALLER).write_text(text)
+    ran = run_tests(checkout, [CALLER], interpreted=False, seconds=100)
+    assert ran.code != 0 and judge(ran).outcome == BROKEN
+
+
+def test_kernels_that_do_not_compile_have_killed_nothing(checkout: Path, tmp_path: Path) -> None:
+    copies = Copies(1, tmp_path / "copies", checkout)
+    copies.spoil(copies.workers[0], mistake("'' * x"))
+    ran = run_tests(copies.workers[0], [CALLER], interpreted=False, seconds=100)
+    assert judge(ran).outcome == BROKEN
+
+
+def test_time_that_is_up_kills_only_where_the_list_says_so(checkout: Path) -> None:
+    (checkout / CALLER).write_text("def test_endless():\n    while True: pass\n")
+    ran = run_tests(checkout, [CALLER], interpreted=False, seconds=2)
+    assert ran == Ran(None, ran.out, ran.cpu)
+    assert judge(ran).outcome == BROKEN and judge(ran, timeout=True).outcome == KILLED
