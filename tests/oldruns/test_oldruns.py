@@ -1,0 +1,111 @@
+"""Runs that earlier programs wrote give the same numbers, and go on to the same bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from oldanswers import answer, give, machine
+from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
+
+from hiertopics import registry
+
+CLOSE = 1e-12
+KEPT = [(name, path.stem) for name in PROGRAMS for path in sorted((HERE / name).glob("*.zip"))]
+Unpack = Callable[[str, str], Any]
+
+
+def test_every_backend_has_runs_of_every_program() -> None:
+    for name in PROGRAMS:
+        cases = [case for kept, case in KEPT if kept == name]
+        recorded = json.loads((HERE / name / "defaults.json").read_text(encoding="utf-8"))
+        assert {CASES[case].backend for case in cases} == set(recorded)
+    assert set(recorded) <= set(registry.BACKENDS)
+
+
+@pytest.mark.parametrize(("name", "case"), KEPT)
+def test_every_view_eval_and_infer_gives_the_same_numbers(
+    name: str, case: str, unpack: Unpack
+) -> None:
+    old = unpack(name, case)
+    for line, expected in old.answers.items():
+        found = answer(line)
+        assert found is not None, f"{line} is refused: {give(line.split())[2]}"
+        assert_same(_plain(found), _plain(expected), line)
+
+
+def _plain(value: Any) -> Any:
+    """Return an answer with the numbers in its texts where they are JSON."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            lines = value.splitlines()
+            return [json.loads(line) for line in lines] if _is_json(lines[0]) else value
+    return value
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def assert_same(found: Any, expected: Any, where: str) -> None:
+    """Assert that everything expected is there; what is new besides may be. NaN is read as null."""
+    if isinstance(expected, dict):
+        assert isinstance(found, dict), where
+        for key, value in expected.items():
+            assert key in found, f"{where}: {key}"
+            assert_same(found[key], value, f"{where}: {key}")
+    elif isinstance(expected, list):
+        assert isinstance(found, list) and len(found) == len(expected), where
+        for index, value in enumerate(expected):
+            assert_same(found[index], value, f"{where}[{index}]")
+    elif isinstance(expected, float) and not math.isfinite(expected):
+        assert found is None or str(found) == str(expected), where
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=CLOSE, abs=CLOSE), where
+    else:
+        assert (type(found), found) == (type(expected), expected), where
+
+
+TIMED = ("manifest.json", "metrics.jsonl", "log.txt", "config.yaml")
+
+
+@pytest.mark.parametrize(("name", "case"), KEPT)
+def test_a_stopped_run_goes_on_to_the_bytes_that_its_own_program_ended_with(
+    name: str, case: str, unpack: Unpack
+) -> None:
+    """Elsewhere than where they were recorded, to the numbers."""
+    folder = unpack(name, case).folder
+    words = json.loads((folder / STOPPED / "manifest.json").read_text())["argv"][1:]
+    code, _, err = give(words)
+    assert code == 0, err
+    assert "continuing from iteration 4" in (folder / STOPPED / "log.txt").read_text()
+    here = json.loads((HERE / name / "machine.json").read_text()) == machine()
+    wanted = [path for path in sorted((folder / DONE).rglob("*")) if path.is_file()]
+    for path in wanted:
+        inside = path.relative_to(folder / DONE)
+        found = folder / STOPPED / inside
+        if inside.name in TIMED or inside.parts[0] == "checkpoints":
+            continue
+        assert not here or found.read_bytes() == path.read_bytes(), inside
+        assert_same(_contents(found), _contents(path), str(inside))
+
+
+def _contents(path: Path) -> Any:
+    if path.suffix == ".json":
+        return json.loads(path.read_text())
+    if path.suffix != ".npz":
+        return path.read_text()
+    with np.load(path) as arrays:
+        return {name: arrays[name].tolist() for name in arrays.files if name != "format"}
