@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from numba import types
 
+from hiertopics.numeric.jit import PLAIN
 from hiertopics.numeric.special import copy_row
+
+ours_alone = pytest.mark.skipif(PLAIN, reason="numba's own decorator does not do this")
 
 CALLS = """
 from hiertopics.numeric.jit import kernel
@@ -27,6 +30,7 @@ def doubled_thrice(number, small):
 """
 
 
+@ours_alone
 def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -> None:
     """A constant and an int32 share the code of an int64; nothing unpacks Python's objects."""
     (tmp_path / "calls.py").write_text(CALLS)
@@ -109,6 +113,7 @@ class Pair(NamedTuple):
 """
 
 
+@ours_alone
 def test_what_was_compiled_for_a_type_that_moved_is_compiled_anew(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     caller = tmp_path / "caller.py"
@@ -121,3 +126,27 @@ def test_what_was_compiled_for_a_type_that_moved_is_compiled_anew(tmp_path: Path
         )
         assert done.stdout == "3\n", done.stderr
     assert list((tmp_path / "cache").rglob("*.nbi"))
+
+
+def test_the_plain_decorator_gives_the_same_numbers(tmp_path: Path) -> None:
+    (tmp_path / "calls.py").write_text(CALLS)
+    script = (
+        "import calls; from numba.core.registry import CPUDispatcher; "
+        "print(type(calls.doubled) is CPUDispatcher, calls.doubled_thrice(1, 2))"
+    )
+    said = []
+    for plain in ("0", "1"):
+        environment = os.environ | {
+            "HIERTOPICS_PLAIN_NJIT": plain,
+            "NUMBA_CACHE_DIR": str(tmp_path / plain),
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.append(done.stdout.split())
+    assert said == [["False", "12"], ["True", "12"]]
