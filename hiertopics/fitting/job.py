@@ -13,7 +13,7 @@ from typing import Any
 from hiertopics import registry
 from hiertopics.data.discretise import Bins
 from hiertopics.engine import Workers
-from hiertopics.errors import NumericalError
+from hiertopics.errors import NumericalError, RunError
 from hiertopics.fitting import degenerate, loop, watch
 from hiertopics.fitting.announcing import announced
 from hiertopics.fitting.loop import Callback, Event, Stop
@@ -78,10 +78,18 @@ class Job:
             finished = self._finished()
             if finished is not None:
                 return finished
+        found = load_checkpoint(self.run, self.backend.State, self.stamp)
+        if found is not None and not self.run.exists:
+            what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
+            raise RunError(f"{what}; choose another -o, or delete it to begin anew")
+        anew = self.run.exists and found is None
+        if self.run.exists:
             self.earlier_seconds = float(self.run.manifest["wall_seconds"])
         self._begin()
+        if anew:
+            self._say("note: the run came to no checkpoint yet; it begins anew")
         data = self.backend.prepare(self.train, self.settings)
-        start, state = self._first_state(data, interruption)
+        start, state = self._first_state(found, data, interruption)
         watchers = [*callbacks, lambda _: interruption()]
         try:
             event, stop = self._iterate(start, state, data, time_limit, watchers)
@@ -110,8 +118,12 @@ class Job:
         for line in announced(self.origin, self.split, self.pool.n_workers):
             self._say(line)
 
-    def _first_state(self, data: Any, interruption: Callable[[], Stop | None]) -> tuple[int, Any]:
-        found = load_checkpoint(self.run, self.backend.State, self.stamp)
+    def _first_state(
+        self,
+        found: tuple[int, Any] | None,
+        data: Any,
+        interruption: Callable[[], Stop | None],
+    ) -> tuple[int, Any]:
         if found is not None:
             self._say(f"continuing from iteration {found[0]}")
             self.run.cut_metrics(found[0])

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiertopics import files
 from hiertopics.errors import RunError
@@ -33,21 +31,47 @@ def save_checkpoint(run: RunDir, iteration: int, state: Any, stamp: str) -> None
 
 
 def load_checkpoint(run: RunDir, state_type: Any, stamp: str) -> tuple[int, Any] | None:
-    """Return (iteration, state) of the newest sound checkpoint, or None.
+    """Return (iteration, state) of the newest checkpoint that can be continued.
 
-    A damaged newest one is passed over for the one before it.
+    None: the fit came to no checkpoint yet. One that is damaged, or of another program, is passed
+    over for the one before it. Raises RunError where no other is left, or where they are gone.
     """
-    for path in sorted((run.path / "checkpoints").glob("*.npz"), reverse=True):
+    files_there = (run.path / "checkpoints").glob("*.npz")
+    found = sorted((path for path in files_there if path.stem.isdecimal()), reverse=True)
+    reasons = [] if found or not _had_checkpoints(run) else ["all of them are gone"]
+    for path in found:
         try:
-            arrays = files.read_npz(path)
-            if str(arrays.pop("stamp_")) != stamp:
-                continue
-            return int(path.stem), _to_state(state_type, arrays)
-        except (RunError, KeyError, TypeError, zipfile.BadZipFile):
-            continue
+            return int(path.stem), _read_state(path, state_type, stamp)
+        except RunError as error:
+            reasons.append(str(error))
+    if reasons:
+        raise _refusal(run, reasons)
     return None
 
 
-def _to_state(state_type: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _had_checkpoints(run: RunDir) -> bool:
+    """Tell whether the fit has come to a checkpoint: each one is older than the model after it."""
+    return run.exists and (run.has_model or int(run.manifest["iterations"]) > 0)
+
+
+def _refusal(run: RunDir, reasons: list[str]) -> RunError:
+    """Return the error for a run that cannot go on: the newest checkpoint's reason tells most."""
+    return RunError(
+        f"no checkpoint of {run.path} can be continued: {reasons[0]}; "
+        "choose another -o, or delete the run to begin it anew"
+    )
+
+
+def _read_state(path: Path, state_type: Any, stamp: str) -> Any:
     """Rebuild a state: arrays without dimensions are its numbers and strings."""
+    arrays = files.read_npz(path)
+    if "stamp_" not in arrays:
+        raise RunError(f"{path} is damaged: it has no array 'stamp_'")
+    if str(arrays.pop("stamp_")) != stamp:
+        raise RunError(f"{path} belongs to another corpus or split")
+    names = {field.name for field in fields(state_type)}
+    parts = [f"no {name}" for name in sorted(names - set(arrays))]
+    parts += [f"{name} besides" for name in sorted(set(arrays) - names)]
+    if parts:
+        raise RunError(f"{path} is of another version of hiertopics: its state has {parts[0]}")
     return state_type(**{n: a if a.ndim else a.item() for n, a in arrays.items()})

@@ -18,7 +18,6 @@ from hiertopics.errors import Interrupted, NumericalError, RunError
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event, Stop
 from hiertopics.runs import artifacts, rundir
-from hiertopics.runs.checkpoints import load_checkpoint
 
 Fit = Callable[..., Any]
 EACH_ITERATION = ["output.checkpoint_seconds=0"]
@@ -265,18 +264,6 @@ def test_a_damaged_checkpoint_is_passed_over(
     gc.collect()  # a file left open is told now, not in some later test
 
 
-def test_without_any_sound_checkpoint_the_run_starts_over(
-    fit_tiny: Fit, backend: str, whole: dict[str, bytes], tmp_path: Path
-) -> None:
-    run = tmp_path / "run"
-    fit_tiny(run, backend, 9, EACH_ITERATION, callbacks=[stop_at(6)])
-    for path in (run / "checkpoints").iterdir():
-        path.write_bytes(b"")
-    fit_tiny(run, backend, 9)
-    assert artefacts(run) == whole
-    assert [row["iteration"] for row in rows(run)] == [2, 4, 6, 8, 9]
-
-
 def test_metrics_past_the_checkpoint_are_cut(fit_tiny: Fit, tmp_path: Path) -> None:
     run = tmp_path / "run"
     fit_tiny(run, iterations=8, callbacks=[stop_at(4)])
@@ -334,15 +321,6 @@ def test_a_state_that_is_not_finite_is_never_checkpointed(
     with pytest.raises(NumericalError, match="iteration 5"):
         fit_tiny(tmp_path / "run", overrides=EACH_ITERATION)
     assert newest_checkpoint(tmp_path / "run") == 4
-
-
-def test_a_checkpoint_of_other_data_is_not_taken(
-    fit_tiny: Fit, backend: str, tmp_path: Path
-) -> None:
-    run = rundir.RunDir(tmp_path / "run")
-    fit_tiny(run.path, backend, 2)
-    state_type = registry.load(backend).State
-    assert load_checkpoint(run, state_type, "of other data") is None
 
 
 def test_iterate_can_be_replayed_from_any_checkpoint(
