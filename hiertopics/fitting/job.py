@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.manifest import Origin, peak_memory
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import FILES, RunDir
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Job:
         self.backend = registry.load(self.experiment.backend)
         self.settings = Settings(self.experiment.model, self.experiment.inference)
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
+        self.seals: dict[str, str] = {}
+        self.restored: int | None = None
         self.earlier_seconds = 0.0
         self.began = time.perf_counter()
 
@@ -84,7 +86,7 @@ class Job:
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")
         anew = self.run.exists and found is None
         if self.run.exists:
-            self.earlier_seconds = float(self.run.manifest["wall_seconds"])
+            self._take_over(self.run.manifest)
         self._begin()
         if anew:
             self._say("note: the run came to no checkpoint yet; it begins anew")
@@ -98,22 +100,41 @@ class Job:
             raise
         return self._end(event, stop, data)
 
+    def _take_over(self, manifest: Mapping[str, Any]) -> None:
+        """Go on from what is known of the run; from now on it counts as begun.
+
+        That is written first: once config.yaml asks for more, done would mean that it was done.
+        """
+        self.earlier_seconds = float(manifest["wall_seconds"])
+        sealed = manifest.get(FILES)
+        self.seals = artifacts.present_seals(self.run) if sealed is None else dict(sealed)
+        self._write_manifest("running", 0, None)
+
     def _finished(self) -> FitResult | None:
-        """Return the result of a run that was done and is not asked for more iterations."""
+        """Return the result of a run that was done and is not asked for more iterations.
+
+        Where one of its files is damaged, the run is brought back to where it was done.
+        """
         manifest = self.run.manifest
         asked_before = int(experiment_of(self.run).inference.iterations)
         if manifest["status"] != "done" or self._target() > asked_before:
+            return None
+        broken = self.run.broken_seal()
+        if broken is not None:
+            self._say(f"{self.run.path / broken} is damaged and is written anew")
+            self.restored = int(manifest["iterations"])
             return None
         reason = "finished already; a larger --iterations extends it"
         self._say(f"{self.run.path}: {reason}")
         return FitResult(self.run, "done", manifest["iterations"], manifest["objective"], reason)
 
     def _target(self) -> int:
-        return int(self.experiment.inference.iterations)
+        asked = int(self.experiment.inference.iterations)
+        return asked if self.restored is None else self.restored
 
     def _begin(self) -> None:
         """Write what is known before the first iteration, and say it."""
-        artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
+        self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
         self._write_manifest("running", 0, None)
         for line in announced(self.origin, self.split, self.pool.n_workers):
             self._say(line)
@@ -212,11 +233,12 @@ class Job:
                 self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
         summary = self._with_bins(self.backend.summarise(event.state, data, self.settings))
         summary = sampling.with_splits(summary, event, self.train.doc_lengths)
-        artifacts.write_summary(self.run, summary, self.train.vocab, self.experiment.backend)
         for note in (*summary.notes, *degenerate.notes(summary)):
             self._say(f"note: {note}")
         diagnoses = sampling.diagnoses(self._say) if self.backend.sampler else None
         status = "done" if stop.done else "stopped"
+        name = self.experiment.backend
+        self.seals |= artifacts.write_summary(self.run, summary, self.train.vocab, name)
         self._write_manifest(status, event.iteration, objective, diagnoses)
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
@@ -248,6 +270,7 @@ class Job:
                 "objective_name": self.backend.objective_name,
                 "wall_seconds": seconds,
                 "peak_memory_bytes": peak_memory(),
+                FILES: self.seals,
                 **({} if diagnoses is None else {"diagnostics": diagnoses}),
             }
         )

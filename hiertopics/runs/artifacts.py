@@ -21,23 +21,40 @@ from hiertopics.settings.config import Experiment, dump
 
 N_WORDS = 20
 
+INPUTS = ("vocab.txt", "groups.txt", "split.npz")
+SUMMARY = (
+    "model.npz",
+    "theta.npz",
+    "tree.json",
+    "topics.csv",
+    "paths.npz",
+    "theta_groups.npz",
+)
+
 LARGE = 1 << 25
 """Bytes of word probabilities above which a model is compressed: trees of thousands of nodes."""
 
 
 def write_inputs(
     run: RunDir, experiment: Experiment, train: Corpus | Vectors, split: Split
-) -> None:
-    """Write what a fit works on, as it is known before the first iteration."""
+) -> dict[str, str]:
+    """Write what a fit works on, as it is known before the first iteration; return the seals."""
     groups = train.groups.names if train.groups else ()
     files.write_text(run.path / "config.yaml", dump(experiment))
     files.write_text(run.path / "vocab.txt", _lines(train.vocab))
     files.write_text(run.path / "groups.txt", _lines(groups))
     files.write_npz(run.path / "split.npz", split.to_arrays())
+    return run.seals(INPUTS)
 
 
-def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: str) -> None:
-    """Write the summarised state of a run: all of its files or none, ids equal in all of them."""
+def write_summary(
+    run: RunDir, summary: Summary, vocab: Sequence[str], backend: str
+) -> dict[str, str]:
+    """Write the summarised state of a run, ids equal in all of its files; return their seals.
+
+    All of them are written or none, but for a kill between two renames: that the seals tell,
+    which the manifest holds afterwards.
+    """
     rows = node_rows(summary.tree, vocab, N_WORDS)
     writers = {
         "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
@@ -52,6 +69,12 @@ def write_summary(run: RunDir, summary: Summary, vocab: Sequence[str], backend: 
         writers["theta_groups.npz"] = files.as_csr(sparse.csr_array(groups.theta))
         writers["groups.txt"] = files.as_text(_lines(groups.names))
     files.write_together({run.path / name: write for name, write in writers.items()})
+    return run.seals(writers)
+
+
+def present_seals(run: RunDir) -> dict[str, str]:
+    """Return the seals of what is there of a run's inputs and summary."""
+    return run.seals(name for name in (*INPUTS, *SUMMARY) if (run.path / name).exists())
 
 
 def write_draw(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +30,9 @@ RUNS = Path("runs")
 SCHEMA = "hiertopics.run/1"
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
+
+FILES = "files"
+"""The entry of the manifest that holds the seals of the run's files."""
 
 MANIFEST_KEYS = (
     "backend",
@@ -124,17 +127,50 @@ class RunDir:
         """The summarised tree; RunError where the fit has not come to one."""
         if not self.has_model and self.manifest["status"] != "done":
             raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
-        return self._tree(self.path / "model.npz")
+        return self._tree(self.sealed("model.npz"))
 
     @property
     def has_model(self) -> bool:
         """Whether a fit has come to a summary, its last one or an earlier one."""
-        return (self.path / "model.npz").exists()
+        name = "model.npz"
+        return name in self.manifest.get(FILES, (name,)) and (self.path / name).exists()
+
+    def sealed(self, name: str) -> Path:
+        """Return the path of a file of the run, once it is known to belong to the others.
+
+        The manifest holds the seal of each, and is written after them. Raises RunError where a
+        file is missing, or is not the one that was sealed: a fit was killed while it replaced
+        them, or a file of another run was put there. A run of before there were seals has none.
+        """
+        path = self.path / name
+        if FILES not in self.manifest:
+            return path
+        if name not in self.manifest[FILES]:
+            raise RunError(f"{self.path} has no {name} yet; give the fit's command again, to go on")
+        if files.seal(path) != self.manifest[FILES][name]:
+            raise RunError(
+                f"{path} is damaged: it is not the file that was written with manifest.json; "
+                "give the fit's command again, which writes it anew"
+            )
+        return path
+
+    def seals(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the seals of files of the run as they stand on disk."""
+        return {name: files.seal(self.path / name) for name in names}
+
+    def broken_seal(self) -> str | None:
+        """Return the name of a sealed file that is missing or another one, if there is any."""
+        for name in self.manifest.get(FILES, ()):
+            try:
+                self.sealed(name)
+            except RunError:
+                return str(name)
+        return None
 
     @cached_property
     def supported_tree(self) -> Tree:
         """The summarised tree, where several chains were run with what tree.json says of splits."""
-        path = self.path / "tree.json"
+        path = self.sealed("tree.json")
         try:
             nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
             told = {node["id"]: node.get("split_probability") for node in nodes}
@@ -151,20 +187,21 @@ class RunDir:
     @cached_property
     def theta(self) -> sparse.csr_array:
         """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
-        return files.read_csr(self.path / "theta.npz")
+        return files.read_csr(self.sealed("theta.npz"))
 
     @cached_property
     def paths(self) -> Paths | None:
         """The training documents' best paths, for backends that have them."""
-        if not (self.path / "paths.npz").exists():
+        name = "paths.npz"
+        if not (self.path / name).exists() and name not in self.manifest.get(FILES, ()):
             return None
-        arrays = files.read_npz(self.path / "paths.npz")
+        arrays = files.read_npz(self.sealed(name))
         return Paths(arrays["node"], arrays["log_prob"])
 
     @cached_property
     def vocab(self) -> tuple[str, ...]:
         """The words, by id."""
-        words = _lines(self.path / "vocab.txt")
+        words = _lines(self.sealed("vocab.txt"))
         if len(words) != self.tree.n_columns:
             raise RunError(
                 f"{self.path / 'vocab.txt'} is damaged: {len(words)} words, "
@@ -175,7 +212,7 @@ class RunDir:
     @cached_property
     def split(self) -> Split:
         """What was put aside."""
-        path = self.path / "split.npz"
+        path = self.sealed("split.npz")
         try:
             return Split.from_arrays(files.read_npz(path))
         except (KeyError, ValueError) as error:

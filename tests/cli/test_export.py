@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from unsealed import unsealed
 
 import hiertopics
 from hiertopics import files
@@ -36,7 +37,7 @@ def run(copied: Copied) -> Path:
 def hostile(run: Path) -> Path:
     """Return a run whose words hold what every form has to escape."""
     (run / "vocab.txt").write_text("".join(f"{word}\n" for word in HOSTILE), encoding="utf-8")
-    return run
+    return unsealed(run)
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def hierarchy(run: Path) -> Path:
     arrays = files.read_npz(run / "model.npz")
     arrays["parent"][1:] = 0
     files.write_npz(run / "model.npz", arrays)
-    return run
+    return unsealed(run)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -189,7 +190,7 @@ def test_a_run_without_lengths_of_documents_says_why_it_cannot_be_arranged(
 ) -> None:
     arrays = files.read_npz(run / "split.npz")
     del arrays["train_lengths"]
-    files.write_npz(run / "split.npz", arrays)
+    files.write_npz(unsealed(run) / "split.npz", arrays)
     outcome = call("show-tree", run, "--arrange")
     assert outcome.code == 1 and "split.npz has no train_lengths" in outcome.err
     assert call("show-tree", run).code == 0

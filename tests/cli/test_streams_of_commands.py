@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
+from unsealed import unsealed
 
 from hiertopics import cli
 
@@ -56,7 +57,7 @@ def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
     shutil.copy(tiny_file, tmp_path / "x.ldac")
     (tmp_path / "x.vocab").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     (tmp_path / "broken.ldac").write_text("x\ny\n")
-    copied().rename(tmp_path / "run")
+    unsealed(copied()).rename(tmp_path / "run")
     (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     return tmp_path
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from run_files import artefacts, stop_at
 from scipy import sparse
+from unsealed import unsealed
 
 from hiertopics.corpora import dataset
 from hiertopics.errors import DataError, RunError, UsageError
@@ -106,7 +107,7 @@ def test_theta_of_new_rows_and_their_score(dense: RunDir, tmp_path: Path) -> Non
 
 
 def test_a_model_without_its_edges_is_damaged(dense: RunDir, tmp_path: Path) -> None:
-    path = dense.path / "model.npz"
+    path = unsealed(dense.path) / "model.npz"
     write_npz(path, {name: a for name, a in read_npz(path).items() if name != "bin_edges"})
     with pytest.raises(RunError, match=r"model\.npz is damaged: it has no array 'bin_edges'"):
         read_matched(RunDir.open(dense.path), new_file(tmp_path, TABLE), {})
