@@ -62,6 +62,7 @@ COPIED = (PACKAGE, "tests", "docs", "configs", "data-samples", "benchmarks")
 ALONE = ("pyproject.toml", "README.md")
 CPU_SECONDS = 180
 PATIENCE = 10  # seconds on the wall for each second of the processor's: other work may run here
+UNFIT = 2
 OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 BLIND = (
     "ImportError|ModuleNotFoundError|SyntaxError|IndentationError|NameError|UnboundLocalError|"
@@ -278,8 +279,11 @@ def run_tests(
         env["NUMBA_DISABLE_JIT"] = "1"
     options = ["-n", "0", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"]
     options += ["-x"] if first_only else []
-    options += [f"--basetemp={copy / 'tmp'}"]
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file,
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
+    ):
+        options += [f"--basetemp={folder}/tests"]
         child = subprocess.Popen(
             [sys.executable, "-m", "pytest", *options, *tests],
             cwd=copy,
@@ -386,7 +390,6 @@ class Bench:
                 seconds=10 * self.seconds,
                 first_only=False,
             )
-            shutil.rmtree(self.copies.clean / "tmp", ignore_errors=True)
             warm.parent.mkdir(exist_ok=True)
             warm.touch()
             fault = "" if ran.code == 0 else judge(ran).words or f"exit {ran.code}"
@@ -401,9 +404,10 @@ class Bench:
             ran = run_tests(
                 worker, mutant.tests, interpreted=mutant.interpreted, seconds=self.seconds
             )
+        except ValueError as error:
+            ran = Ran(UNFIT, str(error), 0.0)
         finally:
             self.copies.mend(worker, mutant)
-            shutil.rmtree(worker / "tmp", ignore_errors=True)
         verdict = judge(ran, timeout=mutant.timeout)
         if verdict.outcome == BROKEN:
             (self.copies.folder / f"{mutant.name}.log").write_text(ran.out, encoding="utf-8")
