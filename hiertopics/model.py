@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -28,6 +29,9 @@ from hiertopics.engine import Workers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+Hyperparameters = Mapping[str, NDArray[np.float64]]
+NONE_DRAWN: Hyperparameters = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -145,6 +149,11 @@ class Sizes(NamedTuple):
     doc_length: int
 
 
+def value_of(name: str, model: Any, drawn: Hyperparameters) -> float:
+    """Return the drawn value of a hyperparameter that is one number, else the config's."""
+    return float(drawn.get(name, getattr(model, name)))
+
+
 class Backend(Protocol):
     """The names that a backend's module must define (see the module docstring).
 
@@ -158,7 +167,10 @@ class Backend(Protocol):
     side defines ``per_chain(state, data, settings)``, which returns a ``PerChain``. A backend from
     which the protocol ``empirical`` may draw documents defines
     ``predictive(tree, n_samples, settings, rng)``, which yields ``Components`` in blocks of at
-    most about a thousand, their weights ``n_samples`` in all.
+    most about a thousand, their weights ``n_samples`` in all. One whose fit draws hyperparameters
+    defines ``draw_hyperparameters(settings, sizes, context)``: those that a fit with these
+    settings would draw, drawn from their priors, arrays by name; its ``simulate`` takes them as a
+    fourth argument ``drawn`` and in place of the config's values.
     observes: "counts" (so without the attribute), "vectors" or "bits", or a function of the Model
     that returns one of them. Vectors and bits: a corpus is ``Vectors`` everywhere below, and
     ``log_density(tree, corpus, settings)`` returns the log density of each new row before it is

@@ -21,6 +21,12 @@ from hiertopics.cli.options import config_option, count_option, json_option, set
 @count_option("--docs", "n_docs", default=500, help="Documents.")
 @count_option("--words", "n_words", default=1000, help="Words in the vocabulary.")
 @count_option("--length", "doc_length", default=100, help="Tokens per document.")
+@click.option(
+    "--draw-hyperparameters",
+    is_flag=True,
+    help="Draw the hyperparameters that a fit would draw, too, from its own priors; else the "
+    "config's values hold.",
+)
 @click.option("--seed", type=int, help="Seed of every draw. [default: 0]")
 @config_option
 @set_option
@@ -33,13 +39,17 @@ def command(**options: Any) -> int:
     from hiertopics.files import to_json
     from hiertopics.fitting.simulation import simulate
 
-    as_json = options.pop("as_json")
+    as_json, asked = options.pop("as_json"), options["draw_hyperparameters"]
     drawn = simulate(**options)
     path, truth = str(drawn.path), str(drawn.truth)
     if as_json:
         sizes = {name: getattr(drawn.corpus, name) for name in ("n_docs", "n_words", "n_tokens")}
-        click.echo(to_json({"output": path, "truth": truth} | sizes))
+        extra = {"hyperparameters": list(drawn.hyperparameters)} if asked else {}
+        click.echo(to_json({"output": path, "truth": truth, **sizes, **extra}))
         return 0
     click.echo(f"{drawn.corpus.n_tokens} tokens; drawn from {truth}", err=True)
+    if asked:
+        names = ", ".join(drawn.hyperparameters) or "none, the settings fix them all"
+        click.echo(f"hyperparameters drawn: {names}", err=True)
     click.echo(path)
     return 0

@@ -11,17 +11,21 @@ from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
 from hiertopics.formats.siblings import beside
 from hiertopics.formats.writing import write_corpus
-from hiertopics.model import Context, Settings, Sizes
+from hiertopics.model import Context, Hyperparameters, Settings, Sizes
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.settings.layers import Overrides
 
 
 class Simulated(NamedTuple):
-    """The corpus that was drawn, its file, and the npz file of what it was drawn from."""
+    """The corpus that was drawn, its file, and the npz file of what it was drawn from.
+
+    hyperparameters: the names of those that were drawn too.
+    """
 
     corpus: Corpus
     path: Path
     truth: Path
+    hyperparameters: tuple[str, ...] = ()
 
 
 def simulate(
@@ -34,13 +38,16 @@ def simulate(
     seed: int | None = None,
     config: Path | str | None = None,
     overrides: Overrides = (),
+    draw_hyperparameters: bool = False,
 ) -> Simulated:
     """Draw a corpus under a backend's config and write it in the format of ``output``'s suffix.
 
     The truth (weights, topics, ...: the arrays that the backend's ``simulate`` names) goes to
     ``<stem>.truth.npz``. All files are written or none; the same seed, the same bytes.
     doc_length: tokens per document. seed: None takes the config's own. config: a YAML file.
-    overrides: ``key=value`` strings, or a mapping. Raises ConfigError, UsageError or RunError.
+    overrides: ``key=value`` strings, or a mapping. draw_hyperparameters: draw those, too, that a
+    fit with this config would draw, from its own priors; they stand in the truth by their names.
+    Raises ConfigError, UsageError (also where the backend has no such priors) or RunError.
     """
     sizes = Sizes(n_docs, n_words, doc_length)
     for name, size in sizes._asdict().items():
@@ -48,10 +55,19 @@ def simulate(
             raise UsageError(f"{name} must be >= 1, got {size}")
     experiment = read_experiment(flags_of(backend, seed), config, overrides)
     settings = Settings(experiment.model, experiment.inference)
+    module = registry.load(backend)
+    if draw_hyperparameters and not hasattr(module, "draw_hyperparameters"):
+        raise UsageError(
+            f"a fit of {backend} has no priors to draw hyperparameters from; without "
+            "--draw-hyperparameters they are the config's values"
+        )
+    drawn: Hyperparameters = {}
     with Workers(1) as pool:
         context = Context(experiment.seed, 0, pool)
-        corpus, truth = registry.load(backend).simulate(settings, sizes, context)
+        if draw_hyperparameters:
+            drawn = module.draw_hyperparameters(settings, sizes, context)
+        corpus, truth = module.simulate(settings, sizes, context, *([drawn] if drawn else []))
     path = Path(output)
     truth_path = beside(path, ".truth.npz")
-    write_corpus(corpus, path, others={truth_path: files.as_npz(truth)})
-    return Simulated(corpus, path, truth_path)
+    write_corpus(corpus, path, others={truth_path: files.as_npz({**truth, **drawn})})
+    return Simulated(corpus, path, truth_path, tuple(drawn))

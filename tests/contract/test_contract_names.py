@@ -111,6 +111,10 @@ def test_simulate_tells_the_truth_in_arrays(bench: Bench) -> None:
         assert np.allclose(truth[name].sum(axis=1), 1), name
 
 
+def test_a_sampler_and_nothing_else_can_draw_hyperparameters(bench: Bench) -> None:
+    assert hasattr(bench.module, "draw_hyperparameters") == bench.module.sampler
+
+
 def test_memory_covers_the_largest_array_and_grows_with_the_corpus(bench: Bench) -> None:
     small, large = bench.seen(varied()), bench.seen(varied(22, 34))
     _, state = bench.start(large)

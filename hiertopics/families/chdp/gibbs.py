@@ -34,6 +34,7 @@ from hiertopics.families.chdp.exact import draw_weights
 from hiertopics.families.chdp.gibbs_state import State, begin, weights_of
 from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.prediction import infer as infer
+from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.layout import rounds

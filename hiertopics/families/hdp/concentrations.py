@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 PRIOR_SHAPE = PRIOR_RATE = 1.0
 
 
+def draw_from_prior(rng: np.random.Generator) -> float:
+    """Draw a concentration before anything is seen."""
+    return float(rng.gamma(PRIOR_SHAPE, 1.0 / PRIOR_RATE))
+
+
 def draw_concentration(
     value: float, n_tables: int, sizes: NDArray[np.integer], rng: np.random.Generator
 ) -> float:

@@ -30,6 +30,7 @@ from hiertopics.families.hdp.config import Model as Model
 from hiertopics.families.hdp.kernels import Prior
 from hiertopics.families.hdp.layout import Data, lay_out, rounds
 from hiertopics.families.hdp.prediction import infer as infer
+from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.sticks import weights_from_fractions
 from hiertopics.model import Context, Settings, Summary

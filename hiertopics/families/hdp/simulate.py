@@ -8,19 +8,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.families.hdp.concentrations import draw_from_prior
 from hiertopics.families.hdp.sticks import weights_from_fractions
-from hiertopics.model import Context, Settings, Sizes
+from hiertopics.model import (
+    NONE_DRAWN,
+    Context,
+    Hyperparameters,
+    Settings,
+    Sizes,
+    value_of,
+)
 from hiertopics.numeric.mixtures import draw_counts
 
 
 def simulate(
-    settings: Settings, sizes: Sizes, context: Context
+    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
-    """Draw a corpus under the config's values; truth: pi [T], theta [n_docs, T], phi [T, V]."""
+    """Draw a corpus under the config's values; truth: pi [T], theta [n_docs, T], phi [T, V].
+
+    drawn: alpha, gamma, eta and tau [V], the words' shares of V eta, where they are not those.
+    """
     model = settings.model
+    alpha, gamma, eta = (value_of(name, model, drawn) for name in ("alpha", "gamma", "eta"))
     rng = context.rng("simulate")
-    pi = weights_from_fractions(rng.beta(1.0, model.gamma, model.truncation - 1))
-    theta = rng.dirichlet(np.maximum(model.alpha * pi, 1e-12), sizes.n_docs)
-    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), model.truncation)
+    pi = weights_from_fractions(rng.beta(1.0, gamma, model.truncation - 1))
+    theta = rng.dirichlet(np.maximum(alpha * pi, 1e-12), sizes.n_docs)
+    by_word = np.full(sizes.n_words, eta)
+    if "tau" in drawn:
+        by_word = np.maximum(sizes.n_words * eta * drawn["tau"], 1e-12)
+    phi = rng.dirichlet(by_word, model.truncation)
     corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
     return corpus, {"pi": pi, "theta": theta, "phi": phi}
+
+
+def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+    """Draw alpha, gamma and eta from the priors of hdp-gibbs, for AA tau [n_words] too."""
+    rng = context.rng("hyperparameters")
+    alpha, gamma, word_mass = (np.asarray(draw_from_prior(rng)) for _ in range(3))
+    drawn = {"alpha": alpha, "gamma": gamma, "eta": np.asarray(word_mass / sizes.n_words)}
+    if settings.model.prior == "AA":
+        drawn["tau"] = rng.dirichlet(np.ones(sizes.n_words))
+    return drawn

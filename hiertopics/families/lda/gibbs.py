@@ -28,6 +28,7 @@ from hiertopics.families.lda.config import start_alpha
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
 from hiertopics.families.lda.infer import infer as infer
 from hiertopics.families.lda.predictive import predictive as predictive
+from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.numeric.simd_draw import padded

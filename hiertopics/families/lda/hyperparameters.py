@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.lda.config import Model
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.numeric.slices import draw_by_slice
 
@@ -24,6 +25,19 @@ LOWEST_ETA, HIGHEST_ETA = 1e-6, 1e3
 
 LOWEST_ALPHA = 1e-9
 """Where the prior of an alpha of its own is cut off."""
+
+
+def draw_alpha_from_prior(model: Model, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw alpha before anything is seen: one number, or [n_topics] if topics have their own."""
+    total = rng.uniform(LOWEST_TOTAL, HIGHEST_TOTAL)
+    if model.prior == "asymmetric":
+        return np.asarray(total * rng.dirichlet(np.ones(model.n_topics)))
+    return np.asarray(total / model.n_topics)
+
+
+def draw_eta_from_prior(rng: np.random.Generator) -> float:
+    """Draw eta before anything is seen; what lies above HIGHEST_ETA has no mass to speak of."""
+    return LOWEST_ETA + float(rng.exponential(1.0 / ETA_RATE))
 
 
 class Tally(NamedTuple):

@@ -41,6 +41,7 @@ from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.gibbs_prediction import infer as infer
 from hiertopics.families.ncrp.gibbs_state import State, Walk, begin, pack, unpack
 from hiertopics.families.ncrp.layout import Data, lay_out
+from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.model import Context, PerChain, Settings, Summary
 

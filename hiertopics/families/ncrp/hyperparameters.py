@@ -24,6 +24,21 @@ def log_prior(prior: Prior) -> float:
     return float(-RATE * (prior.gamma + prior.eta) - LEVEL_RATE * prior.level.sum())
 
 
+def draw_from_prior(
+    asked: tuple[bool, bool, bool], depth: int, rng: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Draw gamma, eta and level_prior [depth], those that are asked for, before anything is seen.
+
+    What lies above HIGHEST has no mass to speak of.
+    """
+    drawn = {
+        "gamma": np.asarray(LOWEST + rng.exponential(1.0 / RATE)),
+        "eta": np.asarray(LOWEST + rng.exponential(1.0 / RATE)),
+        "level_prior": LOWEST + rng.exponential(1.0 / LEVEL_RATE, depth),
+    }
+    return {name: drawn[name] for name, wanted in zip(drawn, asked, strict=True) if wanted}
+
+
 def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator) -> float:
     """Draw gamma given the tree, with an auxiliary Beta variable for each inner node.
 

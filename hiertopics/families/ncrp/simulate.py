@@ -11,23 +11,32 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import ROOT
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.model import Context, Settings, Sizes
+from hiertopics.families.ncrp.hyperparameters import draw_from_prior
+from hiertopics.model import (
+    NONE_DRAWN,
+    Context,
+    Hyperparameters,
+    Settings,
+    Sizes,
+    value_of,
+)
 
 
 def simulate(
-    settings: Settings, sizes: Sizes, context: Context
+    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus under the config's values, sticks integrated out.
 
     Truth: parent int32 [n_nodes] and depth int32 [n_nodes] of the tree, parents first; path
     int32 [n_docs, L], nodes from the root down; level_weights [n_docs, L]; theta
-    [n_docs, n_nodes]; phi [n_nodes, n_words].
+    [n_docs, n_nodes]; phi [n_nodes, n_words]. drawn: gamma, eta and level_prior [L] where they
+    are not the config's.
     """
     model = settings.model
     rng = context.rng("simulate")
-    parent, path = draw_tree(sizes.n_docs, model.depth, model.gamma, rng)
-    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), len(parent))
-    weights = rng.dirichlet(level_prior(model), sizes.n_docs)
+    parent, path = draw_tree(sizes.n_docs, model.depth, value_of("gamma", model, drawn), rng)
+    phi = rng.dirichlet(np.full(sizes.n_words, value_of("eta", model, drawn)), len(parent))
+    weights = rng.dirichlet(drawn.get("level_prior", level_prior(model)), sizes.n_docs)
     counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
     for doc in range(sizes.n_docs):
         tokens = rng.multinomial(sizes.doc_length, weights[doc])
@@ -46,6 +55,13 @@ def simulate(
         "theta": theta,
         "phi": phi,
     }
+
+
+def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+    """Draw gamma, eta and level_prior [L] from the priors of hlda-gibbs, each if a fit would."""
+    inference = settings.inference
+    asked = (inference.sample_gamma, inference.sample_eta, inference.sample_level_prior)
+    return draw_from_prior(asked, settings.model.depth, context.rng("hyperparameters"))
 
 
 def draw_tree(

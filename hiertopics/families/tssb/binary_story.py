@@ -13,19 +13,23 @@ from hiertopics.families.tssb.binary_kernels import Diffusion, offset_of
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.starts import seated
-from hiertopics.model import Sizes
+from hiertopics.model import Hyperparameters, Sizes
 
 
 def simulate(
-    model: Model, sizes: Sizes, process: Process, rng: np.random.Generator
+    model: Model,
+    sizes: Sizes,
+    process: Process,
+    rng: np.random.Generator,
+    drawn: Hyperparameters,
 ) -> tuple[Vectors, dict[str, NDArray[Any]]]:
-    """Draw rows of ``n_words`` columns, sticks integrated out, variances amid their range.
+    """Draw rows of ``n_words`` columns, sticks integrated out.
 
     Truth: parent int32 [n_nodes] of the tree, parents first; node int32 [n_docs]; value
     [n_nodes, P], the parameters, and mean [n_nodes, P], the chances of a 1; variance [P];
-    theta [n_docs, n_nodes].
+    theta [n_docs, n_nodes]. Variances that are not drawn lie amid their range.
     """
-    variance = np.full(sizes.n_words, sum(ends(model.variance)) / 2)
+    variance = drawn.get("variance", np.full(sizes.n_words, sum(ends(model.variance)) / 2))
     spread = np.sqrt(variance if model.root_variance is None else model.root_variance)
     root = (spread * rng.standard_normal(sizes.n_words)).astype(np.float32)
     law = Diffusion(model.persistence, np.sqrt(variance))

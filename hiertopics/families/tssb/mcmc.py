@@ -34,6 +34,7 @@ from hiertopics.families.tssb.infer import infer as infer
 from hiertopics.families.tssb.likelihoods import LIKELIHOODS
 from hiertopics.families.tssb.predictive import predictive as predictive
 from hiertopics.families.tssb.process_kernels import draw_process
+from hiertopics.families.tssb.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.tssb.simulate import middle
 from hiertopics.families.tssb.simulate import simulate as simulate
 from hiertopics.families.tssb.starts import plant

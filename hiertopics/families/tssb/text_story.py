@@ -14,18 +14,23 @@ from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.share_kernels import Dirichlet, draw_log_dirichlet
 from hiertopics.families.tssb.starts import seated
 from hiertopics.families.tssb.text import root_share
-from hiertopics.model import Sizes
+from hiertopics.model import Hyperparameters, Sizes
 
 
 def simulate(
-    model: Model, sizes: Sizes, process: Process, rng: np.random.Generator
+    model: Model,
+    sizes: Sizes,
+    process: Process,
+    rng: np.random.Generator,
+    drawn: Hyperparameters,
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
-    """Draw a corpus, sticks integrated out, kappa as near to n_topics as its range allows.
+    """Draw a corpus, sticks integrated out.
 
     Truth: parent int32 [n_nodes] of the tree, parents first; node int32 [n_docs]; shares
     [n_nodes, K] and topics [K, n_words]; theta [n_docs, n_nodes] and phi [n_nodes, n_words].
+    A kappa that is not drawn is as near to n_topics as its range allows.
     """
-    kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
+    kappa = float(drawn.get("kappa", np.clip(model.n_topics, *ends(model.kappa))))
     root = np.empty(model.n_topics)
     draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
     nodes, node = seated(sizes.n_docs, root, 0.0, process, Dirichlet(kappa), rng)
