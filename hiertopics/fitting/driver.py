@@ -50,10 +50,13 @@ def fit(
     limit = parse_duration(time_limit) if isinstance(time_limit, str) else time_limit
     named = {"corpus": None if corpus is None else str(corpus), "holdout": holdout}
     section = dict(data or {}) | {name: value for name, value in named.items() if value is not None}
-    experiment = read_experiment(flags_of(backend, seed, iterations, section), config, overrides)
+    flags = flags_of(backend, seed, iterations, section)
+    experiment = read_experiment(flags, config, overrides)
+    target = RunDir(run if run is not None else default_run(experiment))
+    if target.exists:  # read by an object of its own: what stands there may change until the lock
+        experiment = read_experiment(flags, config, overrides, RunDir(target.path))
     aside = parse_holdout(experiment.data.holdout)
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
-    target = RunDir(run if run is not None else default_run(experiment))
     observed = observed_by(experiment)
     whole, bins = observed.load(experiment.data, None)
     if whole.n_words == 0:

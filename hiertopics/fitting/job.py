@@ -108,7 +108,8 @@ class Job:
         self.earlier_seconds = float(manifest["wall_seconds"])
         sealed = manifest.get(FILES)
         self.seals = artifacts.present_seals(self.run) if sealed is None else dict(sealed)
-        self._write_manifest("running", 0, None)
+        # What config.yaml leaves out means what it did until the file is complete again.
+        self._write_manifest("running", 0, None, settings=self.run.settings_version)
 
     def _finished(self) -> FitResult | None:
         """Return the result of a run that was done and is not asked for more iterations.
@@ -259,6 +260,7 @@ class Job:
         iterations: int,
         objective: float | None,
         diagnoses: list[dict[str, Any]] | None = None,
+        **others: Any,
     ) -> None:
         seconds = self.earlier_seconds + time.perf_counter() - self.began
         self.run.write_manifest(
@@ -272,6 +274,7 @@ class Job:
                 "peak_memory_bytes": peak_memory(),
                 FILES: self.seals,
                 **({} if diagnoses is None else {"diagnostics": diagnoses}),
+                **others,
             }
         )
 

@@ -9,19 +9,26 @@ from typing import Any
 from hiertopics import registry
 from hiertopics.errors import ConfigError
 from hiertopics.runs.rundir import RunDir
+from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
 from hiertopics.settings.layers import Overrides, merge, parse_set
 from hiertopics.settings.yamlfile import load_yaml
 
+CONFIG = "config.yaml"
+
 
 def read_experiment(
-    flags: Mapping[str, Any], config: Path | str | None = None, overrides: Overrides = ()
+    flags: Mapping[str, Any],
+    config: Path | str | None = None,
+    overrides: Overrides = (),
+    run: RunDir | None = None,
 ) -> Experiment:
     """Return the experiment; flags win over overrides over the config file over defaults.
 
     flags: nested, without absent ones. overrides: ``key=value`` with dotted keys, or a
-    mapping by them. Raises ConfigError with every problem at once, and UsageError for an unknown
-    backend.
+    mapping by them. run: one that exists, whose defaults are those of when it was made; else
+    those of the run whose config.yaml ``config`` is, if it is one. Raises ConfigError with every
+    problem at once, and UsageError for an unknown backend.
     """
     layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": registry.DEFAULT})]
     if config is not None:
@@ -30,7 +37,25 @@ def read_experiment(
     name = merge(*(layer for _, layer in layers))["backend"]
     if not isinstance(name, str):
         raise ConfigError([f"backend must be a name, got {name!r}"])
+    return _built(layers, name, _made(run or _run_of(config)))
+
+
+def _run_of(config: Path | str | None) -> RunDir | None:
+    """Return the run that a config file belongs to."""
+    path = Path(config or "")
+    return RunDir(path.parent) if path.name == CONFIG else None
+
+
+def _made(run: RunDir | None) -> int:
+    """Return the number of the defaults that a run was made under, the present one without."""
+    return run.settings_version if run is not None and run.exists else history.version()
+
+
+def _built(layers: list[tuple[str, Mapping[str, Any]]], name: str, made: int) -> Experiment:
+    """Build the experiment of a backend; what is left out means what it meant at ``made``."""
     backend = registry.load(name)
+    before = history.left_out(merge(*(layer for _, layer in layers)), name, made)
+    layers = [("default", before), *layers]
     return build(layers, model_type=backend.Model, inference_type=backend.Inference)
 
 
@@ -52,8 +77,11 @@ def flags_of(
 
 
 def experiment_of(run: RunDir) -> Experiment:
-    """Return the config that a run was fitted with."""
-    path = run.path / "config.yaml"
-    backend = registry.load(str(run.manifest["backend"]))
-    layers = [(str(path), load_yaml(path))]
-    return build(layers, model_type=backend.Model, inference_type=backend.Inference)
+    """Return the config that a run was fitted with; a key that it lacks means what it did then."""
+    path = run.path / CONFIG
+    name = str(run.manifest["backend"])
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        ("manifest.json", {"backend": name}),
+        (str(path), load_yaml(path)),
+    ]
+    return _built(layers, name, _made(run))

@@ -14,6 +14,7 @@ from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import SCHEMA, RunDir
+from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys
 
@@ -47,6 +48,7 @@ class Origin(NamedTuple):
             },
             "split": self.split,
             "config": config_hash(self.experiment),
+            "settings": history.version(),
         }
 
     def refuse_other(self, run: RunDir) -> None:

@@ -25,6 +25,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import RunError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
+from hiertopics.settings.history import FIRST
 
 RUNS = Path("runs")
 SCHEMA = "hiertopics.run/1"
@@ -116,6 +117,15 @@ class RunDir:
         if missing:
             raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
         return manifest
+
+    @property
+    def settings_version(self) -> int:
+        """Number of the defaults that the run was made under (``settings.history``)."""
+        number = self.manifest.get("settings", FIRST)
+        if not isinstance(number, int) or number < FIRST:
+            path = self.path / "manifest.json"
+            raise RunError(f"{path} is damaged: settings is {number!r}, no number from {FIRST}")
+        return number
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""

@@ -1,0 +1,73 @@
+"""Settings that once meant something else where they were left out.
+
+A run says by the number ``settings`` of its manifest which defaults it was made under; runs from
+before there were numbers have the first. Whoever gives a setting another default, or adds one,
+adds a line to ``CHANGES`` under a number that is one more than ``version()`` was at the last
+release, so that older runs stay what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+FIRST = 1
+
+
+class Change(NamedTuple):
+    """What a setting meant where it was left out, before the defaults of ``number``.
+
+    backend: its name, or ``*`` for all. key: dotted, such as ``model.gamma``. before: the former
+    default; of a setting that is new, what all runs did without it.
+    """
+
+    number: int
+    backend: str
+    key: str
+    before: object
+
+
+CHANGES: tuple[Change, ...] = ()
+
+
+def version() -> int:
+    """Return the number of the present defaults."""
+    return max((change.number for change in CHANGES), default=FIRST)
+
+
+def meant(key: str, backend: str, made: int) -> tuple[object, ...]:
+    """Return what a key meant under the defaults of number ``made``; nothing: what it means now."""
+    after = [
+        change
+        for change in CHANGES
+        if change.key == key and change.backend in ("*", backend) and change.number > made
+    ]
+    return (min(after, key=lambda change: change.number).before,) if after else ()
+
+
+def left_out(settings: Mapping[str, object], backend: str, made: int) -> dict[str, object]:
+    """Return, nested, what the settings of a run leave out and would mean otherwise now.
+
+    made: the number of the defaults that it was made under. A key of a mapping inside a section
+    counts as left out only where the mapping is given.
+    """
+    found: dict[str, object] = {}
+    for key in {change.key: None for change in CHANGES}:
+        *above, name = key.split(".")
+        given = _mapping(settings, above)
+        for value in meant(key, backend, made) if given is not None and name not in given else ():
+            target = found
+            for part in above:
+                target = target.setdefault(part, {})  # type: ignore[assignment]
+            target[name] = value
+    return found
+
+
+def _mapping(settings: Mapping[str, object], path: list[str]) -> Mapping[str, object] | None:
+    """Return the mapping at a path, None where there is none; a section is always there."""
+    place: object = settings
+    for depth, key in enumerate(path):
+        place = place.get(key) if isinstance(place, Mapping) else None
+        if place is None and depth == 0:
+            place = {}
+    return place if isinstance(place, Mapping) else None

@@ -1,0 +1,170 @@
+"""What an old run leaves out means what it meant then, whatever the default is by now."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from oldanswers import give
+from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
+from record import defaults
+
+from hiertopics import registry
+from hiertopics.errors import RunError
+from hiertopics.runs import artifacts
+from hiertopics.runs.experiment import experiment_of, read_experiment
+from hiertopics.runs.rundir import RunDir
+from hiertopics.settings import history
+from hiertopics.settings.history import FIRST, Change
+
+CASE = "hdp-cvb0"
+Unpack = Callable[[str, str], Any]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_default_that_is_another_than_it_was_is_in_the_history(name: str) -> None:
+    recorded = json.loads((HERE / name / "defaults.json").read_text(encoding="utf-8"))
+    made = recorded_version(name)
+    for backend, values in defaults().items():
+        before = recorded.get(backend)
+        for key, value in values.items() if before is not None else ():
+            told = history.meant(key, backend, made)
+            what = f"{backend}: {key}"
+            if key not in before:
+                assert told, f"{what} is new; hiertopics.settings.history needs what it was before"
+            else:
+                meant = told[0] if told else value
+                assert json.dumps(meant) == json.dumps(before[key]), f"{what} was another"
+
+
+def recorded_version(name: str) -> int:
+    """Return the number of the defaults that a program says in its manifests."""
+    with zipfile.ZipFile(HERE / name / "multinomial.zip") as archive:
+        manifest = json.loads(archive.read(f"{DONE}/manifest.json"))
+    return int(manifest.get("settings", FIRST))
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Give hdp-cvb0 another default and a new key, as a later program could; return its number."""
+    module = registry.load(CASE)
+    number = history.version() + 1
+    keys = [("reorder_sticks", bool, False), ("extrapolate", str, "always")]
+    later = msgspec.defstruct(
+        "Inference", keys, bases=(module.Inference,), frozen=True, kw_only=True
+    )
+    monkeypatch.setattr(module, "Inference", later)
+    changes = (
+        Change(number, CASE, "inference.reorder_sticks", True),
+        Change(number, "*", "inference.extrapolate", "never"),
+    )
+    monkeypatch.setattr(history, "CHANGES", (*history.CHANGES, *changes))
+    yield number
+
+
+def leave_out(run: Path, key: str) -> None:
+    """Take a key out of a run's config.yaml."""
+    path = run / "config.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if not line.strip().startswith(f"{key}:")]
+    assert len(kept) == len(lines) - 1
+    path.write_text("".join(kept), encoding="utf-8")
+
+
+def settings(run: Path) -> tuple[object, object]:
+    found = experiment_of(RunDir(run)).inference
+    return found.reorder_sticks, found.extrapolate  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_an_old_run_keeps_the_old_default(name: str, unpack: Unpack, later: int) -> None:
+    run = unpack(name, CASE).folder / DONE
+    assert settings(run) == (True, "never")
+    leave_out(run, "reorder_sticks")
+    assert settings(run) == (True, "never")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_same_command_goes_on_under_the_old_default(
+    name: str, unpack: Unpack, later: int
+) -> None:
+    folder = unpack(name, CASE).folder
+    leave_out(folder / STOPPED, "reorder_sticks")
+    code, _, err = give(CASES[CASE].words(STOPPED))
+    assert code == 0, err
+    for file in ("model.npz", "theta.npz", "tree.json"):
+        assert (folder / STOPPED / file).read_bytes() == (folder / DONE / file).read_bytes()
+    assert "reorder_sticks: true\n" in (folder / STOPPED / "config.yaml").read_text()
+    assert json.loads((folder / STOPPED / "manifest.json").read_text())["settings"] == later
+    assert settings(folder / STOPPED) == (True, "never")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_fit_that_died_early_has_not_changed_what_an_old_run_means(
+    name: str, unpack: Unpack, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = unpack(name, CASE).folder / STOPPED
+    leave_out(run, "reorder_sticks")
+    monkeypatch.setattr(artifacts, "write_inputs", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        give(CASES[CASE].words(STOPPED))
+    assert settings(run) == (True, "never")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_new_run_has_the_new_default_and_keeps_it(name: str, unpack: Unpack, later: int) -> None:
+    folder = unpack(name, CASE).folder
+    assert give(CASES[CASE].words("new"))[0] == 0
+    leave_out(folder / "new", "extrapolate")
+    assert settings(folder / "new") == (False, "always")
+    assert give([*CASES[CASE].words(DONE), "-s", "inference.reorder_sticks=false"])[0] == 2
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_config_of_an_old_run_means_the_same_for_a_new_one(
+    name: str, unpack: Unpack, later: int
+) -> None:
+    folder = unpack(name, CASE).folder
+    leave_out(folder / DONE, "reorder_sticks")
+    config = Path(DONE, "config.yaml")
+    assert give(["fit", "-c", str(config), "-o", "new", "-q"])[0] == 0
+    assert settings(folder / "new") == (True, "never")
+    shutil.copy(config, "alone.yaml")
+    assert read_experiment({}, "alone.yaml").inference.reorder_sticks is False  # type: ignore
+
+
+def test_a_default_that_changed_twice_is_that_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = (Change(3, "*", "model.eta", 0.2), Change(5, "hdp-cvb0", "model.eta", 0.3))
+    monkeypatch.setattr(history, "CHANGES", changes)
+    found = [history.meant("model.eta", "hdp-cvb0", made) for made in range(1, 7)]
+    assert found == [(0.2,), (0.2,), (0.3,), (0.3,), (), ()]
+    assert history.meant("model.eta", "hlda-gibbs", 4) == ()
+    assert history.version() == 5
+
+
+def test_a_key_of_a_mapping_is_filled_only_where_the_mapping_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(history, "CHANGES", (Change(2, "*", "data.discretise.bins", 7),))
+    bins = {"data": {"discretise": {"bins": 7}}}
+    given: dict[str, Any] = {"data": {"discretise": {"method": "uniform"}}}
+    assert history.left_out(given, "hdp-cvb0", 1) == bins
+    assert history.left_out({"data": {"discretise": None}}, "hdp-cvb0", 1) == {}
+    assert history.left_out({}, "hdp-cvb0", 1) == {}
+    assert history.left_out(bins, "hdp-cvb0", 1) == {}
+
+
+@pytest.mark.parametrize("number", ['"1"', "0", "1.5", "null"])
+def test_a_manifest_without_a_sound_number_is_damaged(
+    unpack: Unpack, number: str, name: str = PROGRAMS[0]
+) -> None:
+    path = unpack(name, CASE).folder / DONE / "manifest.json"
+    path.write_text(path.read_text().replace("{", f'{{"settings": {number},', 1))
+    with pytest.raises(RunError, match="damaged"):
+        experiment_of(RunDir(path.parent))
