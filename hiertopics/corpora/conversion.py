@@ -93,7 +93,7 @@ def _files_of(source: Source) -> list[Path]:
     sides = [source.groups, source.labels, find_groups(path), find_labels(path)]
     marks = [Path(side) for side in sides if side is not None]
     keys = [key for side in marks if (key := key_of(side)) is not None]
-    vocabularies = [path.with_name(name) for name in vocabulary_names(path)]
+    vocabularies = [path.parent / name for name in vocabulary_names(path)]
     found = [file for file in vocabularies if file.is_file()]
     return [path, *marks, *keys, *found, *([] if source.vocab is None else [Path(source.vocab)])]
 
@@ -106,7 +106,7 @@ def _refuse_confusion(source: Source, target: Path, config: DataConfig) -> None:
     if FORMATS[str(source.format)].text or not dataset.chooses_words(config):
         return
     vocabulary = beside(target, ".vocab")
-    if vocabulary.resolve() in {path.with_name(n).resolve() for n in vocabulary_names(path)}:
+    if vocabulary.resolve() in {(path.parent / n).resolve() for n in vocabulary_names(path)}:
         what = f"{vocabulary} with other words would be taken for the vocabulary of {path}"
         raise UsageError(f"{what}; choose another name or folder")
 

@@ -145,7 +145,12 @@ def corpus_name(path: str) -> str:
 
 
 def source_of(data: DataConfig) -> Source:
-    """Return what the section says about the file and how it is to be read."""
+    """Return what the section says about the file and how it is to be read.
+
+    Raises UsageError where the name of the file is empty: as a path that is the current folder.
+    """
+    if data.corpus == "":
+        raise UsageError("the name of the corpus is empty; the current folder is called .")
     options: dict[str, Any] = {
         field.name: getattr(data, field.name)
         for field in fields(Source)

@@ -64,7 +64,8 @@ def _roles(source: Source, attributes: Sequence[Attribute], instances: Instances
     names = [attribute.name for attribute in attributes]
     labels = _label_columns(source, names)
     classes = label_index(source, len(names), names)
-    features = [column for column in range(len(names)) if column not in (*labels, classes)]
+    others = {*labels, classes}
+    features = [column for column in range(len(names)) if column not in others]
     if not features:
         raise DataError(source.path, "every attribute is a label; no feature is left")
     for column, (attribute, kind) in enumerate(zip(attributes, instances.kinds, strict=True)):
@@ -77,13 +78,13 @@ def _label_columns(source: Source, names: Sequence[str]) -> list[int]:
     """Return the columns that the labels file names, in their own order."""
     if source.labels is None or not names_columns(source.labels):
         return []
-    columns = []
-    for label in read_label_names(source.labels):
-        if label not in names:
+    place = {name: column for column, name in enumerate(names)}
+    labels = read_label_names(source.labels)
+    for label in labels:
+        if label not in place:
             what = f"the label {shown(label)} is no attribute of {source.path}"
             raise DataError(source.labels, what)
-        columns.append(names.index(label))
-    return sorted(columns)
+    return sorted(place[label] for label in labels)
 
 
 def _check_kind(source: Source, attribute: Attribute, kind: list[str], is_sparse: bool) -> None:

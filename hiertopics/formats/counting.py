@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -13,14 +14,21 @@ from scipy import sparse
 from hiertopics.data.corpus import default_vocab
 from hiertopics.errors import DataError
 from hiertopics.formats.source import Source
+from hiertopics.units import format_bytes
 
 DIGITS = b"0123456789"
 MAX_COUNT = int(np.iinfo(np.int32).max)
 # One stray digit must not turn into a table that fills the memory.
 MAX_DOCS = 2**27
 MAX_UNNAMED_WORDS = 2**24
+LARGE = 2**29
+"""Bytes: a file that announces more than this is told so."""
+DOC_BYTES, WORD_BYTES = 16, 72
+"""Memory that a document takes and a word without a name, before there is a token."""
+INFLATED = 100
+"""Matrices and tables shrink far less than this when they are packed."""
 
-REAL = re.compile(rb"\+?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+REAL = re.compile(rb"\+?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 
 
 def whole_number(token: str) -> int | None:
@@ -61,6 +69,40 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(shown, names[:10])) + (", ..." if len(names) > 10 else "")
 
 
+def size_announced(n_docs: int, n_words: int, *, named: bool = False) -> str:
+    """Return in words how much a file announces; named: its words are those of a vocabulary."""
+    size = _bytes_announced(n_docs, n_words, named)
+    return f"{n_docs} documents x {n_words} words announced: about {format_bytes(size)} of memory"
+
+
+def _bytes_announced(n_docs: int, n_words: int, named: bool) -> int:
+    return DOC_BYTES * n_docs + (0 if named else WORD_BYTES * n_words)
+
+
+def large_notes(n_docs: int, n_words: int, *, named: bool) -> tuple[str, ...]:
+    """Return a note on what a file announces where that alone takes much memory."""
+    if _bytes_announced(n_docs, n_words, named) < LARGE:
+        return ()
+    return (size_announced(n_docs, n_words, named=named),)
+
+
+@contextmanager
+def room_for(source: Source, announced: str, line: int | None = None) -> Iterator[None]:
+    """Turn a lack of memory into a DataError that says what the file announces."""
+    try:
+        yield
+    except MemoryError as error:
+        what = f"{announced}, more than there is"
+        raise DataError(source.path, what, line) from error
+
+
+def refuse_inflated(source: Source, announced: str, size: int, packed: int) -> None:
+    """Raise DataError for ``size`` bytes of numbers out of far fewer ``packed`` ones."""
+    if size > LARGE and size > INFLATED * packed:
+        what = f"{announced} about {format_bytes(size)} of memory, packed in {format_bytes(packed)}"
+        raise DataError(source.path, f"{what}; save it without packing to have it read")
+
+
 def words_of(
     source: Source, n_words: int, vocab: tuple[str, ...] | None, line: int | None = None
 ) -> tuple[str, ...]:
@@ -76,6 +118,7 @@ def words_of(
     if vocab is None:
         if n_words > MAX_UNNAMED_WORDS:
             what = f"{n_words} words need a vocabulary file (without one: {MAX_UNNAMED_WORDS})"
+            what += f"; they announce about {format_bytes(WORD_BYTES * n_words)} of memory"
             raise DataError(source.path, what, line)
         return default_vocab(n_words)
     return vocab

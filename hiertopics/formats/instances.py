@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,6 +14,10 @@ from hiertopics.formats.source import Source
 from hiertopics.formats.tables import NUMBER
 
 Numbered = tuple[int, str]
+
+_VALUE = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|[^,\s"'{}]*+)"""
+# Checked before liac-arff sees it, which takes exponential time to refuse a type.
+_NOMINAL = re.compile(rf"\{{\s*+{_VALUE}\s*+(?:,\s*+{_VALUE}\s*+)*+\}}")
 
 
 class Instance(NamedTuple):
@@ -61,6 +66,8 @@ def decoded(
     sparse = first is not None and first[1].lstrip().startswith("{")
     head = [(0, "@relation r")]
     for place, attribute in enumerate(attributes):
+        if attribute.type.startswith("{") and not _NOMINAL.fullmatch(attribute.type):
+            raise _no_type(source, attribute.type, attribute.line)
         # liac-arff would cut integers down: 1.5 to 1, in silence.
         kind = "numeric" if attribute.type.lower() == "integer" else attribute.type
         head.append((attribute.line, f"@attribute a{place} {kind}"))
@@ -90,8 +97,12 @@ def _start(source: Source, feed: _Feed, sparse: bool) -> dict[str, Any]:
         return started
     # Besides its own errors liac-arff lets almost anything through.
     except Exception as error:
-        what = "expected numeric, real, integer or {value, ...} as the type of the attribute, got "
-        raise DataError(source.path, what + shown(_type(feed.text)), feed.number) from error
+        raise _no_type(source, _type(feed.text), feed.number) from error
+
+
+def _no_type(source: Source, text: str, line: int) -> DataError:
+    what = "expected numeric, real, integer or {value, ...} as the type of the attribute"
+    return DataError(source.path, f"{what}, got {shown(text)}", line)
 
 
 def _type(line: str) -> str:

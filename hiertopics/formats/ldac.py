@@ -16,7 +16,10 @@ from hiertopics.formats.counting import (
     DIGITS,
     MAX_UNNAMED_WORDS,
     count_matrix,
+    large_notes,
+    room_for,
     shown,
+    size_announced,
     whole_number,
     whole_numbers,
 )
@@ -44,8 +47,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         _read_fast(block, rules.limit) or _read_slowly(source, rules, (number, block))
         for number, block in without_blank_end(blocks(source.path))
     )
-    words = default_vocab(int(ids.max(initial=-1)) + 1) if vocab is None else vocab
-    return Corpus(count_matrix(lengths, ids, counts, len(words)), words)
+    n_words = int(ids.max(initial=-1)) + 1 if vocab is None else len(vocab)
+    sizes, named = (len(lengths), n_words), vocab is not None
+    with room_for(source, size_announced(*sizes, named=named)):
+        words = default_vocab(n_words) if vocab is None else vocab
+        matrix = count_matrix(lengths, ids, counts, n_words)
+        return Corpus(matrix, words, notes=large_notes(*sizes, named=named))
 
 
 def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:

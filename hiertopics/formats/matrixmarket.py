@@ -15,13 +15,22 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
-from hiertopics.formats.counting import MAX_DOCS, in_digits, shown, whole_number, words_of
+from hiertopics.formats.counting import (
+    MAX_DOCS,
+    in_digits,
+    large_notes,
+    room_for,
+    shown,
+    size_announced,
+    whole_number,
+    words_of,
+)
 from hiertopics.formats.opening import Block, blocks, without_blank_end
 from hiertopics.formats.source import Source
 from hiertopics.formats.triples import Rules, read_triples, triple_lines, triple_matrix
 
 BANNER = "%%MatrixMarket matrix coordinate integer general"
-LAST_REAL = re.compile(rb"(?<=[ \t])[^ \t\n]*[.eE][^ \t\n]*(?=[ \t\r]*\n)")
+LAST_REAL = re.compile(rb"(?<=[ \t])[^ \t\n.eE]*+[.eE][^ \t\n]*+(?=[ \t\r]*\n)")
 
 
 class Header(NamedTuple):
@@ -52,10 +61,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     if header.symmetric:
         # Either triangle may be stored, so that a pair and its mirror are one pair twice.
         triples[:, :2].sort(axis=1)
-    counts = triple_matrix(source, rules, triples, header.line + 1)
-    if header.symmetric:
-        counts = sparse.csr_array(counts + sparse.triu(counts, 1).T)
-    return Corpus(counts, words)
+    sizes, named = (header.n_docs, header.n_words), vocab is not None
+    with room_for(source, size_announced(*sizes, named=named), header.line):
+        counts = triple_matrix(source, rules, triples, header.line + 1)
+        if header.symmetric:
+            counts = sparse.csr_array(counts + sparse.triu(counts, 1).T)
+        return Corpus(counts, words, notes=large_notes(*sizes, named=named))
 
 
 def rules_of(header: Header) -> Rules:
@@ -84,10 +95,12 @@ def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Itera
     field, symmetric, number = "", False, 0
     for first, block in stream:
         number = first - 1
-        while block:
+        start = 0
+        while start < len(block):
             number += 1
-            raw, _, block = block.partition(b"\n")
-            line = raw.decode(errors="backslashreplace").strip()
+            end = block.index(b"\n", start)
+            line = block[start:end].decode(errors="backslashreplace").strip()
+            start = end + 1
             if number == 1:
                 field, symmetric = _read_banner(source, line)
             elif line and not line.startswith("%"):
@@ -96,7 +109,8 @@ def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Itera
                     what = f"a symmetric matrix must be square, got {line}"
                     raise DataError(source.path, what, number)
                 header = Header(field, symmetric, *sizes, number)
-                return header, chain([(number + 1, block)] if block else [], stream)
+                rest = block[start:]
+                return header, chain([(number + 1, rest)] if rest else [], stream)
     what = f"expected a first line like {BANNER!r}"
     if number:
         what = "expected a line with the numbers of rows, columns and entries"
@@ -123,9 +137,12 @@ def _read_banner(source: Source, line: str) -> tuple[str, bool]:
 
 def _read_sizes(source: Source, line: str, number: int) -> tuple[int, int, int]:
     sizes = [size for token in line.split() if (size := whole_number(token)) is not None]
-    if len(sizes) != len(line.split()) or len(sizes) != 3 or not 0 < sizes[0] <= MAX_DOCS:
-        what = f"expected the numbers of rows (1 to {MAX_DOCS}), columns and entries"
+    if len(sizes) != len(line.split()) or len(sizes) != 3 or sizes[0] == 0:
+        what = "expected the numbers of rows (at least 1), columns and entries"
         raise DataError(source.path, f"{what}, got {shown(line)}", number)
+    if sizes[0] > MAX_DOCS:
+        what = size_announced(*sizes[:2])
+        raise DataError(source.path, f"{what}; more than {MAX_DOCS} documents are not read", number)
     return sizes[0], sizes[1], sizes[2]
 
 

@@ -16,7 +16,7 @@ class _Labels:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.names: list[str] = []
+        self.names: dict[str, None] = {}
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag.rpartition("}")[2] != "label":
@@ -25,7 +25,7 @@ class _Labels:
         if not name or name in self.names:
             what = "a label without name" if not name else f"the label {name!r} stands here twice"
             raise DataError(self.path, what)
-        self.names.append(name)
+        self.names[name] = None
 
     def doctype(self, *_: object) -> None:
         # What a document type declares may expand without bound or name other files.
@@ -47,4 +47,4 @@ def read_label_names(path: Path) -> list[str]:
         raise DataError(path, f"not XML ({error})") from error
     if not labels.names:
         raise DataError(path, "names no label: expected <label name=...> elements")
-    return labels.names
+    return list(labels.names)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
@@ -9,11 +12,22 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
-from hiertopics.formats.counting import MAX_COUNT, MAX_DOCS, words_of
+from hiertopics.formats.counting import (
+    MAX_COUNT,
+    MAX_DOCS,
+    large_notes,
+    refuse_inflated,
+    room_for,
+    size_announced,
+    words_of,
+)
 from hiertopics.formats.opening import opened
 from hiertopics.formats.source import Source
 
 LAYOUTS = ("csr", "csc", "coo")
+KNOWN = (*LAYOUTS, "bsr", "dia")
+HEAD_BYTES = 4096
+"""More than the arrays that say format and shape take."""
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
@@ -21,14 +35,19 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
 
     Raises DataError where the file is no such matrix or contradicts the length of ``vocab``.
     """
-    stored = _load(source)
-    if stored.ndim != 2 or stored.format not in LAYOUTS:
-        what = f"expected a documents x words matrix stored as {', '.join(LAYOUTS)}"
-        raise DataError(source.path, f"{what}, got {stored.format} {stored.shape}")
-    if stored.shape[0] > MAX_DOCS:
-        what = f"announces {stored.shape[0]} documents, more than {MAX_DOCS}"
-        raise DataError(source.path, what)
-    words = words_of(source, stored.shape[1], vocab)
+    with opened(source.path) as file:
+        if file.read(2) != b"PK":
+            raise DataError(source.path, "not an .npz file (a zip of arrays)")
+        if not source.path.is_file():
+            what = "an .npz file cannot be read from a pipe; write it to a file first"
+            raise DataError(source.path, what)
+        n_docs, n_words = _announced(source, file)
+        words = words_of(source, n_words, vocab)
+        with room_for(source, size_announced(n_docs, n_words, named=vocab is not None)):
+            return _corpus(source, _load(source, file), words, vocab is not None)
+
+
+def _corpus(source: Source, stored: sparse.sparray, words: tuple[str, ...], named: bool) -> Corpus:
     _check_counts(source, stored)
     n_stored = stored.nnz
     counts = sparse.csr_array(stored)
@@ -36,26 +55,63 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     if counts.nnz != n_stored:
         raise DataError(source.path, "a word is repeated in a document")
     counts.eliminate_zeros()
-    return Corpus(counts, words)
+    return Corpus(counts, words, notes=large_notes(*counts.shape, named=named))
 
 
-def _load(source: Source) -> sparse.sparray:
-    with opened(source.path) as file:
-        if file.read(2) != b"PK":
-            raise DataError(source.path, "not an .npz file (a zip of arrays)")
+def _announced(source: Source, file: IO[bytes]) -> tuple[int, int]:
+    """Return the numbers of documents and words; refuse what would fill the memory, unread."""
+    with _no_matrix(source):
         file.seek(0)
-        try:
-            stored = sparse.load_npz(file)
-            if stored.format in ("csr", "csc"):
-                stored.check_format(full_check=True)
-                # Where the last entry is 0 scipy does not look at those before it.
-                if (np.diff(stored.indptr) < 0).any():
-                    raise ValueError("indptr must not decrease")
-            return stored
-        # A damaged zip makes zipfile, zlib, ast and numpy raise almost anything.
-        except Exception as error:
-            what = "not a sparse matrix as scipy.sparse.save_npz writes it"
-            raise DataError(source.path, what) from error
+        archive = zipfile.ZipFile(file)
+        parts = archive.infolist()
+        size, packed = (sum(getattr(p, n) for p in parts) for n in ("file_size", "compress_size"))
+        heads = {
+            p.filename: p.file_size for p in parts if p.filename in ("format.npy", "shape.npy")
+        }
+        if max(heads.values()) > HEAD_BYTES:
+            raise ValueError("no format or shape is that long")
+        with np.load(file, allow_pickle=False) as arrays:
+            shape, layout = arrays["shape"].tolist(), arrays["format"].item()
+        layout = layout if isinstance(layout, str) else layout.decode()
+        if layout not in KNOWN:
+            raise ValueError("scipy has no such layout")
+    if len(shape) != 2 or layout not in LAYOUTS:
+        what = f"expected a documents x words matrix stored as {', '.join(LAYOUTS)}"
+        raise DataError(source.path, f"{what}, got {layout} {tuple(shape)}")
+    announced = size_announced(*shape)
+    if shape[0] > MAX_DOCS:
+        raise DataError(source.path, f"{announced}; more than {MAX_DOCS} documents are not read")
+    refuse_inflated(
+        source,
+        f"{shape[0]} documents x {shape[1]} words announced:",
+        size,
+        min(packed, source.path.stat().st_size),
+    )
+    return shape[0], shape[1]
+
+
+def _load(source: Source, file: IO[bytes]) -> sparse.sparray:
+    file.seek(0)
+    with _no_matrix(source):
+        stored = sparse.load_npz(file)
+        if stored.format in ("csr", "csc"):
+            stored.check_format(full_check=True)
+            # Where the last entry is 0 scipy does not look at those before it.
+            if (np.diff(stored.indptr) < 0).any():
+                raise ValueError("indptr must not decrease")
+    return stored
+
+
+@contextmanager
+def _no_matrix(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise
+    # A damaged zip makes zipfile, zlib, ast and numpy raise almost anything.
+    except Exception as error:
+        what = "not a sparse matrix as scipy.sparse.save_npz writes it"
+        raise DataError(source.path, what) from error
 
 
 def _check_counts(source: Source, stored: sparse.sparray) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.opening import require_file
 from hiertopics.formats.siblings import find_groups, find_labels, find_vocabulary, names_columns
 from hiertopics.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.formats.source import FORMATS, Source, format_of
@@ -25,6 +26,8 @@ def resolve(source: Source) -> Source:
     path = Path(source.path)
     if not path.exists():
         raise DataError(path, "no such file")
+    if path.name in ("", ".."):  # files beside it go by the name that the folder has above
+        path = path.resolve()
     name = format_of(path, source.format)
     _refuse_contradictions(source, name)
     vocab, groups, labels = source.vocab, source.groups, source.labels
@@ -40,8 +43,8 @@ def resolve(source: Source) -> Source:
 
 def _refuse_contradictions(source: Source, name: str) -> None:
     for side in (source.vocab, source.groups, source.labels):
-        if side is not None and not Path(side).is_file():
-            raise DataError(side, "no such file")
+        if side is not None:
+            require_file(Path(side))
     fields = {
         "text_field": source.text_field,
         "id_field": source.id_field,

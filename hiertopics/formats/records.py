@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hiertopics.errors import DataError, UsageError
@@ -58,9 +59,19 @@ def records(source: Source) -> Iterator[Record]:
 def _folder(source: Source) -> Iterator[Record]:
     if any(field is not None for field in _asked(source)):
         raise UsageError(f"{source.path} is a folder of text files: they have no fields")
-    found = {path.relative_to(source.path).as_posix(): path for path in source.path.rglob("*.txt")}
+    found = {path.relative_to(source.path).as_posix(): path for path in _texts(source.path)}
     for name in sorted(found):
+        if not found[name].is_file():  # a pipe or a device may never end
+            raise DataError(found[name], "is no regular file; take it out of the folder")
         yield Record("\n".join(lines(found[name])), name.removesuffix(".txt"))
+
+
+def _texts(folder: Path) -> Iterator[Path]:
+    """Yield what may be a text; a run in the folder, which fits write there, holds none."""
+    runs = {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
+    for path in folder.rglob("*.txt"):
+        if runs.isdisjoint(path.parents):
+            yield path
 
 
 def _asked(source: Source) -> list[str | None]:

@@ -18,7 +18,7 @@ def stem(path: Path) -> str:
 
 def beside(path: Path, ending: str) -> Path:
     """Return the path of ``X<ending>`` beside corpus X."""
-    return path.with_name(stem(path) + ending)
+    return path.parent / (stem(path) + ending)
 
 
 def find_vocabulary(path: Path, *, unnamed: bool = True) -> Path | None:
@@ -66,5 +66,5 @@ def _stems(path: Path) -> list[str]:
 
 
 def _first(path: Path, names: Iterable[str]) -> Path | None:
-    candidates = (path.with_name(name) for name in names)
+    candidates = (path.parent / name for name in names)
     return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -14,7 +14,7 @@ from scipy import sparse
 from hiertopics.data.corpus import Tags
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import shown, whole_number
-from hiertopics.formats.opening import blocks, lines, rows
+from hiertopics.formats.opening import blocks, decoded_lines, rows
 from hiertopics.formats.source import Report, refuse, unpacked
 
 BLANKS = " \t\r"
@@ -141,8 +141,9 @@ def read_tags(path: Path, n_docs: int | None, corpus: Path, report: Report = ref
 
 
 def _split_lines(path: Path, report: Report) -> Iterator[list[str]]:
-    tabs = any(b"\t" in block for _, block in blocks(path))
-    for line in lines(path, report):
+    parts = list(blocks(path))
+    tabs = any(b"\t" in block for _, block in parts)
+    for line in decoded_lines(path, parts, report):
         entries = (entry.strip() for entry in line.split("\t")) if tabs else line.split()
         yield [entry for entry in entries if entry]
 
@@ -157,12 +158,12 @@ def _named(
     number: int,
 ) -> list[str]:
     """Return the entries of a line that ``names`` holds; report the first other one."""
-    wrong = [entry for entry in entries if entry not in known and not _is_id(entry, len(names))]
-    if not wrong:
-        return entries
-    what = f"expected ids from 0 to {len(names) - 1}, since {key} holds {len(names)} names"
-    report(DataError(path, f"{what}, got {shown(wrong[0])}", number))
-    return [entry for entry in entries if entry not in wrong]
+    right = [entry for entry in entries if entry in known or _is_id(entry, len(names))]
+    if len(right) < len(entries):
+        wrong = next(e for e in entries if e not in known and not _is_id(e, len(names)))
+        what = f"expected ids from 0 to {len(names) - 1}, since {key} holds {len(names)} names"
+        report(DataError(path, f"{what}, got {shown(wrong)}", number))
+    return right
 
 
 def _is_id(entry: str, n_names: int) -> bool:

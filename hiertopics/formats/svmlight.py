@@ -22,7 +22,10 @@ from hiertopics.formats.counting import (
     MAX_UNNAMED_WORDS,
     count_matrix,
     in_digits,
+    large_notes,
+    room_for,
     shown,
+    size_announced,
     whole_numbers,
 )
 from hiertopics.formats.opening import Block, blocks, decoded_line
@@ -39,7 +42,8 @@ from hiertopics.formats.pairs import (
 from hiertopics.formats.sidefiles import TagTable, tag_ids
 from hiertopics.formats.source import Source
 
-REAL_COUNT = re.compile(rb"(?<=:)[^:\s]*[.eE][^:\s]*(?=\s)")
+# Possessive, here and elsewhere: what is given back and tried again takes quadratic time.
+REAL_COUNT = re.compile(rb"(?<=:)[^:\s.eE]*+[.eE][^:\s]*+(?=\s)")
 
 
 class Heads:
@@ -74,10 +78,14 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
             vocab = None
     else:
         ids -= 1
-    words = default_vocab(int(ids.max(initial=-1)) + 1) if vocab is None else vocab
+    n_words = int(ids.max(initial=-1)) + 1 if vocab is None else len(vocab)
+    sizes, named = (len(lengths), n_words), vocab is not None
     labels = heads.labels.tags() if heads.labels.columns else None
-    matrix = count_matrix(lengths, ids, counts, len(words))
-    return Corpus(matrix, words, labels=labels, notes=notes)
+    with room_for(source, size_announced(*sizes, named=named)):
+        words = default_vocab(n_words) if vocab is None else vocab
+        matrix = count_matrix(lengths, ids, counts, n_words)
+        notes = (*notes, *large_notes(*sizes, named=named))
+        return Corpus(matrix, words, labels=labels, notes=notes)
 
 
 def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:

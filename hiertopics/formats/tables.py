@@ -11,17 +11,17 @@ import math
 import re
 from collections.abc import Iterator
 from itertools import chain
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import listed, shown
-from hiertopics.formats.opening import Block, blocks, without_blank_end
+from hiertopics.formats.opening import Block, blocks_of, without_blank_end
 from hiertopics.formats.source import Source
 
-NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+NUMBER = re.compile(r"[-+]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 NO_NUMBER = ("nan", "inf", "infinity", "?", "na", "null", "none")
 LARGEST_CLASS = 1e15
 
@@ -53,12 +53,12 @@ class _Part(NamedTuple):
     classes: list[str]
 
 
-def read_table(source: Source) -> Table:
-    """Read a text of numbers; the class column, if one is named, apart.
+def read_table(source: Source, file: IO[bytes]) -> Table:
+    """Read the text of numbers in ``file``; the class column, if one is named, apart.
 
     Raises DataError naming the line of whatever is no finite number or of another length.
     """
-    stream = without_blank_end(blocks(source.path))
+    stream = without_blank_end(blocks_of(source.path, file))
     number, block = next(stream, (1, b""))
     if not block:
         raise DataError(source.path, "holds no rows")
@@ -127,10 +127,12 @@ def _first_line(source: Source, line: bytes) -> tuple[_Layout, list[str] | None]
         return _Layout(separator, n_cells, label_index(source, n_cells, None)), None
     layout = _Layout(separator, len(names), label_index(source, len(names), names))
     columns = layout.without_label(names)
-    for place, name in enumerate(columns):
-        if not name or name in columns[:place]:
+    seen: set[str] = set()
+    for name in columns:
+        if not name or name in seen:
             what = "a column without name" if not name else f"two columns are called {shown(name)}"
             raise DataError(source.path, f"{what} in the header", 1)
+        seen.add(name)
     return layout, names
 
 

@@ -8,7 +8,15 @@ from typing import IO, NamedTuple
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
-from hiertopics.formats.counting import MAX_DOCS, shown, whole_number, words_of
+from hiertopics.formats.counting import (
+    MAX_DOCS,
+    large_notes,
+    room_for,
+    shown,
+    size_announced,
+    whole_number,
+    words_of,
+)
 from hiertopics.formats.opening import Block, blocks, without_blank_end
 from hiertopics.formats.source import Source
 from hiertopics.formats.triples import Rules, read_triples, triple_lines, triple_matrix
@@ -34,11 +42,14 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     header, stream = _read_header(source, without_blank_end(blocks(source.path)))
     words = words_of(source, header.n_words, vocab, line=2)
     rules = Rules(header.n_docs, header.n_words)
+    sizes, named = (header.n_docs, header.n_words), vocab is not None
     triples = read_triples(source, rules, stream)
     if len(triples) != header.n_pairs:
         what = f"the header announces {header.n_pairs} pairs (NNZ), the file holds {len(triples)}"
         source.report(DataError(source.path, what, HEADER_LINES))
-    return Corpus(triple_matrix(source, rules, triples, HEADER_LINES + 1), words)
+    with room_for(source, size_announced(*sizes, named=named), 1):
+        counts = triple_matrix(source, rules, triples, HEADER_LINES + 1)
+        return Corpus(counts, words, notes=large_notes(*sizes, named=named))
 
 
 def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Iterator[Block]]:
@@ -49,13 +60,16 @@ def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Itera
     for line, text in enumerate(head, 1):
         token = text.decode(errors="backslashreplace").strip()
         number = whole_number(token)
-        if number is None or (line == 1 and not 0 < number <= MAX_DOCS):
+        if number is None or (line == 1 and number == 0):
             what = f"expected the number of {HEADER[line - 1]}, alone on header line {line}"
             raise DataError(source.path, f"{what}, got {shown(token)}", line)
         numbers.append(number)
     if len(numbers) < HEADER_LINES:
         what = f"expected three header lines: the numbers of {', '.join(HEADER)}"
         raise DataError(source.path, what, len(numbers) + 1)
+    if numbers[0] > MAX_DOCS:
+        what = size_announced(*numbers[:2])
+        raise DataError(source.path, f"{what}; more than {MAX_DOCS} documents are not read", 1)
     return Header(*numbers), chain([(HEADER_LINES + 1, rest)] if rest else [], stream)
 
 

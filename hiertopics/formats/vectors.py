@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +16,8 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors, default_columns, to_vectors
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.opening import opened
+from hiertopics.formats.counting import refuse_inflated, room_for
+from hiertopics.formats.opening import begun, is_plain, opened
 from hiertopics.formats.sidefiles import TagTable
 from hiertopics.formats.source import Source, unpacked
 from hiertopics.formats.tables import (
@@ -23,8 +28,11 @@ from hiertopics.formats.tables import (
     read_table,
     table_lines,
 )
+from hiertopics.units import format_bytes
 
 MAGIC = b"\x93NUMPY"
+HEAD_BYTES = 16384
+"""More than numpy reads as the head of an array."""
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Vectors:
@@ -33,8 +41,11 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Vectors:
     Raises DataError where the file is no table of finite numbers or ``vocab`` has another length.
     """
     with opened(source.path) as file:
-        saved = file.read(len(MAGIC)) == MAGIC
-    rows, columns, classes = _read_npy(source) if saved else read_table(source)
+        head, whole = begun(file, HEAD_BYTES)
+        if head.startswith(MAGIC):
+            rows, columns, classes = _read_npy(source, head, whole)
+        else:
+            rows, columns, classes = read_table(source, whole)
     return Vectors(
         rows,
         columns_of(source, rows.shape[1], columns, vocab),
@@ -64,12 +75,21 @@ def tags_of(classes: list[str]) -> Tags:
     return table.tags()
 
 
-def _read_npy(source: Source) -> Table:
-    stored = _load(source)
-    if stored.dtype.kind not in "biuf" or stored.ndim != 2 or stored.shape[1] == 0:
-        what = f"expected rows x columns of numbers, got {stored.dtype} of shape {stored.shape}"
+def _read_npy(source: Source, head: bytes, file: IO[bytes]) -> Table:
+    shape, dtype = _announced(source, head, file)
+    if dtype.kind not in "biuf" or len(shape) != 2 or shape[1] == 0:
+        what = f"expected rows x columns of numbers, got {dtype} of shape {shape}"
         raise DataError(source.path, what)
-    rows = stored.astype(np.float64)
+    announced = f"{shape[0]} rows x {shape[1]} columns announced:"
+    size = shape[0] * shape[1] * max(dtype.itemsize, 8)
+    if not is_plain(file) and source.path.is_file():
+        refuse_inflated(source, announced, size, source.path.stat().st_size)
+    with room_for(source, f"{announced} about {format_bytes(size)} of memory"):
+        return _table_of(source, _load(source, file))
+
+
+def _table_of(source: Source, stored: NDArray[np.generic]) -> Table:
+    rows = stored.astype(np.float64, copy=False)
     wrong = np.argwhere(~np.isfinite(rows))
     if len(wrong):
         row, column = wrong[0]
@@ -82,15 +102,41 @@ def _read_npy(source: Source) -> Table:
     return Table(np.delete(rows, label, axis=1), None, classes)
 
 
-def _load(source: Source) -> NDArray[np.generic]:
-    with opened(source.path) as file:
-        try:
-            stored: NDArray[np.generic] = np.lib.format.read_array(file, allow_pickle=False)
-            return stored
-        # A damaged header makes ast, tokenize and numpy raise almost anything.
-        except Exception as error:
-            what = "not an array as numpy.save writes it (without pickle)"
-            raise DataError(source.path, what) from error
+def _announced(
+    source: Source, head: bytes, file: IO[bytes]
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return shape and type of the array that opens with ``head``, before it is read."""
+    with _no_array(source):
+        stream = io.BytesIO(head)
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0
+        # The third version differs from the second in names of fields, which no table has.
+        if version != (1, 0):
+            read = np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(stream)
+        if dtype.hasobject:
+            raise ValueError("objects need pickle")
+        if is_plain(file) and math.prod(shape) * dtype.itemsize > os.fstat(file.fileno()).st_size:
+            raise ValueError("the file is shorter than the array")
+    return shape, dtype
+
+
+def _load(source: Source, file: IO[bytes]) -> NDArray[np.generic]:
+    with _no_array(source):
+        stored: NDArray[np.generic] = np.lib.format.read_array(file, allow_pickle=False)
+    return stored
+
+
+@contextmanager
+def _no_array(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except MemoryError:
+        raise
+    # A damaged header makes ast, tokenize and numpy raise almost anything.
+    except Exception as error:
+        what = "not an array as numpy.save writes it (without pickle)"
+        raise DataError(source.path, what) from error
 
 
 def writer_for(path: Path) -> Callable[[Corpus | Vectors, IO[bytes]], None]:

@@ -17,7 +17,8 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Tags
 from hiertopics.data.tree import Tree
-from hiertopics.errors import DataError, UsageError
+from hiertopics.errors import UsageError
+from hiertopics.formats.opening import require_file
 from hiertopics.formats.sidefiles import read_tags
 from hiertopics.runs.rundir import RunDir
 
@@ -84,8 +85,7 @@ def _tags_of(run: RunDir, path: Path) -> Tags:
     """Return the values of the training documents."""
     split = run.split
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
-    if not path.is_file():
-        raise DataError(str(path), "no such file")
+    require_file(path)
     return read_tags(path, n_docs, Path("the corpus of the run")).select(split.train_docs)
 
 

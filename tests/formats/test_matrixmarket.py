@@ -100,7 +100,11 @@ TRIPLE = 'expected "row column count", three whole numbers'
         (INTEGER + "2 3\n", 2, "expected the numbers of rows .* columns and entries, got '2 3'"),
         (INTEGER + "0 3 0\n", 2, "expected the numbers of rows"),
         (INTEGER + "2 3 x 4\n", 2, "expected the numbers of rows"),
-        (INTEGER + "999999999999 3 0\n", 2, "expected the numbers of rows"),
+        (
+            INTEGER + "999999999999 3 0\n",
+            2,
+            "999999999999 documents x 3 words announced: about 14.6 TiB",
+        ),
         (INTEGER + "3 99999999 0\n", 2, "99999999 words need a vocabulary file"),
         (SYMMETRIC + "2 3 0\n", 2, "a symmetric matrix must be square, got 2 3 0"),
         (INTEGER + "2 3 2\n%\n1 1 1\n", 2, "announces 2 entries, the file holds 1"),

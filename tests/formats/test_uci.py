@@ -60,7 +60,7 @@ def test_the_vocabulary_must_have_the_length_that_the_header_says(put):
         ("3\nx\n4\n", 2, "expected the number of words, alone on header line 2, got 'x'"),
         ("3 4 5\n", 1, "expected the number of documents, alone on header line 1, got '3 4 5'"),
         ("0\n4\n0\n", 1, "expected the number of documents"),
-        ("999999999999\n4\n0\n", 1, "expected the number of documents"),
+        ("999999999999\n4\n0\n", 1, "999999999999 documents x 4 words announced: about 14.6 TiB"),
         ("3\n99999999\n0\n", 2, "99999999 words need a vocabulary file"),
         ("3\n4\n2\n1 1 1\n", 3, r"announces 2 pairs \(NNZ\), the file holds 1"),
         ("3\n4\n0\n1 1 1\n", 3, r"announces 0 pairs \(NNZ\), the file holds 1"),

@@ -1,0 +1,115 @@
+"""Folders of texts: by every name that a folder can have, and with whatever lies in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hiertopics.corpora.checking import check
+from hiertopics.errors import DataError
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+
+Call = Callable[..., Any]
+Put = Callable[[str, str], Path]
+NAMES = [".", "./", "../texts", "..", "sub/..", "sub/../"]
+SETTINGS = ("-b", "hdp-pcvb0", "-s", "model.truncation=3", "--iterations", 2, "-q")
+
+
+@pytest.fixture
+def texts(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder with two texts the current one."""
+    put("texts/a.txt", "tree leaf tree\n")
+    put("texts/sub/b.txt", "leaf wood leaf\n")
+    monkeypatch.chdir(tmp_path / "texts")
+    return tmp_path / "texts"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("texts")
+def test_a_folder_by_any_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "..":
+        monkeypatch.chdir("sub")
+    assert read_corpus(Source(Path(name))).n_docs == 2
+    assert check(name).shape["n_docs"] == 2
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+@pytest.mark.usefixtures("texts")
+def test_files_beside_a_folder_are_found(put: Put, name: str, monkeypatch: Any) -> None:
+    put("texts.authors", "ann\nbob\n")
+    if name == "..":
+        monkeypatch.chdir("sub")
+    groups = read_corpus(Source(Path(name))).groups
+    assert groups is not None and groups.names == ("ann", "bob")
+
+
+def test_the_current_folder_in_every_command(
+    texts: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(texts)
+    run = tmp_path / "run"
+    assert call("fit", ".", *SETTINGS, "--holdout", "none", "-o", run).code == 0
+    assert call("check", ".").code == 0
+    assert call("convert", ".", tmp_path / "a.ldac").code == 0
+    assert call("infer", run, ".", "-o", tmp_path / "theta.npz").code == 0
+
+
+def test_runs_in_the_folder_are_no_texts(
+    texts: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fit of the current folder writes runs/ into it, and continues with the same command."""
+    monkeypatch.chdir(texts)
+    first = call("fit", ".", *SETTINGS, "--holdout", "none")
+    assert (first.code, first.out) == (0, "runs/texts-hdp-pcvb0-s0\n")
+    again = call("fit", ".", *SETTINGS, "--holdout", "none", "--iterations", 3)
+    assert (again.code, again.err) == (0, "")
+    assert check(texts).shape["n_docs"] == 2
+
+
+@pytest.mark.parametrize("command", ["fit", "check", "convert", "infer"])
+def test_no_name_is_no_corpus(
+    command: str, call: Call, tmp_path: Path, finished: Callable[..., Path]
+) -> None:
+    after = {"convert": [tmp_path / "a.ldac"], "infer": ["-o", tmp_path / "theta.npz"]}
+    run = [finished()] if command == "infer" else []
+    outcome = call(command, *run, "", *after.get(command, []))
+    assert outcome.code == 2 and outcome.err.count("\n") == 1
+    assert "the name of the corpus is empty" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["fit", "check"])
+def test_the_root_of_all_folders_is_read(command: str, call: Call, monkeypatch: Any) -> None:
+    """Not read in the test: what matters is that its name, which is empty, is no obstacle."""
+    monkeypatch.setattr(Path, "rglob", lambda *_: iter(()))
+    outcome = call(command, "/")
+    assert outcome.code == 2 and "holds no documents" in outcome.err + outcome.out
+
+
+def make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def make_dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("make", [make_pipe, make_link, make_dangling, Path.mkdir])
+def test_what_is_no_file_is_refused_by_name(texts: Path, make: Callable[[Path], None]) -> None:
+    make(texts / "sub" / "z.txt")
+    with pytest.raises(DataError, match=r"sub/z\.txt: is no regular file; .*out of the folder"):
+        read_corpus(Source(texts))
+    assert [Path(problem.path).name for problem in check(texts).problems] == ["z.txt"]
+
+
+def test_a_link_to_a_text_is_a_text(texts: Path) -> None:
+    (texts / "c.txt").symlink_to("a.txt")
+    assert read_corpus(Source(texts)).n_docs == 3
