@@ -191,8 +191,8 @@ class Job:
                 loop.up_to(self._target()),
                 loop.converged(tolerance, recorded[-1] if recorded else None),
                 *([loop.time_limit(limit)] if limit is not None else []),
-                watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp),
             ]
+            keep = watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp)
             events = loop.iterate(
                 self.backend,
                 state,
@@ -207,6 +207,7 @@ class Job:
                 stops = [stop for watcher in watchers if (stop := watcher(event)) is not None]
                 if stops:
                     return event, max(stops, key=lambda stop: stop.done)
+                keep(event)  # of the last iteration the end does, after its line of metrics
         raise AssertionError("the loop ends only with a stop")
 
     def _recorded(self) -> list[float]:
@@ -224,14 +225,17 @@ class Job:
         return FitResult(self.run, "stopped", 0, None, stop.reason)
 
     def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
-        """Checkpoint, then write the artifacts, then say so in the manifest: in this order."""
-        save_checkpoint(self.run, event.iteration, event.state, self.stamp)
+        """Write the last metrics, the checkpoint, the artifacts and the manifest: in this order.
+
+        What goes on from the checkpoint has no columns to write a line of metrics from.
+        """
         objective, sampling = event.objective, self._sampling(data)
         if objective is None:
             objective = self.backend.objective(event.state, data, self.settings)
             if event.info is not None:
                 per_chain = sampling.per_chain(event.state)
                 self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
+        save_checkpoint(self.run, event.iteration, event.state, self.stamp)
         summary = self._with_bins(self.backend.summarise(event.state, data, self.settings))
         summary = sampling.with_splits(summary, event, self.train.doc_lengths)
         for note in (*summary.notes, *degenerate.notes(summary)):
