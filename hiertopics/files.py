@@ -147,9 +147,9 @@ def read_csr(path: Path) -> sparse.csr_array:
     arrays = read_npz(path)
     try:
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-        return sparse.csr_array(parts, shape=tuple(arrays["shape"]))
-    except (KeyError, ValueError) as error:
-        raise RunError(f"{path} holds no sparse matrix: {error}") from error
+        return _csr(parts, arrays["shape"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise RunError(f"{path} is damaged: it holds no sparse matrix: {error}") from error
 
 
 def seal(path: Path) -> str:
@@ -191,9 +191,16 @@ def pack_csr(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
 
 
 def unpack_csr(name: str, arrays: Mapping[str, NDArray[Any]]) -> sparse.csr_array:
-    """Inverse of ``pack_csr``; raises KeyError where an array is missing."""
+    """Inverse of ``pack_csr``; raises KeyError for a missing array, ValueError for nonsense."""
     parts = tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
-    return sparse.csr_array(parts, shape=tuple(arrays[f"{name}_shape"]))
+    return _csr(parts, arrays[f"{name}_shape"])
+
+
+def _csr(parts: tuple[NDArray[Any], ...], shape: NDArray[Any]) -> sparse.csr_array:
+    matrix = sparse.csr_array(parts, shape=tuple(shape))
+    # Pointers that lead outside a matrix crash the process that multiplies it.
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def make_folder(path: Path) -> None:

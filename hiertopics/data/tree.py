@@ -142,9 +142,26 @@ class Tree:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Tree:
-        """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
+        """Inverse of ``to_arrays``.
+
+        Raises KeyError where an array is missing, ValueError where they do not fit one another.
+        """
         if "mean" in arrays and "phi" not in arrays:
             arrays = {"phi": np.zeros((len(arrays["mean"]), 0)), **arrays}
         extra = {name: array for name, array in arrays.items() if name not in OWN}
         own: dict[str, Any] = {name: arrays[name] for name in OWN}
-        return Tree(**own, extra=extra)
+        tree = Tree(**own, extra=extra)
+        _refuse_misfits(tree)
+        return tree
+
+
+def _refuse_misfits(tree: Tree) -> None:
+    """Raise ValueError where the arrays are not those of one tree, parents before children."""
+    for name in OWN:
+        array = getattr(tree, name)
+        n_axes = 2 if name == "phi" else 1
+        if array.dtype.kind not in "iuf" or array.ndim != n_axes or len(array) != tree.n_nodes:
+            raise ValueError(f"{name} is not of {tree.n_nodes} nodes")
+    parent = tree.parent
+    if parent.dtype.kind == "f" or ((parent < ROOT) | (parent >= np.arange(tree.n_nodes))).any():
+        raise ValueError("a node's parent is no node before it")

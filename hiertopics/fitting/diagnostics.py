@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.errors import UsageError
+from hiertopics.errors import RunError, UsageError
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 
@@ -74,13 +74,18 @@ class Diagnosis(NamedTuple):
 def diagnose(run: RunDir) -> list[Diagnosis]:
     """Return what the traces of a sampler's run say, from its metrics.jsonl and config.yaml.
 
-    Raises UsageError where arviz-stats is not installed, and for a run of no sampler.
+    Raises UsageError where arviz-stats is not installed, and for a run of no sampler, RunError
+    where metrics.jsonl is damaged.
     """
     experiment = experiment_of(run)
     burn_in = getattr(experiment.inference, "burn_in", None)
     if burn_in is None:
         raise UsageError(f"{run.path}: {experiment.backend} draws no samples to diagnose")
-    found = traces(run.metrics(), burn_in, experiment.output.record_every)
+    try:
+        found = traces(run.metrics(), burn_in, experiment.output.record_every)
+    except (LookupError, TypeError, ValueError, StopIteration) as error:
+        path = run.path / "metrics.jsonl"
+        raise RunError(f"{path} is damaged: its lines have no common columns") from error
     return [diagnosis(name, values) for name, values in found.items()]
 
 

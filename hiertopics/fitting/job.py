@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -216,7 +217,8 @@ class Job:
         """
         every = self.experiment.output.record_every
         rows = self.run.metrics()
-        return [row["objective"] for row in rows if row["iteration"] % every == 0]
+        found = (row["objective"] for row in rows if row["iteration"] % every == 0)
+        return [math.nan if objective is None else objective for objective in found]
 
     def _end_at_start(self, stop: Stop) -> FitResult:
         """Say that nothing was made; the same command begins anew."""

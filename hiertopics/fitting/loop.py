@@ -107,7 +107,7 @@ def had_converged(tolerance: float, objectives: Sequence[float]) -> Stop | None:
 
 
 def _converged(tolerance: float, before: float | None, now: float) -> Stop | None:
-    if before is None or abs(now - before) >= tolerance * abs(before):
+    if before is None or not abs(now - before) < tolerance * abs(before):
         return None
     return Stop(f"objective moved by less than {tolerance:g} of its size", True)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hiertopics import files
 from hiertopics.errors import RunError
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import RunDir, by_iteration
 
 KEPT = 2
 
@@ -26,7 +26,7 @@ def save_checkpoint(run: RunDir, iteration: int, state: Any, stamp: str) -> None
     arrays = {f.name: np.asarray(getattr(state, f.name)) for f in fields(state)}
     arrays["stamp_"] = np.asarray(stamp)
     files.write_npz(folder / f"{iteration:08d}.npz", arrays, sync=False)
-    for old in sorted(folder.glob("*.npz"))[:-KEPT]:
+    for old in by_iteration(folder)[:-KEPT]:
         old.unlink(missing_ok=True)
 
 
@@ -36,8 +36,7 @@ def load_checkpoint(run: RunDir, state_type: Any, stamp: str) -> tuple[int, Any]
     None: the fit came to no checkpoint yet. One that is damaged, or of another program, is passed
     over for the one before it. Raises RunError where no other is left, or where they are gone.
     """
-    files_there = (run.path / "checkpoints").glob("*.npz")
-    found = sorted((path for path in files_there if path.stem.isdecimal()), reverse=True)
+    found = by_iteration(run.path / "checkpoints")[::-1]
     reasons = [] if found or not _had_checkpoints(run) else ["all of them are gone"]
     for path in found:
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.errors import ConfigError
+from hiertopics.errors import ConfigError, RunError
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
@@ -77,11 +77,18 @@ def flags_of(
 
 
 def experiment_of(run: RunDir) -> Experiment:
-    """Return the config that a run was fitted with; a key that it lacks means what it did then."""
+    """Return the config that a run was fitted with; a key that it lacks means what it did then.
+
+    Raises RunError where config.yaml is damaged.
+    """
     path = run.path / CONFIG
     name = str(run.manifest["backend"])
-    layers: list[tuple[str, Mapping[str, Any]]] = [
-        ("manifest.json", {"backend": name}),
-        (str(path), load_yaml(path)),
-    ]
-    return _built(layers, name, _made(run))
+    try:
+        layers: list[tuple[str, Mapping[str, Any]]] = [
+            ("manifest.json", {"backend": name}),
+            (str(path), load_yaml(path)),
+        ]
+        return _built(layers, name, _made(run))
+    except ConfigError as error:
+        what = error.problems[0].removeprefix(f"{path}: ")
+        raise RunError(f"{path} is damaged: {what}") from error

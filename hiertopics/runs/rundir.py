@@ -9,7 +9,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -35,16 +36,37 @@ CHAIN_PATHS = "chain_paths"
 FILES = "files"
 """The entry of the manifest that holds the seals of the run's files."""
 
-MANIFEST_KEYS = (
-    "backend",
-    "status",
-    "corpus",
-    "split",
-    "iterations",
-    "objective",
-    "wall_seconds",
-    "peak_memory_bytes",
-)
+Entry = Callable[[Any], bool]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _names_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
+def _describes_corpus(value: Any) -> bool:
+    prints = ("fingerprint", "text_fingerprint")
+    return isinstance(value, dict) and all(_is_text(value.get(name)) for name in prints)
+
+
+MANIFEST: Mapping[str, Entry] = {
+    "backend": _is_text,
+    "status": lambda value: value in ("running", "stopped", "done", "failed"),
+    "corpus": _describes_corpus,
+    "split": _is_text,
+    "iterations": lambda value: isinstance(value, int) and value >= 0,
+    "objective": lambda value: value is None or _is_number(value),
+    "wall_seconds": _is_number,
+    "peak_memory_bytes": _is_number,
+}
+"""Entries that every manifest has, and what tells that one is sound."""
 
 
 class RunDir:
@@ -113,9 +135,14 @@ class RunDir:
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             found = manifest.get("schema") if isinstance(manifest, dict) else None
             raise RunError(f"{path} is damaged: its schema is {found!r}, not {SCHEMA!r}")
-        missing = [key for key in MANIFEST_KEYS if key not in manifest]
+        missing = [key for key in MANIFEST if key not in manifest]
         if missing:
             raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
+        wanted = {**MANIFEST, **({FILES: _names_texts} if FILES in manifest else {})}
+        for key, is_sound in wanted.items():
+            if not is_sound(manifest[key]):
+                shown = files.to_json(manifest[key])
+                raise RunError(f"{path} is damaged: its entry {key} cannot be {shown:.40}")
         return manifest
 
     @property
@@ -137,7 +164,8 @@ class RunDir:
         """The summarised tree; RunError where the fit has not come to one."""
         if not self.has_model and self.manifest["status"] != "done":
             raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
-        return self._tree(self.sealed("model.npz"))
+        path = self.sealed("model.npz")
+        return _tree(path, files.read_npz(path))
 
     @property
     def has_model(self) -> bool:
@@ -197,7 +225,13 @@ class RunDir:
     @cached_property
     def theta(self) -> sparse.csr_array:
         """Theta of the training documents, float64 CSR [n_docs, n_nodes]."""
-        return files.read_csr(self.sealed("theta.npz"))
+        path = self.sealed("theta.npz")
+        theta = files.read_csr(path)
+        wanted = (len(self.split.train_docs), self._n_nodes)
+        if theta.shape != wanted:
+            found = "documents and nodes, but the run has"
+            raise RunError(f"{path} is damaged: {_by(theta.shape)} {found} {_by(wanted)}")
+        return theta
 
     @cached_property
     def paths(self) -> Paths | None:
@@ -205,8 +239,25 @@ class RunDir:
         name = "paths.npz"
         if not (self.path / name).exists() and name not in self.manifest.get(FILES, ()):
             return None
-        arrays = files.read_npz(self.sealed(name))
-        return Paths(arrays["node"], arrays["log_prob"])
+        path = self.sealed(name)
+        arrays = files.read_npz(path)
+        try:
+            found = Paths(arrays["node"], arrays["log_prob"])
+        except KeyError as error:
+            raise RunError(f"{path} is damaged: it has no array {error}") from error
+        lengths = {len(np.atleast_1d(array)) for array in found}
+        if lengths != {len(self.split.train_docs)} or found.node.max(initial=0) >= self._n_nodes:
+            raise RunError(f"{path} is damaged: its paths are not those of the run")
+        return found
+
+    @cached_property
+    def _n_nodes(self) -> int:
+        """The number of nodes of the model, whose large arrays are not read for it."""
+        path = self.sealed("model.npz")
+        parent = files.read_npz(path, ("parent",)).get("parent")
+        if parent is None:
+            raise RunError(f"{path} is damaged: it has no array 'parent'")
+        return int(parent.size)
 
     @cached_property
     def vocab(self) -> tuple[str, ...]:
@@ -224,43 +275,62 @@ class RunDir:
         """What was put aside."""
         path = self.sealed("split.npz")
         try:
-            return Split.from_arrays(files.read_npz(path))
-        except (KeyError, ValueError) as error:
+            split = Split.from_arrays(files.read_npz(path))
+        except (KeyError, ValueError, TypeError, IndexError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
+        if split.hash != self.manifest["split"]:
+            raise RunError(f"{path} is damaged: it is not the split of manifest.json")
+        return split
 
     @property
     def n_draws(self) -> int:
         """Number of kept draws."""
-        return len(list((self.path / "draws").glob("*.npz")))
+        return len(by_iteration(self.path / "draws"))
 
     def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
         """Yield the kept draws in order: each one's tree and theta of the training documents."""
-        for path in sorted((self.path / "draws").glob("*.npz")):
+        for path in by_iteration(self.path / "draws"):
             arrays = files.read_npz(path)
-            theta = files.unpack_csr("theta", arrays)
             arrays.pop(CHAIN_PATHS, None)
             own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
-            yield Tree.from_arrays(own), theta
+            tree = _tree(path, own)
+            try:
+                theta = files.unpack_csr("theta", arrays)
+            except (KeyError, ValueError, TypeError) as error:
+                raise RunError(f"{path} is damaged: it holds no theta: {error}") from error
+            wanted = (len(self.split.train_docs), tree.n_nodes)
+            if theta.shape != wanted or tree.n_columns != self.tree.n_columns:
+                raise RunError(f"{path} is damaged: it is no draw of this run")
+            yield tree, theta
 
     def drawn_paths(self, iteration: int) -> Iterator[NDArray[np.int32]]:
         """Yield the paths [n_docs, L] of each chain in each draw kept up to ``iteration``.
 
         There are none where one chain ran alone.
         """
-        for path in sorted((self.path / "draws").glob("*.npz")):
+        for path in by_iteration(self.path / "draws"):
             if int(path.stem) <= iteration:
-                yield from files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, ())
+                paths = files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, np.empty((0, 0, 0)))
+                n_docs = len(self.split.train_docs)
+                if len(paths) and (paths.ndim != 3 or paths.shape[1] != n_docs):
+                    raise RunError(f"{path} is damaged: it is no draw of this run")
+                yield from paths
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Return the lines of metrics.jsonl; one that was half-written is passed over."""
+        """Return the lines of metrics.jsonl; a last one that was half-written is passed over.
+
+        An objective that was no finite number is null there, or in older files NaN.
+        """
         path = self.path / "metrics.jsonl"
-        rows = []
-        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            try:
-                rows.append(json.loads(line))
-            except ValueError:
-                continue
-        return rows
+        if not path.exists():
+            return []
+        *lines, rest = path.read_bytes().split(b"\n")
+        rows = list(map(_metrics_row, lines))
+        if None in rows:
+            what = "is no record of an iteration; take it out, or choose another -o"
+            raise RunError(f"{path} is damaged: line {rows.index(None) + 1} {what}")
+        last = _metrics_row(rest)
+        return [row for row in (*rows, last) if row is not None]
 
     def append_metrics(self, row: Mapping[str, Any]) -> None:
         """Add one line to metrics.jsonl; raises RunError where the disk refuses."""
@@ -284,17 +354,40 @@ class RunDir:
         except OSError as error:
             raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from error
 
-    @staticmethod
-    def _tree(path: Path) -> Tree:
-        try:
-            return Tree.from_arrays(files.read_npz(path))
-        except KeyError as error:
-            raise RunError(f"{path} is damaged: it has no array {error}") from error
-
 
 def opened(run: Path | str | RunDir) -> RunDir:
     """Return a run that is given as such or by its folder; RunError if there is none."""
     return run if isinstance(run, RunDir) else RunDir.open(run)
+
+
+def by_iteration(folder: Path) -> list[Path]:
+    """Return the npz files of a folder that are named by an iteration, in order; no others."""
+    return sorted(path for path in folder.glob("*.npz") if re.fullmatch("[0-9]{8,}", path.stem))
+
+
+def _tree(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Tree:
+    try:
+        return Tree.from_arrays(arrays)
+    except KeyError as error:
+        raise RunError(f"{path} is damaged: it has no array {error}") from error
+    except (ValueError, TypeError) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def _metrics_row(line: bytes) -> dict[str, Any] | None:
+    """Return a line of metrics.jsonl, or None where it is no record of an iteration."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(row, dict) or type(row.get("iteration")) is not int:
+        return None
+    objective = row.get("objective", "absent")
+    return row if objective is None or _is_number(objective) else None
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " x ".join(map(str, shape))
 
 
 def _lines(path: Path) -> tuple[str, ...]:
