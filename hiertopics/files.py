@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import secrets
 import zipfile
@@ -174,8 +175,14 @@ def seal(path: Path) -> str:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Return ``value`` as JSON text; numpy scalars and arrays become numbers and lists."""
-    text = json.dumps(value, indent=indent, ensure_ascii=False, default=_plain)
+    """Return ``value`` as JSON text; numpy scalars and arrays become numbers and lists.
+
+    What is no finite number becomes null: JSON has no word for it.
+    """
+    try:
+        text = _dumps(value, indent)
+    except ValueError:
+        text = _dumps(_without_nan(value), indent)
     # Bytes of a file's name that are no UTF-8 are half surrogate pairs: JSON escapes them alike.
     return text.encode(errors="backslashreplace").decode()
 
@@ -215,6 +222,20 @@ def remove_partial(folder: Path) -> None:
     """Remove what a killed writer left in ``folder``."""
     for leftover in folder.glob(f".*{TEMPORARY_SUFFIX}"):
         leftover.unlink(missing_ok=True)
+
+
+def _dumps(value: Any, indent: int | None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Any) -> Any:

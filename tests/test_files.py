@@ -151,3 +151,13 @@ def test_only_partial_files_are_swept_up(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
     files.remove_partial(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [".keep", "keep.partial.txt"]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, np.float64("nan"), np.float32("inf")])
+def test_json_has_no_word_for_what_is_no_finite_number(number: float, tmp_path: Path) -> None:
+    value = {"a": number, "b": [1.5, (number, {"c": number})], "d": np.array([[number, 2.0]])}
+    expected = {"a": None, "b": [1.5, [None, {"c": None}]], "d": [[None, 2.0]]}
+    assert json.loads(files.to_json(value)) == expected
+    files.write_json(tmp_path / "x.json", value)
+    text = (tmp_path / "x.json").read_text()
+    assert json.loads(text) == expected and "NaN" not in text and "Infinity" not in text

@@ -15,11 +15,14 @@ DIVERSITY_WORDS = 25
 
 
 class Quality(NamedTuple):
-    """coherence_npmi: mean over topics, in [-1, 1]. diversity: share of distinct top words."""
+    """coherence_npmi: mean over topics, in [-1, 1]. diversity: share of distinct top words.
+
+    Both are None where there is no topic.
+    """
 
     n_topics: int
-    coherence_npmi: float
-    diversity: float
+    coherence_npmi: float | None
+    diversity: float | None
 
 
 def topic_quality(tree: Tree, corpus: Corpus) -> Quality:
@@ -30,8 +33,8 @@ def topic_quality(tree: Tree, corpus: Corpus) -> Quality:
     per_topic = npmi(tops, corpus)
     return Quality(
         len(nodes),
-        float(per_topic.mean()) if len(nodes) else float("nan"),
-        len(np.unique(wide)) / wide.size if wide.size else float("nan"),
+        float(per_topic.mean()) if len(nodes) else None,
+        len(np.unique(wide)) / wide.size if wide.size else None,
     )
 
 
