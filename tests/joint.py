@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from stepping import at
 
+from hiertopics.families.ncrp.layout import Data, Words
 from hiertopics.model import Settings
 
 
@@ -95,7 +96,7 @@ def draw_topics(
 
 
 def draw_words(
-    z: NDArray[np.int32],
+    z: NDArray[np.integer],
     prior: NDArray[np.float64],
     words: NDArray[np.int32],
     n_wk: NDArray[np.int32],
@@ -106,9 +107,47 @@ def draw_words(
     _draw_from_urns(z, np.tile(prior, (len(n_kw), 1)), words, n_kw, rng)
 
 
+def room_for_words(lengths: Sequence[int], n_words: int) -> Data:
+    """Return a corpus in tokens that ``lay_words`` fills; documents have these lengths."""
+    n_docs, n_tokens = len(lengths), sum(lengths)
+    pointers = np.zeros(n_docs + 1, np.int64), np.zeros(n_tokens + 1, np.int64)
+    words = Words(pointers[0], np.zeros(n_tokens, np.int32), pointers[1])
+    return Data(words, n_docs, n_words, n_tokens)
+
+
+@numba.njit(cache=True)
+def lay_words(
+    lengths: NDArray[np.int64],
+    drawn: NDArray[np.int32],
+    label: NDArray[np.integer],
+    n_words: int,
+    words: Words,
+) -> None:
+    """Lay the words that were drawn for tokens out in pairs; labels of tokens follow.
+
+    drawn: int32 [n_tokens], and label likewise, document by document.
+    """
+    moved = np.empty_like(label)
+    start = token = pair = 0
+    for doc in range(len(lengths)):
+        words.pair_ptr[doc] = pair
+        for word in range(n_words):
+            first = token
+            for place in range(start, start + lengths[doc]):
+                if drawn[place] == word:
+                    moved[token] = label[place]
+                    token += 1
+            if token > first:
+                words.word[pair], words.token_ptr[pair] = word, first
+                pair += 1
+        start += lengths[doc]
+    words.pair_ptr[len(lengths)], words.token_ptr[pair] = pair, token
+    label[:] = moved
+
+
 @numba.njit(cache=True)
 def _draw_from_urns(
-    urn: NDArray[np.int32],
+    urn: NDArray[np.integer],
     prior: NDArray[np.float64],
     drawn: NDArray[np.int32],
     counts: NDArray[np.int32],

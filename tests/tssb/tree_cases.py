@@ -1,4 +1,8 @@
-"""Chains over tiny trees, compiled as one loop, with mistakes on request; and what to expect."""
+"""Kernels of the tree over tiny trees, as one compiled loop, with mistakes on request.
+
+They are held to enumerations here, kernel by kernel; what ``step`` makes of them is the matter of
+the joint tests (``tssb_geweke``).
+"""
 
 from __future__ import annotations
 

@@ -1,30 +1,14 @@
-"""The text sampler: tables against enumeration (T6), the whole of it against the prior (T7)."""
+"""Tables and shares of the text model against enumeration (T6)."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
-from text_cases import (
-    FROM_THE_SPEC,
-    NO_MISTAKE,
-    NO_SELF,
-    ROOT_TOTAL,
-    SELF_TWICE,
-    STALE_TABLES,
-    STATISTICS,
-    WRONG_URN,
-    chained,
-    empty_text,
-    exact_shares,
-    forwards,
-    share_draws,
-    stirling,
-)
+from text_cases import exact_shares, share_draws, stirling
 from tree_cases import z_scores
 
 from hiertopics.families.tssb.layout import make_nodes
@@ -32,49 +16,6 @@ from hiertopics.families.tssb.share_kernels import count_tables, draw_log_dirich
 
 PARENTS = np.array([-1, 0, 1, 0], np.int32)
 COUNTS = np.array([(1, 3), (4, 0), (0, 2), (2, 2)])
-N_FORWARD = 200_000
-
-
-@pytest.fixture(scope="module")
-def prior() -> Any:
-    """Return mean and squared error of each statistic under the model, drawn forwards."""
-    found = forwards(empty_text(), N_FORWARD, np.random.default_rng(0))
-    return found.mean(axis=0), found.var(axis=0) / N_FORWARD
-
-
-def geweke(prior: Any, n_sweeps: int, mistake: int = NO_MISTAKE) -> dict[str, float]:
-    """Return by how many errors the chain's statistics differ from the forward draws'."""
-    found = chained(empty_text(), n_sweeps, mistake, np.random.default_rng(1))
-    batches = found.reshape(100, -1, found.shape[1]).mean(axis=1)
-    error = np.sqrt(batches.var(axis=0, ddof=1) / 100 + prior[1])
-    return dict(zip(STATISTICS, (batches.mean(axis=0) - prior[0]) / error, strict=True))
-
-
-def test_the_model_run_forwards_has_the_means_of_the_spec(prior: Any) -> None:
-    for name, value in FROM_THE_SPEC.items():
-        assert prior[0][STATISTICS.index(name)] == pytest.approx(value, abs=0.006), name
-
-
-def test_the_whole_sampler_keeps_the_prior(prior: Any) -> None:
-    """T7: assignments, topics of tokens, tables, kappa, shares, sticks and order."""
-    found = geweke(prior, 100_000)
-    assert max(map(abs, found.values())) < 4, found
-
-
-@pytest.mark.parametrize(
-    "mistake",
-    [STALE_TABLES, NO_SELF, ROOT_TOTAL, WRONG_URN, SELF_TWICE],
-    ids=[
-        "kappa ignores the tables",
-        "tokens ignore their node",
-        "root's prior too weak",
-        "the urn has another gamma",
-        "tokens know their node's shares though these are summed out",
-    ],
-)
-def test_mistakes_in_the_text_sampler_are_rejected(prior: Any, mistake: int) -> None:
-    found = geweke(prior, 40_000, mistake)
-    assert max(map(abs, found.values())) > 6, found
 
 
 def test_shares_agree_with_the_listing_of_all_tables() -> None:
