@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.hdp import cvb, cvb0, pcvb, posteriors, second_order
+from hiertopics.families.hdp import cvb, cvb0, pcvb, posteriors, second_order, variational
 from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.families.hdp.kernels import Prior, Tables
 from hiertopics.families.hdp.layout import Cells
@@ -120,6 +120,24 @@ def test_variances_are_recounted_with_the_counts(backend: ModuleType) -> None:
     assert abs(state.var_k - state.var_dk.sum(axis=0)).max() > 5e-4
     state, _ = backend.step(state, data, settings, at(10))
     np.testing.assert_allclose(state.var_k, state.var_dk.sum(axis=0), rtol=1e-12)
+
+
+def test_cvb_refits_given_the_variances_of_its_counts() -> None:
+    """5.2: the posteriors are those of tables whose counts vary as q(z) says."""
+    corpus = random_corpus(84, n_docs=10, n_words=12, largest=6)
+    keys = {"truncation": 4, "hyper_start": 1, "hyper_every": 1}
+    state, data, settings = fitted(cvb, corpus, 4, **keys)
+    other, _, _ = fitted(cvb, corpus, 4, **keys)
+    state, _ = cvb.step(state, data, settings, at(5))
+    prior = posteriors.prior_of(other, settings)
+    found = second_order.sweep(other, data, prior, at(5), indicators=True)
+    spread = variational.spread(other, data, at(5))
+    posteriors.global_step(
+        other, posteriors.gather(other, found, spread, data, at(5)), data, settings
+    )
+    for name in ("alpha", "word_mass", "gamma"):
+        assert getattr(state, name) == pytest.approx(getattr(other, name), rel=1e-9)
+    np.testing.assert_allclose(state.n_tables, other.n_tables, rtol=1e-9)
 
 
 @pytest.mark.parametrize("backend", SECOND_ORDER)

@@ -49,6 +49,17 @@ def test_alphas_begin_alike_and_are_drawn_apart() -> None:
     assert info.alpha == pytest.approx(state.alpha.mean())
 
 
+def test_alpha_and_eta_are_held_and_then_drawn() -> None:
+    settings = settings_of(n_topics=4, sample_alpha=True, sample_eta=True, hyper_start=3)
+    data = gibbs.prepare(CORPUS, settings)
+    state, seen = gibbs.init(data, settings, at(0)), []
+    for iteration in range(1, 6):
+        before = state.alpha, state.eta
+        state, _ = gibbs.step(state, data, settings, at(iteration))
+        seen.append((state.alpha != before[0], state.eta != before[1]))
+    assert seen == [(False, False)] * 3 + [(True, True)] * 2
+
+
 def test_alpha_left_open_is_fifty_over_the_number_of_topics() -> None:
     assert fitted(20, 0)[0].alpha == 2.5
     assert fitted(20, 0, alpha=0.3)[0].alpha == 0.3

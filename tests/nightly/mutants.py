@@ -27,6 +27,7 @@ of all that import it, at however many removes, are taken out of the copy's cach
 from __future__ import annotations
 
 import ast
+import fcntl
 import hashlib
 import math
 import os
@@ -185,13 +186,15 @@ def lay_out(source: Path, target: Path) -> None:
 
 def drop_stale(copy: Path) -> None:
     """Take out kernels that are older than a file whose code they may hold."""
-    graph = graph_of(copy)
-    for name in graph:
-        path = copy.joinpath(*name.split("."))
-        file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        changed = file.stat().st_mtime
+    for name in graph_of(copy):
+        file = _file_of(copy, name)
         for other in importers(str(file.relative_to(copy)), copy):
-            drop_kernels(copy, [other], before=changed)
+            drop_kernels(copy, [other], before=file.stat().st_mtime)
+
+
+def _file_of(root: Path, module: str) -> Path:
+    path = root.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _cached(folder: Path) -> Iterator[Path]:
@@ -205,6 +208,12 @@ class Copies:
     """
 
     def __init__(self, n_workers: int, place: Path = PLACE, root: Path = ROOT) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        self.lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT)
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SystemExit(f"{place}: another run is at work there; wait for its end") from None
         self.folder = place / _digest_of(_decisive(root, COPIED))
         for other in place.glob("*/clean"):
             if other.parent != self.folder:
@@ -352,23 +361,49 @@ def _files_of(tests: Iterable[str]) -> list[str]:
 
 
 @cache
-def _common() -> str:
-    helpers = (path for path in _decisive(ROOT, ("tests",)) if not path.name.startswith("test_"))
-    here = Path(__file__).parent
-    others = [path for path in helpers if here not in path.parents]
-    return _digest_of([*_decisive(ROOT, (PACKAGE,)), *others])
+def _fixtures() -> set[str]:
+    tree = ast.parse((ROOT / "tests/conftest.py").read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def reads(file: str) -> frozenset[Path]:
+    """Return the files whose code a test file may run: all that it imports, at any remove.
+
+    The whole package where it asks for a backend by its name, or for a fixture that all share.
+    """
+    graph, found, modules, whole = graph_of(ROOT), {ROOT / file}, set(), False
+    todo = [ROOT / file]
+    while todo:
+        tree = ast.parse(todo.pop().read_text(encoding="utf-8"))
+        whole |= any(isinstance(n, ast.arg) and n.arg in _fixtures() for n in ast.walk(tree))
+        for name in imported(tree, frozenset(graph), top_only=False):
+            modules |= {name} & graph.keys()
+            for folder in ((ROOT / file).parent, ROOT / "tests"):
+                path = folder / f"{name}.py"
+                if path.is_file() and path not in found:
+                    found.add(path)
+                    todo.append(path)
+    new = set(modules)
+    while new:
+        new = {target for name in new for target in graph[name] & graph.keys()} - modules
+        modules |= new
+    if whole or f"{PACKAGE}.registry" in modules:
+        return frozenset(found | set(_decisive(ROOT, (PACKAGE,))))
+    return frozenset(found | {_file_of(ROOT, name) for name in modules})
 
 
 def decides(tests: Iterable[str], *others: object) -> str:
     """Return a hash of all that decides what tests say."""
-    own = _digest_of(ROOT / file for file in _files_of(tests))
-    return hashlib.sha256(repr((_common(), own, others)).encode()).hexdigest()[:16]
+    own = _digest_of(sorted(path for file in _files_of(tests) for path in reads(file)))
+    return hashlib.sha256(repr((own, others)).encode()).hexdigest()[:16]
 
 
 def decides_of(mutant: Mutant) -> str:
     """Return a hash of all that decides the verdict on a mistake."""
+    spoilt = _digest_of([ROOT / mutant.file])
     told = (mutant.file, mutant.before, mutant.after, sorted(mutant.tests), mutant.interpreted)
-    return decides(mutant.tests, told)
+    return decides(mutant.tests, spoilt, told)
 
 
 class Bench:
@@ -397,7 +432,7 @@ class Bench:
             return fault
         return str(known["fault"])
 
-    def try_mutant(self, worker: Path, mutant: Mutant) -> Verdict:
+    def try_mutant(self, worker: Path, mutant: Mutant, decided: str) -> Verdict:
         """Spoil a worker's copy, run the tests that must see it, write down what they said."""
         try:
             self.copies.spoil(worker, mutant)
@@ -411,7 +446,7 @@ class Bench:
         verdict = judge(ran, timeout=mutant.timeout)
         if verdict.outcome == BROKEN:
             (self.copies.folder / f"{mutant.name}.log").write_text(ran.out, encoding="utf-8")
-        self.book.add(mutant.name, decides_of(mutant), **verdict._asdict())
+        self.book.add(mutant.name, decided, **verdict._asdict())
         return verdict
 
 
@@ -420,7 +455,9 @@ def run(
 ) -> list[str]:
     """Try what has no verdict yet, until time is up; return the test files that are unfit."""
     book = Book()
-    due = [m for m in mutants if anew or book.find(m.name, decides_of(m)) is None]
+    # As the sources are now, when they are copied: they may change before the last is tried.
+    decided = {mutant: decides_of(mutant) for mutant in mutants}
+    due = [m for m in mutants if anew or book.find(m.name, decided[m]) is None]
     if not due:
         return []
     bench = Bench(book, Copies(jobs), factor)
@@ -445,7 +482,7 @@ def run(
             return
         worker = free.get()
         try:
-            verdict = bench.try_mutant(worker, mutant)
+            verdict = bench.try_mutant(worker, mutant, decided[mutant])
         finally:
             free.put(worker)
         seen = f"{verdict.by} {verdict.words}".strip()

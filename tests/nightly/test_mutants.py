@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 from collections import Counter
 from functools import cache
@@ -21,6 +22,7 @@ from mutants import (
     judge,
     lay_out,
     read_lists,
+    reads,
     run_tests,
 )
 
@@ -59,6 +61,17 @@ def test_names_are_used_once() -> None:
 def test_each_row_has_as_many_as_it_must(row: str) -> None:
     own = [mutant for mutant in LISTS.mutants if mutant.row == row and not mutant.equivalent]
     assert len(own) >= LISTS.rows[row].least >= 3
+
+
+def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
+    """What a test imports decides, helpers and kernels at any remove; a backend by name: all."""
+    found = {str(path.relative_to(ROOT)) for path in reads("tests/hdp/test_gibbs_kernels.py")}
+    kernels = {f"hiertopics/families/hdp/{name}.py" for name in ("gibbs", "kernels", "sticks")}
+    helpers = {f"tests/{name}.py" for name in ("hdp/hdp_cases", "naive", "stepping")}
+    assert kernels | helpers | {"hiertopics/numeric/simd.py"} <= found
+    assert not any(name.startswith(("hiertopics/cli", "hiertopics/runs")) for name in found)
+    by_fixture = {str(path.relative_to(ROOT)) for path in reads("tests/cli/test_export.py")}
+    assert found & by_fixture >= kernels and "hiertopics/runs/rundir.py" in by_fixture
 
 
 LEAF = """
@@ -149,6 +162,14 @@ def test_kernels_older_than_what_they_call_are_not_copied(checkout: Path, tmp_pa
     leaf.write_text(mistake().spoil(leaf.read_text()))
     lay_out(checkout, tmp_path / "other")
     assert list((tmp_path / "other").rglob("*.nbi")) == []
+
+
+def test_two_runs_do_not_share_copies(checkout: Path, tmp_path: Path) -> None:
+    first = Copies(1, tmp_path / "copies", checkout)
+    with pytest.raises(SystemExit, match="another run"):
+        Copies(1, tmp_path / "copies", checkout)
+    os.close(first.lock)
+    Copies(1, tmp_path / "copies", checkout)
 
 
 @pytest.mark.parametrize(
