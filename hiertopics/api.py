@@ -49,8 +49,9 @@ def fit(
     backend, seed, iterations, holdout: the settings of those names, which win over ``overrides``
     (``{"model.eta": 0.1}`` or ``["model.eta=0.1"]``), which win over ``config``, a YAML file.
     data: more entries of its ``data`` section, such as ``{"text_field": "body"}``.
-    time_limit: seconds, or a text like "3h50m". quiet: no progress on stderr. An interrupt lets
-    the running iteration end; the Run is then ``stopped``, and ``Run.resume`` goes on.
+    time_limit: seconds, or a text like "3h50m". quiet: no progress on stderr. An interrupt,
+    SIGTERM or SIGUSR1 lets the running iteration end, but not the program: the status of the Run
+    is then ``stopped``, which a loop of fits should look at, and ``Run.resume`` goes on.
 
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """

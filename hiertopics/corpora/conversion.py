@@ -21,7 +21,7 @@ from hiertopics.formats.writing import writable, write_corpus
 from hiertopics.settings.config import DataConfig, data_layer
 from hiertopics.settings.layers import Overrides, Reader, parse_set
 
-MEANINGLESS = ("corpus", "holdout")
+MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
 
 
 class _Top(msgspec.Struct):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins, learn_bins, to_words
@@ -17,17 +18,24 @@ from hiertopics.errors import DataError, HiertopicsError, UsageError
 from hiertopics.formats.reading import read_corpus, resolve
 from hiertopics.formats.siblings import stem
 from hiertopics.formats.source import FORMATS, Source, format_of
+from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.holdouts.split import docs_apart
 from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")
-WORDS = ("min_df", "max_df", "stop_words", "discretise")
+WORDS = ("min_df", "max_df", "stop_words", "vocabulary_from", "discretise")
 
 
 class Loaded(NamedTuple):
-    """What a backend observes; bins: how the columns of a dense table were cut, if they were."""
+    """What a backend observes; bins: how the columns of a dense table were cut, if they were.
+
+    unknown: tokens of each document that training documents alone do not know, int64; None where
+    all documents chose the words.
+    """
 
     corpus: Any
     bins: Bins | None
+    unknown: NDArray[np.int64] | None = None
 
 
 def located(data: DataConfig) -> DataConfig:
@@ -47,22 +55,41 @@ def located(data: DataConfig) -> DataConfig:
 
 
 def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
-    """Read the corpus and choose its vocabulary (min_df, max_df, stop words), before any split.
+    """Read the corpus and choose its vocabulary (min_df, max_df, stop words).
 
+    By all documents, or by those that ``holdout`` leaves to train on (``vocabulary_from``).
     A dense table becomes a corpus: cut into ``bins`` or, where ``discretise`` is set, into bins
     of its own; without both it must be a table of counts. Raises DataError naming file and line,
-    UsageError where counts were to be cut into bins.
+    UsageError where counts were to be cut into bins, or no training documents can be told.
     """
     read = read_corpus(source_of(data))
     if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
         read = _table(read, data)
+    training = _training(read.n_docs, data)
     if isinstance(read, Vectors):
         if bins is None and data.discretise is not None:
-            bins = learn_bins(read, data.discretise.method, data.discretise.bins)
+            rows = read if training is None else read.select(training)
+            bins = learn_bins(rows, data.discretise.method, data.discretise.bins)
         corpus = _counted(read, data, bins)
     else:
         corpus = read
-    return Loaded(prune(corpus, data.min_df, data.max_df, _stop_words(data.stop_words)), bins)
+    stopped = _stop_words(data.stop_words)
+    chosen = prune(corpus, data.min_df, data.max_df, stopped, training)
+    unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
+    return Loaded(chosen, bins, unknown)
+
+
+def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
+    """Return the documents that alone choose the words, ascending; None: all choose."""
+    if data.vocabulary_from == "all":
+        return None
+    holdout = parse_holdout(data.holdout)
+    if holdout.kind in ("tokens", "links"):
+        raise UsageError(
+            "data.vocabulary_from: training needs whole documents put aside (--holdout docs, fold, "
+            f"train or none), but {data.holdout} trains on a part of each"
+        )
+    return docs_apart(n_docs, holdout)[0]
 
 
 def load_vectors(data: DataConfig, bins: Bins | None = None) -> Loaded:

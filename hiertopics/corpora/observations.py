@@ -35,7 +35,8 @@ class Observed(NamedTuple):
 
 
 def _counts_aside(split: Split) -> str:
-    return f"{len(split.heldout_docs)} documents with {int(split.heldout.data.sum())} tokens"
+    known = f"{len(split.heldout_docs)} documents with {int(split.heldout.data.sum())} tokens"
+    return known + f" and {split.unknown_tokens} of unknown words" * bool(split.unknown_tokens)
 
 
 def _rows_aside(split: Split) -> str:

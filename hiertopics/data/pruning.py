@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
@@ -38,17 +39,22 @@ def prune(
     min_df: float = 1,
     max_df: float = 1.0,
     stop_words: Collection[str] = (),
+    docs: NDArray[np.int64] | None = None,
 ) -> Corpus:
     """Drop words in fewer than ``min_df`` or more than ``max_df`` documents, and stop words.
 
     An int is a number of documents, a float a share of them (scikit-learn's convention).
-    Documents stay, even where they lose every token. With the defaults the corpus is returned
-    as it is. Raises DataError where no word would be left.
+    Documents stay, even where they lose every token. docs: those that are counted, int64; words
+    in none of them are dropped. None counts all, and with the other defaults the corpus is
+    returned as it is. Raises DataError where no word would be left.
     """
-    n_docs_with = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
-    lowest = min_df if isinstance(min_df, int) else min_df * corpus.n_docs
-    highest = max_df if isinstance(max_df, int) else max_df * corpus.n_docs
+    counted = corpus.counts if docs is None else corpus.counts[docs]
+    n_docs_with = np.bincount(counted.indices, minlength=corpus.n_words)
+    lowest = min_df if isinstance(min_df, int) else min_df * counted.shape[0]
+    highest = max_df if isinstance(max_df, int) else max_df * counted.shape[0]
     keep = (n_docs_with <= highest) & ((n_docs_with >= lowest) | (lowest <= 1))
+    if docs is not None:
+        keep &= n_docs_with > 0
     if stop_words:
         stopped = frozenset(stop_words)
         keep &= np.fromiter((word not in stopped for word in corpus.vocab), bool, corpus.n_words)

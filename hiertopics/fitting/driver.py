@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +59,12 @@ def fit(
     aside = parse_holdout(experiment.data.holdout)
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     observed = observed_by(experiment)
-    whole, bins = observed.load(experiment.data, None)
+    whole, bins, unknown = observed.load(experiment.data, None)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     train, split = observed.split(whole, aside)
+    if unknown is not None:
+        split = replace(split, unknown=unknown[split.heldout_docs])
     target.create()
     with target.locked(), Workers(workers) as pool:
         origin = Origin(experiment, whole, train, split.hash, tuple(argv))

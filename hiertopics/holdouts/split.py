@@ -36,6 +36,8 @@ class Split:
     and vocabulary. links: query nodes and what is ranked for them; hashed too.
     train_lengths: int64, training tokens of each training document; None in runs that were made
     before they were kept. groups, labels: those of the held-out documents, where there are any.
+    unknown: int64, tokens of each held-out document that are in no training document or were
+    dropped; None where all documents chose the words (``data.vocabulary_from``).
     """
 
     kind: str
@@ -51,6 +53,12 @@ class Split:
     train_lengths: NDArray[np.int64] | None = None
     groups: Tags | None = None
     labels: Tags | None = None
+    unknown: NDArray[np.int64] | None = None
+
+    @property
+    def unknown_tokens(self) -> int:
+        """Number of held-out tokens that are not in the vocabulary."""
+        return 0 if self.unknown is None else int(self.unknown.sum())
 
     @property
     def within_documents(self) -> bool:
@@ -71,6 +79,8 @@ class Split:
             plain |= pack_csr(name, getattr(self, name))
         if self.train_lengths is not None:
             plain["train_lengths"] = self.train_lengths
+        if self.unknown is not None:
+            plain["unknown"] = self.unknown
         for name in ("groups", "labels"):
             tags = getattr(self, name)
             if tags is not None:
@@ -95,6 +105,7 @@ class Split:
             train_lengths=arrays.get("train_lengths"),
             groups=_tags("groups", arrays),
             labels=_tags("labels", arrays),
+            unknown=arrays.get("unknown"),
         )
 
 

@@ -171,7 +171,9 @@ class RunDir:
     def has_model(self) -> bool:
         """Whether a fit has come to a summary, its last one or an earlier one."""
         name = "model.npz"
-        return name in self.manifest.get(FILES, (name,)) and (self.path / name).exists()
+        if not (self.exists and (self.path / name).exists()):
+            return False
+        return name in self.manifest.get(FILES, (name,))
 
     def sealed(self, name: str) -> Path:
         """Return the path of a file of the run, once it is known to belong to the others.

@@ -88,6 +88,14 @@ class DataConfig(
     stop_words: Annotated[
         str | None, Meta(description="Words to drop: english, or a file with one per line.")
     ] = None
+    vocabulary_from: Annotated[
+        Literal["all", "training"],
+        Meta(
+            description="Documents whose words are taken and counted by min_df and max_df, and "
+            "whose rows make the bins of discretise: all, or the training ones alone, so that "
+            "nothing of what is put aside is known."
+        ),
+    ] = "all"
     text_field: Annotated[
         str | None,
         Meta(description="Raw text: the field or column with the text.", extra=NUMBER_AS_TEXT),
@@ -113,7 +121,7 @@ class DataConfig(
         Discretise | None,
         Meta(
             description="Dense tables: a row becomes one word column=bin for each column, the bins "
-            "learned on the file given to fit; null: only counts are read."
+            "learned on the file given to fit (vocabulary_from); null: only counts are read."
         ),
     ] = None
 

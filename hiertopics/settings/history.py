@@ -27,7 +27,7 @@ class Change(NamedTuple):
     before: object
 
 
-CHANGES: tuple[Change, ...] = ()
+CHANGES: tuple[Change, ...] = (Change(2, "*", "data.vocabulary_from", "all"),)
 
 
 def version() -> int:

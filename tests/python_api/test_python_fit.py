@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 import hiertopics as ht
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import ConfigError, DataError, RunError, UsageError
-from hiertopics.fitting.loop import Stop
+from hiertopics.fitting.loop import Event, Stop
 from hiertopics.run import Run
 
 Fit = Callable[..., Run]
@@ -101,6 +102,19 @@ def test_a_stopped_fit_has_a_tree_and_goes_on_to_the_same_end(fit_quick: Fit) ->
     assert len(stopped.tree.words(0, 3)) == 3
     resumed = stopped.resume()
     assert (resumed.status, resumed.iterations) == ("done", 8) and same(resumed, fit_quick())
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGUSR1"])
+def test_a_signal_ends_one_fit_of_a_loop_and_the_status_tells(fit_quick: Fit, name: str) -> None:
+    def told(event: Event) -> None:
+        if event.iteration == 3:
+            signal.raise_signal(getattr(signal, name))
+
+    before = signal.getsignal(getattr(signal, name))
+    run = fit_quick(callbacks=[told])
+    assert (run.status, run.iterations) == ("stopped", 3)
+    assert signal.getsignal(getattr(signal, name)) is before
+    assert fit_quick().status == "done"
 
 
 @pytest.mark.parametrize("limit", [1e-9, "0s"])

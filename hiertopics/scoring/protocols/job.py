@@ -69,7 +69,7 @@ def _cut_aside(request: Request, options: CutOptions, protocol: str) -> Job:
     elif options.observed != OBSERVED:
         seen, scored = partition(split.heldout, split.heldout_docs, split.seed, options.observed)
         code = split_hash(split.train_docs, split.heldout_docs, seen, scored, request.run.vocab)
-    return Job(seen, scored, 0, code, split.groups, split.labels)
+    return Job(seen, scored, split.unknown_tokens, code, split.groups, split.labels)
 
 
 def whole_job(request: Request, corpus: Path | str | None, protocol: str) -> Job:
@@ -77,7 +77,8 @@ def whole_job(request: Request, corpus: Path | str | None, protocol: str) -> Job
     run = request.run
     if corpus is None:
         split = documents_aside(run, protocol)
-        return Job(split.heldout, split.heldout, 0, split.hash, split.groups, split.labels)
+        counts, unknown = split.heldout, split.unknown_tokens
+        return Job(counts, counts, unknown, split.hash, split.groups, split.labels)
     matched = newdocs.read_unseen(run, corpus, request.data)
     counts = matched.corpus.counts
     code = _file_hash(run, counts, counts)

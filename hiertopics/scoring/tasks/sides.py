@@ -25,7 +25,7 @@ class Sides(NamedTuple):
     """Documents with their tags as bool [n_docs, n_tags] over one list of names.
 
     train_tags: of the training documents; those that no one has come last. test: without tags.
-    unknown_tokens: of a file. split: hash.
+    unknown_tokens: of test. split: hash.
     """
 
     train: Corpus
@@ -45,7 +45,7 @@ class Sides(NamedTuple):
 class Documents(NamedTuple):
     """The corpus of a run, read again, and the documents to be scored.
 
-    sources: the files that the two come from, for messages. unknown_tokens: of a file. split: hash.
+    sources: the files that the two come from, for messages. unknown_tokens: of test. split: hash.
     """
 
     original: Original
@@ -71,7 +71,7 @@ def read_documents(request: Request, corpus: Path | str | None, kind: str) -> Do
     original, own = read_original(run), str(experiment_of(run).data.corpus)
     if corpus is None:
         test = original.whole.select(split.heldout_docs)
-        return Documents(original, test, (own, own), 0, split.hash)
+        return Documents(original, test, (own, own), split.unknown_tokens, split.hash)
     matched = newdocs.read_unseen(run, corpus, request.data)
     counts = matched.corpus.counts
     code = split_hash(split.train_docs, np.arange(counts.shape[0]), counts, counts, run.vocab)
