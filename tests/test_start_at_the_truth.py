@@ -1,0 +1,61 @@
+"""Every sampler, started at the simulated truth, keeps the law of the model."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from truth import CASES, start_at_truth
+
+from hiertopics import registry
+from hiertopics.families.tssb import share_kernels, text, trees
+
+REPLICATES, STEPS = 300, 4
+LARGEST_Z, SMALLEST_P = 4.2, 3e-4
+"""For some 140 z scores and 40 p values of chains that are right, a false alarm in fifty seeds."""
+
+
+def test_every_sampler_has_a_case() -> None:
+    samplers = {name for name in registry.BACKENDS if registry.load(name).sampler}
+    assert {case.backend for case in CASES.values()} == samplers
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_law_of_the_state_stays(name: str) -> None:
+    outcome = start_at_truth(CASES[name], n_replicates=REPLICATES, n_steps=STEPS)
+    assert outcome.largest_z < LARGEST_Z, outcome.z_scores
+    assert outcome.smallest_p > SMALLEST_P, outcome.p_values
+
+
+def sticks_drawn_as_if_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sticks before the reordering that belong to children at their positions."""
+    kernels = SimpleNamespace(**vars(trees.kernels))
+
+    def ordered(nodes: Any, process: Any, rng: np.random.Generator, _: bool) -> None:
+        trees_kernels_draw(nodes, process, rng, True)
+
+    trees_kernels_draw = trees.kernels.draw_sticks
+    kernels.draw_sticks = ordered
+    monkeypatch.setattr(trees, "kernels", kernels)
+
+
+def own_counts_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token of a document that is alone at its node does not see the document's other tokens."""
+    kernels = SimpleNamespace(**vars(share_kernels))
+
+    def base(nodes: Any, kappa: float) -> tuple[Any, Any]:
+        rows, alone = share_kernels.token_base(nodes, kappa)
+        return rows, np.zeros_like(alone)
+
+    kernels.token_base = base
+    monkeypatch.setattr(text, "share_kernels", kernels)
+
+
+@pytest.mark.parametrize("wrong", [sticks_drawn_as_if_ordered, own_counts_not_seen])
+def test_a_wrong_step_is_rejected(monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
+    """The test above can fail: by mistakes that tests of the pieces do not see."""
+    wrong(monkeypatch)
+    outcome = start_at_truth(CASES["tssb-mcmc text"], n_replicates=REPLICATES, n_steps=STEPS)
+    assert outcome.largest_z > 1.2 * LARGEST_Z or outcome.smallest_p < SMALLEST_P / 10, outcome

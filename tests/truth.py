@@ -1,0 +1,491 @@
+"""Start at the truth: a state that is what was simulated stays a draw from the model.
+
+A replicate draws hyperparameters and a corpus by the backend's own ``simulate``, builds the state
+that is this truth, takes some ``step``s with the corpus held, and compares. Truth and corpus are a
+draw from the joint law and every step leaves the posterior as it is, so that the law of the state
+has not moved: the mean change of each statistic is zero, and hyperparameters still follow their
+prior. Replicates are independent and there is no burn-in, which could hide or fake a deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+from joint import Outcome
+from numpy.typing import NDArray
+from scipy import stats
+from stepping import SERIAL, at
+
+from hiertopics import registry
+from hiertopics.families.chdp.base_kernels import base_rows
+from hiertopics.families.chdp.gibbs_state import weights_of
+from hiertopics.families.chdp.weight_kernels import SMALLEST as LEAST_MASS
+from hiertopics.families.chdp.weight_kernels import log_weights
+from hiertopics.families.ncrp import gibbs_state as tree_state
+from hiertopics.families.ncrp.chain_kernels import Prior
+from hiertopics.families.ncrp.chains import recounted
+from hiertopics.families.tssb import binary, text
+from hiertopics.families.tssb import state as chains
+from hiertopics.families.tssb import stick_kernels as sticks
+from hiertopics.families.tssb.layout import NONE, Nodes, Process, make_nodes, room
+from hiertopics.model import Context, Settings, Sizes
+from hiertopics.runs.experiment import read_experiment
+
+Array = NDArray[Any]
+Truth = Mapping[str, Array]
+
+LEAST_REST = 1e-12
+"""A stick that leaves less than this was rounded off in the truth."""
+
+
+class Case(NamedTuple):
+    """A sampler, settings that hold nothing back, and how its truth becomes a state.
+
+    state: of (data, truth, settings, rng). measure: statistics of (state, data, settings), their
+    log joint apart. priors: what of these has a known law beforehand.
+    """
+
+    backend: str
+    overrides: tuple[str, ...]
+    sizes: Sizes
+    state: Callable[[Any, Truth, Settings, np.random.Generator], Any]
+    measure: Callable[[Any, Any, Settings], dict[str, float]]
+    priors: Mapping[str, Any]
+
+    @property
+    def module(self) -> ModuleType:
+        """The backend."""
+        module: ModuleType = registry.load(self.backend)
+        return module
+
+    @property
+    def settings(self) -> Settings:
+        """The settings."""
+        experiment = read_experiment({"backend": self.backend}, None, self.overrides)
+        return Settings(experiment.model, experiment.inference)
+
+    def statistics(self, state: Any, data: Any, settings: Settings) -> dict[str, float]:
+        """Return the statistics of a state, the log joint among them."""
+        log_joint = self.module.objective(state, data, settings)
+        return {**self.measure(state, data, settings), "log joint": float(log_joint)}
+
+    def draw(self, settings: Settings, seed: int) -> tuple[Any, Any]:
+        """Return data laid out and the state that is their truth."""
+        context = Context(seed, 0, SERIAL)
+        drawn = self.module.draw_hyperparameters(settings, self.sizes, context)
+        corpus, truth = self.module.simulate(settings, self.sizes, context, drawn)
+        data = self.module.prepare(corpus, settings)
+        rng = np.random.default_rng((seed, 1))
+        return data, self.state(data, {**truth, **drawn}, settings, rng)
+
+
+def start_at_truth(case: Case, *, n_replicates: int, n_steps: int, seed: int = 0) -> Outcome:
+    """Run the replicates ``seed``, ``seed + 1``, ... and judge them."""
+    return judged(case, [replicate(case, seed + n, n_steps) for n in range(n_replicates)])
+
+
+def replicate(case: Case, seed: int, n_steps: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the statistics at the truth and after the steps."""
+    settings = case.settings
+    data, state = case.draw(settings, seed)
+    before = case.statistics(state, data, settings)
+    for iteration in range(1, n_steps + 1):
+        state, _ = case.module.step(state, data, settings, at(iteration, seed=seed))
+    return before, case.statistics(state, data, settings)
+
+
+def judged(case: Case, runs: Sequence[tuple[dict[str, float], dict[str, float]]]) -> Outcome:
+    """Return z of the mean change of each statistic, and p of each prior after the steps."""
+    z_scores = {}
+    for name in runs[0][0]:
+        change = np.array([after[name] - before[name] for before, after in runs])
+        error = change.std() / np.sqrt(len(change))
+        z_scores[name] = float(change.mean() / error) if error > 0 else 0.0
+    p_values = {
+        name: float(stats.kstest([after[name] for _, after in runs], prior.cdf).pvalue)
+        for name, prior in case.priors.items()
+    }
+    return Outcome(z_scores, p_values)
+
+
+def categories(weights: Array, rng: np.random.Generator) -> Array:
+    """Return a column for each row of weights, in proportion to them."""
+    below = weights.cumsum(axis=1)
+    target = rng.random(len(weights)) * below[:, -1]
+    return np.asarray((below <= target[:, None]).sum(axis=1))
+
+
+def squares(counts: Array) -> float:
+    """Return the sum of squares."""
+    return float((counts.astype(np.float64) ** 2).sum())
+
+
+def log_rests(weights: Array, gamma: float, rng: np.random.Generator) -> Array:
+    """Return log(1 - v) of sticks v ~ Beta(1, gamma), given the weights that they break off.
+
+    Where the truth has rounded 1 - v off, what is lost of -log(1 - v) is exponential like the
+    whole; sticks behind are as before anything is seen.
+    """
+    tails = weights[::-1].cumsum()[::-1]
+    shares = np.divide(tails[1:], tails[:-1], out=np.zeros(len(tails) - 1), where=tails[:-1] > 0)
+    beyond = rng.exponential(1.0 / gamma, len(shares))
+    beyond -= np.where(tails[:-1] > LEAST_REST, np.log(LEAST_REST), 0.0)
+    return np.where(shares > LEAST_REST, np.log(np.maximum(shares, LEAST_REST)), -beyond)
+
+
+def _topics(data: Any, truth: Truth, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return documents and topics of tokens given theta and phi."""
+    doc = np.repeat(np.arange(data.n_docs), data.doc_lengths)
+    word = data.cells.word
+    return doc, categories(truth["theta"][doc] * truth["phi"][:, word].T, rng)
+
+
+def _counted(state: Any, data: Any, doc: Array, z: Array) -> None:
+    """Write topics of tokens and their counts into the state of an HDP."""
+    state.z[:] = z
+    state.n_dk[:], state.n_wk[:] = 0, 0
+    np.add.at(state.n_dk, (doc, z), 1)
+    np.add.at(state.n_wk, (data.cells.word, z), 1)
+    state.n_k[:] = state.n_dk.sum(axis=0)
+
+
+def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+    """Return the truth as a state of hdp-gibbs."""
+    module = registry.load("hdp-gibbs")
+    state = module.init(data, settings, at(0))
+    _counted(state, data, *_topics(data, truth, rng))
+    state.pi = truth["pi"]
+    state.alpha, state.gamma = float(truth["alpha"]), float(truth["gamma"])
+    state.log_rest = np.maximum(log_rests(state.pi, state.gamma, rng), np.log(1e-300))
+    state.word_mass = float(truth["eta"]) * data.n_words
+    state.tau = truth.get("tau", state.tau)
+    return state
+
+
+def hdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
+    """Return hyperparameters and statistics of counts."""
+    return {
+        "alpha": state.alpha,
+        "gamma": state.gamma,
+        "word mass": state.word_mass,
+        "first weight": float(state.pi[0]),
+        "weights squared": squares(state.pi),
+        "tau squared": squares(state.tau),
+        "topics": float((state.n_k > 0).sum()),
+        "n_dk squared": squares(state.n_dk),
+        "n_k squared": squares(state.n_k),
+        "n_wk squared": squares(state.n_wk),
+    }
+
+
+def lda_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+    """Return the truth as a state of lda-gibbs."""
+    state = registry.load("lda-gibbs").init(data, settings, at(0))
+    doc = np.repeat(np.arange(len(data.doc_lengths)), data.doc_lengths)
+    state.z[:] = categories(truth["theta"][doc] * truth["phi"][:, data.tokens.word].T, rng)
+    state.n_wk[:] = 0
+    np.add.at(state.n_wk, (data.tokens.word, state.z), 1)
+    state.n_k[:] = state.n_wk.sum(axis=0)
+    state.alpha = truth["alpha"].copy() if truth["alpha"].ndim else float(truth["alpha"])
+    state.eta = float(truth["eta"])
+    return state
+
+
+def lda_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
+    """Return hyperparameters and statistics of counts."""
+    n_topics = settings.model.n_topics
+    alpha = np.broadcast_to(state.alpha, n_topics)
+    n_dk = np.zeros((len(data.doc_lengths), n_topics))
+    doc = np.repeat(np.arange(len(n_dk)), data.doc_lengths)
+    np.add.at(n_dk, (doc, state.z), 1)
+    return {
+        "alpha": float(alpha.sum()),
+        "share of alpha": float(alpha[0] / alpha.sum()),
+        "eta": state.eta,
+        "topics": float((state.n_k > 0).sum()),
+        "n_dk squared": squares(n_dk),
+        "n_k squared": squares(state.n_k),
+        "n_wk squared": squares(state.n_wk),
+        "alpha of the largest": float(alpha[state.n_k[:n_topics].argmax()]),
+    }
+
+
+def tree_of(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+    """Return the truth as a state of hlda-gibbs."""
+    words = data.words
+    doc = np.repeat(np.arange(data.n_docs), np.diff(words.token_ptr[words.pair_ptr]))
+    word = np.repeat(words.word, np.diff(words.token_ptr))
+    path = truth["path"]
+    chances = truth["phi"][path[doc], word[:, None]] * truth["level_weights"][doc]
+    level = categories(chances, rng).astype(np.int8)
+    slot = [np.unique(nodes, return_inverse=True)[1].ravel() for nodes in path.T]
+    chain = recounted(data, np.stack(slot, axis=1).astype(np.int32), level)
+    prior = Prior(truth["level_prior"].copy(), float(truth["gamma"]), float(truth["eta"]))
+    return tree_state.pack([tree_state.begin(chain, prior)])
+
+
+def tree_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
+    """Return hyperparameters and statistics of tree and counts."""
+    leaves = state.visits[state.first[-2] :]
+    by_level = state.n_dl.sum(axis=0) / state.n_dl.sum()
+    return {
+        "gamma": float(state.gamma[0]),
+        "eta": float(state.eta[0]),
+        "level prior": float(state.level_prior[0, 0]),
+        "nodes": float((state.visits > 0).sum()),
+        "leaves": float((leaves > 0).sum()),
+        "largest path": float(leaves.max() / data.n_docs),
+        "visits squared": squares(state.visits),
+        "tokens at the root": float(by_level[0]),
+        "tokens at leaves": float(by_level[-1]),
+        "n_dl squared": squares(state.n_dl),
+        "n_wk squared": squares(state.n_wk),
+    }
+
+
+def chdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+    """Return the truth as a state of chdp-gibbs with the exact sampler."""
+    state = registry.load("chdp-gibbs").init(data, settings, at(0))
+    _counted(state, data, *_topics(data, truth, rng))
+    for name in ("alpha_doc", "alpha_group", "gamma", "eta"):
+        setattr(state, name, float(truth[name]))
+    log_rest = log_rests(truth["pi_0"], state.gamma, rng)
+    state.sticks = np.log(np.maximum(-np.expm1(log_rest), 1e-300)) - log_rest
+    state.log_pi_0 = log_weights(state.sticks)
+    mass = np.maximum(state.alpha_group * truth["pi_0"], LEAST_MASS)
+    state.log_pi = logs(truth["pi"][data.columns], mass, rng)
+    if len(state.share):
+        state.share = truth["share"]
+    return state
+
+
+def logs(weights: Array, mass: Array, rng: np.random.Generator) -> Array:
+    """Return the logs of Dirichlet(mass) weights; those that are 0 in the truth are made up.
+
+    Near 0 a weight has density x^(mass - 1): how far its log lies below any bound is exponential.
+    """
+    least = np.finfo(np.float64).tiny
+    beyond = np.log(least) - rng.standard_exponential(weights.shape) / np.maximum(mass, 1e-280)
+    return np.where(weights > least, np.log(np.maximum(weights, least)), beyond)
+
+
+def chdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
+    """Return hyperparameters and statistics of weights and counts."""
+    base = base_rows(data.parents, weights_of(state, data, settings.model))
+    return {
+        "alpha_doc": state.alpha_doc,
+        "alpha_group": state.alpha_group,
+        "gamma": state.gamma,
+        "word mass": state.eta * data.n_words,
+        "first weight": float(np.exp(state.log_pi_0[0])),
+        "weights squared": squares(np.exp(state.log_pi_0)),
+        "groups squared": squares(np.exp(state.log_pi)),
+        "bases squared": squares(base),
+        "topics": float((state.n_k > 0).sum()),
+        "n_dk squared": squares(state.n_dk),
+        "n_k squared": squares(state.n_k),
+        "n_wk squared": squares(state.n_wk),
+    }
+
+
+def tssb_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+    """Return the truth as a state of tssb-mcmc."""
+    model = settings.model
+    names = ("alpha0", "decay", "gamma")
+    alpha0, decay, gamma = (float(truth.get(name, getattr(model, name))) for name in names)
+    process = Process(alpha0, decay, gamma, model.max_depth)
+    if model.likelihood == "text":
+        words = data.words
+        doc = np.repeat(np.arange(data.n_docs), np.diff(words.token_ptr[words.pair_ptr]))
+        word = np.repeat(words.word, np.diff(words.token_ptr))
+        shares = truth["shares"]
+        z = categories(shares[truth["node"][doc]] * truth["topics"][:, word].T, rng)
+        topics = text.counted(data, z.astype(np.int16), model.n_topics)
+        kappa = float(truth["kappa"])
+        above = np.vstack([np.full(model.n_topics, text.root_share(model)), shares])
+        values = logs(shares, kappa * above[truth["parent"] + 1], rng)
+        law, offsets = np.array([kappa]), np.zeros(len(values))
+    else:
+        topics = binary.no_topics(data.n_docs)
+        values = binary.on_grid(truth["value"])
+        offsets = np.array([binary.kernels.offset_of(value) for value in values])
+        law = np.append(truth["variance"], binary.FIRST_STEP)
+    nodes, node = seated(truth, values, offsets, process, rng)
+    chain = chains.Chain(node, topics, nodes, process, law)
+    return chains.pack([chains.Walk(chain, chains.drawn(chain, -np.inf))])
+
+
+def seated(
+    truth: Truth, values: Array, offsets: Array, process: Process, rng: np.random.Generator
+) -> tuple[Nodes, Array]:
+    """Return the tree of the truth with its children at positions and its sticks, and who is where.
+
+    Shares of children and of what no datum has reached are Dirichlet(n_sub, ..., gamma); positions
+    are picked in proportion to shares, and what is hit in the rest is its first stick.
+    """
+    parent, home = truth["parent"], truth["node"]
+    n_sub = np.bincount(home, minlength=len(parent))
+    for node in range(len(parent) - 1, 0, -1):
+        n_sub[parent[node]] += n_sub[node]
+    order: list[tuple[int, int]] = []
+
+    def visit(node: int, above: int) -> None:
+        order.append((node, above))
+        here = len(order) - 1
+        if node != NONE:
+            children = [child for child in np.flatnonzero(parent == node) if n_sub[child]]
+            for child in positions(children, n_sub, process.gamma, rng):
+                visit(child, here)
+
+    visit(0, NONE)
+    nodes = make_nodes(room(len(order)), values.shape[1], values.dtype.type)
+    nodes.size[0] = len(order)
+    number = np.zeros(len(parent), np.int32)
+    for new, (old, above) in enumerate(order):
+        nodes.parent[new] = above
+        nodes.depth[new] = nodes.depth[above] + 1 if new else 0
+        if old != NONE:
+            number[old] = new
+            nodes.value[new], nodes.offset[new], nodes.known[new] = values[old], offsets[old], True
+    node = number[home]
+    sticks.count(node, nodes)
+    sticks.draw_sticks(nodes, process, rng, True)
+    return nodes, node
+
+
+def positions(
+    children: list[int], n_sub: Array, gamma: float, rng: np.random.Generator
+) -> list[int]:
+    """Return the children in an order that the process may have them in, NONE for empty ones."""
+    shares = rng.standard_gamma([*(float(n_sub[child]) for child in children), gamma])
+    waiting, rest, found = dict(zip(children, shares[:-1], strict=True)), float(shares[-1]), []
+    while waiting:
+        names = [*waiting, NONE]
+        weights = np.array([*waiting.values(), rest])
+        chosen = names[int(rng.choice(len(names), p=weights / weights.sum()))]
+        found.append(chosen)
+        if chosen == NONE:
+            rest *= 1.0 - rng.beta(1.0, gamma)
+        else:
+            del waiting[chosen]
+    return found
+
+
+def tssb_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
+    """Return hyperparameters and statistics of tree and counts."""
+    walk = chains.unpack(state, settings.model.max_depth)[0]
+    chain, nodes = walk.chain, walk.chain.nodes
+    n = int(nodes.size[0])
+    used, depth = nodes.n_sub[:n] > 0, nodes.depth[chain.node]
+    found = {
+        "alpha0": chain.process.alpha0,
+        "decay": chain.process.decay,
+        "gamma": chain.process.gamma,
+        "closeness": float(chain.law[0]),
+        "nodes": float(used.sum()),
+        "occupied": float((nodes.n_at[:n] > 0).sum()),
+        "depth": float(depth.max()),
+        "mean depth": float(depth.mean()),
+        "positions": float(n),
+        "n_at squared": squares(nodes.n_at[:n]),
+        "n_sub squared": squares(nodes.n_sub[:n]),
+    }
+    if settings.model.likelihood == "text":
+        shares = np.exp(nodes.value[:n][used])
+        found["shares squared"] = squares(shares) / len(shares)
+        found["n_dk squared"] = squares(chain.topics.n_dk)
+        found["n_wk squared"] = squares(chain.topics.n_wk)
+    else:
+        value = nodes.value[:n][used].astype(np.float64)
+        found["values squared"] = squares(value) / value.size
+        found["root squared"] = squares(value[0])
+    return found
+
+
+EXP = stats.expon
+OF_HDP = {"alpha": EXP, "gamma": EXP, "word mass": EXP}
+OF_CHDP = {"alpha_doc": EXP, "alpha_group": EXP, "gamma": EXP, "word mass": EXP}
+OF_LDA = {"alpha": stats.uniform(0.1, 999.9), "eta": EXP}
+OF_TREE = {"gamma": EXP, "eta": EXP, "level prior": EXP(scale=10)}
+OF_TSSB = {
+    "alpha0": stats.uniform(1, 4),
+    "decay": stats.uniform(0.05, 0.75),
+    "gamma": stats.uniform(1, 9),
+}
+HELD = ("inference.hyper_start=0",)
+TREE = tuple(f"inference.sample_{name}=true" for name in ("gamma", "eta", "level_prior"))
+TSSB = ("model.alpha0=[1,5]", "inference.start=root", "inference.start_sweeps=0")
+FEW = Sizes(n_docs=6, n_words=5, doc_length=8)
+SOME = Sizes(n_docs=18, n_words=5, doc_length=5)
+
+CASES = {
+    "hdp-gibbs": Case(
+        "hdp-gibbs", (*HELD, "model.truncation=5"), FEW, hdp_state, hdp_measure, OF_HDP
+    ),
+    "hdp-gibbs AA": Case(
+        "hdp-gibbs",
+        (*HELD, "model.truncation=5", "model.prior=AA"),
+        FEW,
+        hdp_state,
+        hdp_measure,
+        OF_HDP,
+    ),
+    "lda-gibbs": Case(
+        "lda-gibbs", (*HELD, "model.n_topics=4"), FEW, lda_state, lda_measure, OF_LDA
+    ),
+    "lda-gibbs asymmetric": Case(
+        "lda-gibbs",
+        (*HELD, "model.n_topics=4", "model.prior=asymmetric"),
+        FEW,
+        lda_state,
+        lda_measure,
+        {**OF_LDA, "share of alpha": stats.beta(1, 3)},
+    ),
+    "hlda-gibbs": Case("hlda-gibbs", TREE, FEW, tree_of, tree_measure, OF_TREE),
+    "hlda-gibbs partial": Case(
+        "hlda-gibbs",
+        (*TREE, "inference.collapse=partial"),
+        FEW,
+        tree_of,
+        tree_measure,
+        OF_TREE,
+    ),
+    "chdp-gibbs superposition": Case(
+        "chdp-gibbs", (*HELD, "model.truncation=5"), SOME, chdp_state, chdp_measure, OF_CHDP
+    ),
+    "chdp-gibbs learned weights": Case(
+        "chdp-gibbs",
+        (*HELD, "model.truncation=5", "model.weights=learned"),
+        SOME,
+        chdp_state,
+        chdp_measure,
+        OF_CHDP,
+    ),
+    "chdp-gibbs maximization": Case(
+        "chdp-gibbs",
+        (*HELD, "model.truncation=5", "model.cooperation=maximization"),
+        SOME,
+        chdp_state,
+        chdp_measure,
+        OF_CHDP,
+    ),
+    "tssb-mcmc text": Case(
+        "tssb-mcmc",
+        (*TSSB, "model.n_topics=3", "model.kappa=[0.5,20]"),
+        FEW,
+        tssb_state,
+        tssb_measure,
+        {**OF_TSSB, "closeness": stats.uniform(0.5, 19.5)},
+    ),
+    "tssb-mcmc binary": Case(
+        "tssb-mcmc",
+        (*TSSB, "model.likelihood=binary", "model.variance=[0.1,2]"),
+        FEW,
+        tssb_state,
+        tssb_measure,
+        {**OF_TSSB, "closeness": stats.uniform(0.1, 1.9)},
+    ),
+}
