@@ -135,8 +135,8 @@ def test_held_out_documents_are_scored_with_their_groups_unless_these_are_hidden
         scores[flags] = json.loads(done.out)["perplexity"]
     known, hidden, observed = scores.values()
     assert known < hidden and observed < known
-    kept = np.load(run.path / "eval" / "completion-observed=0-hide_groups=True.npz")
-    theta = kept["theta_data"].reshape(kept["theta_shape"])
+    with np.load(run.path / "eval" / "completion-observed=0-hide_groups=True.npz") as kept:
+        theta = kept["theta_data"].reshape(kept["theta_shape"])
     assert (theta == theta[0]).all()
 
 

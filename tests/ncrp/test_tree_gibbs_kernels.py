@@ -131,6 +131,27 @@ def test_what_a_sweep_keeps_at_hand_is_what_it_would_find_afresh() -> None:
         assert_kept()
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_sweep_carries_nothing_from_document_to_document(fresh: bool) -> None:
+    """In one go it draws what sweeps of one document each draw, which work all logarithms out."""
+    ends = []
+    for at_once in (True, False):
+        data, chain, prior = random_chain(CORPUS, 4, seed=2)
+        if fresh:
+            chain = Chain(*(np.zeros_like(array) for array in chain[:-1]), first=chain.first)
+            chain.level[:] = -1
+        rng = np.random.default_rng(7)
+        for turn in range(1 if fresh else 10):
+            order = np.random.default_rng(turn).permutation(data.n_docs)
+            for some in [order] if at_once else order[:, None]:
+                assert gibbs_kernels.sweep(data.words, chain, prior, some, 0, fresh, rng) == len(
+                    some
+                )
+        ends.append([*chain, rng.bit_generator.state])
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_equal(one, other)
+
+
 def test_the_first_documents_may_branch_off_at_the_root() -> None:
     """With a huge gamma every document of the sequential start opens a branch of its own."""
     _, chain, _ = random_chain(CORPUS, n_sweeps=0, prior=Prior(np.ones(3), 1e9, 0.4))

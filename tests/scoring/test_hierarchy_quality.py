@@ -101,6 +101,14 @@ def test_non_children_are_compared_one_level_below(tree: Tree, corpus: Corpus) -
     assert found == pytest.approx((1 + 1 / 2 + 1 + 1) / 4)
 
 
+def test_nodes_two_levels_below_are_no_non_children(corpus: Corpus) -> None:
+    """Of two paths from the root down, 1 has the words of what is two levels below it."""
+    tops = [(0, 1), (0, 1), (2, 3), (4, 5), (6, 7), (0, 1), (0, 1)]
+    deep = hierarchy_quality(tree_of([-1, 0, 0, 1, 2, 3, 4], tops), corpus)
+    assert deep.non_child_diversity == 1.0
+    assert deep.affinity_non_child is not None and deep.affinity_non_child < 0.1
+
+
 def test_specialization_is_the_distance_from_the_word_counts_by_depth(
     tree: Tree, corpus: Corpus
 ) -> None:

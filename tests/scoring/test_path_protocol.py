@@ -166,17 +166,21 @@ def test_a_stranger_recomputes_it_from_two_files(run: RunDir, protocol: str) -> 
     assert np.exp(-total / n_tokens) == pytest.approx(record["perplexity"], rel=1e-9)
 
 
-def test_average_is_the_mean_chance_of_a_document_over_draws(copied: Copied) -> None:
+@pytest.mark.parametrize("protocol", ["path", "full"])
+def test_average_is_the_mean_chance_of_a_document_over_draws(protocol: str, copied: Copied) -> None:
     run = RunDir(copied("hlda-gibbs"))
+    seen, scored = run.split.observed, run.split.scored
+    if protocol == "full":
+        seen = scored = run.split.heldout
     logs = []
     for tree, _ in run.draws():
-        placed = infer_theta(run, Corpus(run.split.observed, run.vocab), tree=tree)
+        placed = infer_theta(run, Corpus(seen, run.vocab), tree=tree)
         assert placed.mixture is not None
-        logs.append(one_by_one(placed.mixture, tree.phi, run.split.scored))
+        logs.append(one_by_one(placed.mixture, tree.phi, scored))
     assert len(logs) == 3
     mean = logsumexp(logs, axis=0) - math.log(3)
-    record = evaluate(run, protocol="path", average=True)
-    assert record["log_likelihood_per_word"] == pytest.approx(mean.sum() / run.split.scored.sum())
+    record = evaluate(run, protocol=protocol, average=True)
+    assert record["log_likelihood_per_word"] == pytest.approx(mean.sum() / scored.sum())
 
 
 def refusals() -> Sequence[tuple[str, str, dict[str, Any], str]]:

@@ -149,6 +149,9 @@ def test_diversity_is_the_share_of_distinct_top_words() -> None:
     same = topic_quality(flat([down, down], [0, 0]), corpus)
     apart = topic_quality(flat([down, down[::-1]], [0, 0]), corpus)
     assert (same.n_topics, same.diversity, apart.diversity) == (2, 0.5, 1.0)
+    # Of the 25 top words of each, five are shared: none of the first ten.
+    near = topic_quality(flat([down, np.roll(down, 20)], [0, 0]), corpus)
+    assert near.diversity == 45 / 50
 
 
 def test_quality_leaves_out_what_lies_outside() -> None:
