@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from stepping import advance, at, begin, corpus_of
 from tree_cases import PRIOR, at_root, urn
 
+from hiertopics.data.tree import Tree
 from hiertopics.families.tssb import mcmc, text
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.process_kernels import log_stops
@@ -98,6 +100,45 @@ def test_documents_drawn_average_to_the_rows_of_the_tree() -> None:
     squares = sum(block.weights @ block.mixtures**2 for block in blocks) / 40_000
     error = np.sqrt((squares - total**2) / 40_000)
     assert (np.abs(total - expected) < 4.5 * error).all()
+
+
+def squares_of_newcomers(tree: Tree) -> NDArray[np.float64]:
+    """Return the mean of a new node's squared shares, for new nodes below each row [n, K].
+
+    Of Dirichlet(kappa m) it is (kappa m^2 + m)/(kappa + 1), and the mean stays m from level to
+    level; a document stops at a new node of depth d with chance 1/(1 + alpha(d)).
+    """
+    (alpha0, decay, _, max_depth), kappa = tree.extra["process"], float(tree.extra["kappa"][0])
+    mean = tree.extra["shares"][tree.shown]
+    total = np.zeros_like(mean)
+    for row, depth in enumerate(tree.depth[tree.shown]):
+        squares, reached = mean[row] ** 2, 1.0
+        while reached > 1e-9:
+            depth += 1
+            squares = (kappa * squares + mean[row]) / (kappa + 1.0)
+            stops = 1.0 if depth >= max_depth else 1.0 / (1.0 + alpha0 * decay**depth)
+            total[row] += reached * stops * squares
+            reached *= 1.0 - stops
+    return total
+
+
+@pytest.mark.parametrize("max_depth", [64, 2])
+def test_documents_drawn_are_as_varied_as_the_levels_that_they_go_down(max_depth: int) -> None:
+    """Second moments of shares, which depth and the law of new nodes move, unlike the means."""
+    summary, settings = fitted(3, burn_in=0)
+    process, kappa = np.array([4.0, 0.25, 1.0, max_depth]), np.array([2.0])
+    extra = {**summary.tree.extra, "process": process, "kappa": kappa}
+    tree, n_samples = replace(summary.tree, extra=extra), 60_000
+    assert tree.depth[tree.shown].max() > 0
+    mean, newborn = tree.extra["shares"][tree.shown], squares_of_newcomers(tree)
+    own, below = np.exp(extra["log_mass"][tree.shown]), extra["below"][tree.shown]
+    assert own.sum() + below.sum() == pytest.approx(1, abs=1e-9)
+    blocks = list(mcmc.predictive(tree, n_samples, settings, np.random.default_rng(5)))
+    found = sum(block.weights @ block.mixtures**2 for block in blocks) / n_samples
+    fourth = sum(block.weights @ block.mixtures**4 for block in blocks) / n_samples
+    error = np.sqrt((fourth - found**2) / n_samples)
+    expected = own @ mean**2 + below @ newborn
+    assert (np.abs(found - expected) < 4.0 * error).all(), (found - expected) / error
 
 
 def test_a_document_at_an_inner_node_counts_at_its_ancestors() -> None:
