@@ -59,6 +59,21 @@ def etas(rng: np.random.Generator) -> NDArray[np.float64]:
     return np.array(found)
 
 
+@pytest.mark.parametrize(
+    ("gamma", "eta", "level", "expected"),
+    [
+        (0.7, 0.3, [50.0, 20.0, 10.0], -9.0),
+        (2.0, 0.3, [50.0, 20.0, 10.0], -10.3),
+        (0.7, 1.5, [5.0, 1.0], -2.8),
+    ],
+)
+def test_the_log_prior_is_that_of_exponentials(
+    gamma: float, eta: float, level: list[float], expected: float
+) -> None:
+    """By hand, up to a constant: -gamma - eta - sum(level) / 10."""
+    assert h.log_prior(Prior(np.array(level), gamma, eta)) == pytest.approx(expected, rel=1e-12)
+
+
 def test_gamma_follows_its_posterior() -> None:
     values, below = density(lambda gamma: PRIOR._replace(gamma=gamma), h.RATE)
     draws = gammas(np.random.default_rng(3))
