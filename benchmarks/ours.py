@@ -78,7 +78,7 @@ def our_tree(name: str, corpus: Corpus, prior: Prior) -> OurBackend:
     and there are no leaps and grafts.
     """
     backend = registry.load(name.removesuffix(PLAIN))
-    plain = {"start": "sequential", "leap_every": 0, "graft_every": 0}
+    plain: dict[str, Any] = {"start": "sequential", "leap_every": 0, "graft_every": 0}
     inference = backend.Inference(**(plain if name.endswith(PLAIN) else {}))
     return OurBackend(
         name.removesuffix(PLAIN), corpus, Settings(backend.Model(**prior.settings), inference)

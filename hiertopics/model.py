@@ -1,11 +1,12 @@
-"""The contract of a backend: one module with two config records, State, Info and nine functions.
+"""The contract of a backend: one record of two config types, State, Info and eight functions.
 
-A backend is a module; there is no base class, no decorator and no instance. Reading it from top
-to bottom gives the algorithm: ``prepare`` lays the corpus out for the kernels, ``init`` makes the
-first state, ``step`` is one sweep or outer iteration of the paper's algorithm box, ``summarise``
-turns the state into what users look at, ``infer`` folds in new documents with the globals frozen.
-``objective`` and ``simulate`` make the backend testable by strangers: the log joint, bound or
-score recomputed from scratch, and the generative story run forwards.
+A backend is a value, a ``Backend``, that its module makes of plain functions; there is no base
+class and no decorator. Reading the module from top to bottom gives the algorithm: ``prepare``
+lays the corpus out for the kernels, ``init`` makes the first state, ``step`` is one sweep or
+outer iteration of the paper's algorithm box, ``summarise`` turns the state into what users look
+at, ``infer`` folds in new documents with the globals frozen. ``objective`` and ``simulate`` make
+the backend testable by strangers: the log joint, bound or score recomputed from scratch, and the
+generative story run forwards.
 
 Everything else (progress, checkpoints, resume, seeds, stopping, evaluation, files, commands) is
 written once around these functions.
@@ -16,19 +17,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Workers
+from hiertopics.settings.config import InferenceConfig
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+SeenT = TypeVar("SeenT")
+DataT = TypeVar("DataT")
+StateT = TypeVar("StateT")
 
 Hyperparameters = Mapping[str, NDArray[np.float64]]
 NONE_DRAWN: Hyperparameters = MappingProxyType({})
@@ -154,62 +159,82 @@ def value_of(name: str, model: Any, drawn: Hyperparameters) -> float:
     return float(drawn.get(name, getattr(model, name)))
 
 
-class Backend(Protocol):
-    """The names that a backend's module must define (see the module docstring).
+def never(settings: Settings) -> bool:
+    """Promise nothing."""
+    return False
 
-    Model, Inference: msgspec Structs, the keys under ``model`` and ``inference`` of the config.
-    State: a dataclass that holds only arrays, numbers and strings, so that a checkpoint needs no
-    pickle. Info: a NamedTuple of numbers whose fields are columns of metrics.jsonl.
-    objective_name: what ``objective`` returns, in words. monotone: the objective is promised
-    never to fall between structural moves. sampler: successive states are draws of a posterior,
-    thinned ones are kept; one whose ``summarise`` may return another draw than the current one
-    defines ``draw(state, data, settings)`` beside it; one which can run several chains side by
-    side defines ``per_chain(state, data, settings)``, which returns a ``PerChain``. A backend from
-    which the protocol ``empirical`` may draw documents defines
-    ``predictive(tree, n_samples, settings, rng)``, which yields ``Components`` in blocks of at
-    most about a thousand, their weights ``n_samples`` in all. One whose fit draws hyperparameters
-    defines ``draw_hyperparameters(settings, sizes, context)``: those that a fit with these
-    settings would draw, drawn from their priors, arrays by name; its ``simulate`` takes them as a
-    fourth argument ``drawn`` and in place of the config's values.
-    observes: "counts" (so without the attribute), "vectors" or "bits", or a function of the Model
-    that returns one of them. Vectors and bits: a corpus is ``Vectors`` everywhere below, and
-    ``log_density(tree, corpus, settings)`` returns the log density of each new row before it is
-    seen, float64 [n_docs].
+
+def always(settings: Settings) -> bool:
+    """Promise it under all settings."""
+    return True
+
+
+def counts(model: Any) -> str:
+    """Observe counts of words, under every Model."""
+    return "counts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend(Generic[SeenT, DataT, StateT]):
+    """A backend: its records and functions, and what only some backends can do.
+
+    Its types: what it observes (a ``Corpus`` or ``Vectors``), that laid out, and its state, a
+    dataclass that holds only arrays, numbers and strings.
+
+    Model, Inference: the keys under ``model`` and ``inference`` of the config. State: what an
+    iteration moves; a checkpoint needs no pickle. Info: a NamedTuple of numbers whose fields are
+    columns of metrics.jsonl. objective_name: what ``objective`` returns, in words.
+
+    prepare: lay the corpus out for the kernels; derived data, never saved. init: the state before
+    the first iteration. step: one iteration, in place where that is cheaper. summarise: the state
+    as a tree of live nodes and theta of the training documents. infer: theta of new documents over
+    the tree's vocabulary, the tree held fixed; the answer for a document depends on its counts
+    alone, not on its neighbours or place. objective: recomputed from scratch, slow and trusted.
+    simulate(settings, sizes, context): a corpus from the model's own generative story, with the
+    truth beside it. memory: the bytes of a fit's largest arrays, for the estimate printed before.
+
+    observes: "counts", "vectors" or "bits", by the Model. Vectors and bits are ``Vectors``
+    everywhere above. sampler: successive states are draws of a posterior, thinned ones are kept.
+    monotone: whether the objective is promised never to fall between structural moves, under the
+    settings at hand.
+
+    Optional. draw: the current draw of a sampler whose ``summarise`` may return another one.
+    per_chain: what the chains of a sampler that can run several are compared by. predictive:
+    yields documents drawn from the model as ``Components``, in blocks of at most about a thousand,
+    their weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and
+    bits, the log density of each new row before it is seen, float64 [n_docs].
+    draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
+    arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
+    config's values.
     """
 
-    Model: type
-    Inference: type
-    State: type
-    Info: type
+    Model: type[Struct]
+    Inference: type[InferenceConfig]
+    State: type[StateT]
+    Info: type[tuple[float, ...]]
     objective_name: str
-    monotone: bool
-    sampler: bool
 
-    def prepare(self, corpus: Corpus, settings: Settings) -> Any:
-        """Lay the corpus out for the kernels; derived data, never saved."""
+    prepare: Callable[[SeenT, Settings], DataT]
+    init: Callable[[DataT, Settings, Context], StateT]
+    step: Callable[[StateT, DataT, Settings, Context], tuple[StateT, Any]]
+    summarise: Callable[[StateT, DataT, Settings], Summary]
+    infer: Callable[[Tree, SeenT, Settings, Context], Posterior]
+    objective: Callable[[StateT, DataT, Settings], float]
+    simulate: Callable[..., tuple[SeenT, Mapping[str, NDArray[Any]]]]
+    memory: Callable[[SeenT, Settings], int]
 
-    def init(self, data: Any, settings: Settings, context: Context) -> Any:
-        """Return the state before the first iteration."""
+    observes: Callable[[Any], str] = counts
+    sampler: bool = False
+    monotone: Callable[[Settings], bool] = never
 
-    def step(self, state: Any, data: Any, settings: Settings, context: Context) -> tuple[Any, Any]:
-        """Do one iteration, in place where that is cheaper; return the state and its Info."""
+    draw: Callable[[StateT, DataT, Settings], Summary] | None = None
+    per_chain: Callable[[StateT, DataT, Settings], PerChain] | None = None
+    predictive: (
+        Callable[[Tree, int, Settings, np.random.Generator], Iterable[Components]] | None
+    ) = None
+    log_density: Callable[[Tree, SeenT, Settings], NDArray[np.float64]] | None = None
+    draw_hyperparameters: Callable[[Settings, Sizes, Context], Hyperparameters] | None = None
 
-    def summarise(self, state: Any, data: Any, settings: Settings) -> Summary:
-        """Return the state as a tree of live nodes and theta of the training documents."""
 
-    def infer(self, tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-        """Return theta of new documents over the tree's vocabulary, the tree held fixed.
-
-        The answer for a document depends on its counts alone, not on its neighbours or place.
-        """
-
-    def objective(self, state: Any, data: Any, settings: Settings) -> float:
-        """Return the objective recomputed from scratch: slow and trusted."""
-
-    def simulate(
-        self, settings: Settings, sizes: Sizes, context: Context
-    ) -> tuple[Corpus, Mapping[str, NDArray[Any]]]:
-        """Draw a corpus from the model's own generative story, with the truth beside it."""
-
-    def memory(self, corpus: Corpus, settings: Settings) -> int:
-        """Return the bytes of the largest arrays of a fit, for the estimate printed before it."""
+AnyBackend = Backend[Any, object, object]
+"""A backend of which no more is known than the contract: data and states are opaque."""

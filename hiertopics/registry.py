@@ -1,12 +1,18 @@
-"""The table of backends: name -> module and one line; loaded only when asked for."""
+"""The table of backends: name -> module and one line; loaded only when asked for.
+
+A backend is the value ``backend`` of its module.
+"""
 
 from __future__ import annotations
 
 import importlib
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hiertopics.errors import UsageError
+
+if TYPE_CHECKING:
+    from hiertopics.model import AnyBackend
 
 
 class Entry(NamedTuple):
@@ -74,10 +80,31 @@ BACKENDS: dict[str, Entry] = {
 }
 
 
-def load(name: str) -> Any:
-    """Return the module of backend ``name``; UsageError with the nearest name if there is none."""
+def load(name: str) -> AnyBackend:
+    """Return backend ``name``; UsageError with the nearest name if there is none."""
     if name not in BACKENDS:
         near = get_close_matches(name, BACKENDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
         raise UsageError(f"unknown backend {name!r}{hint}")
-    return importlib.import_module(BACKENDS[name].module)
+    return cast("AnyBackend", importlib.import_module(BACKENDS[name].module).backend)
+
+
+def backends() -> list[dict[str, Any]]:
+    """Return one record per backend: backend, summary, and whether it is the default."""
+    return [
+        {"backend": name, "summary": entry.summary, "default": name == DEFAULT}
+        for name, entry in BACKENDS.items()
+    ]
+
+
+def config(backend: str) -> str:
+    """Return a complete commented YAML config of a backend with every default.
+
+    Raises UsageError for an unknown name.
+    """
+    from hiertopics.settings.template import (
+        template,  # reads YAML, which a list of backends does not need
+    )
+
+    chosen = load(backend)
+    return template(backend, BACKENDS[backend].summary, chosen.Model, chosen.Inference)

@@ -13,7 +13,7 @@ def command(as_json: bool) -> int:
     """List the backends, one line each; the default is marked."""
     import json
 
-    from hiertopics.catalogue import backends
+    from hiertopics.registry import backends
 
     for row in backends():
         mark = " (default)" if row["default"] else ""

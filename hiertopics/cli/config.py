@@ -9,7 +9,7 @@ import click
 @click.argument("backend")
 def command(backend: str) -> int:
     """Print a complete commented YAML config of BACKEND with every default."""
-    from hiertopics.catalogue import config
+    from hiertopics.registry import config
 
     click.echo(config(backend), nl=False)
     return 0

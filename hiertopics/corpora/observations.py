@@ -1,7 +1,7 @@
 """What a backend observes: counts of words or rows of numbers, and what differs between them.
 
-A backend says so by its attribute ``observes`` (``counts`` where there is none), which may be a
-function of its ``Model``; everything that depends on it is in this one table.
+A backend says so by ``observes``, a function of its ``Model``; everything that depends on it is in
+this one table.
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ def kind_of(backend: str, model: Any) -> str:
 
     Raises UsageError for an unknown name.
     """
-    observes = getattr(registry.load(backend), "observes", "counts")
-    kind: str = observes(model) if callable(observes) else observes
-    return kind
+    return registry.load(backend).observes(model)
 
 
 def observed_by(experiment: Experiment) -> Observed:

@@ -19,12 +19,8 @@ from scipy.special import gammaln
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.model import Components, Context, Posterior, Settings, Sizes, Summary
+from hiertopics.model import Backend, Components, Context, Posterior, Settings, Sizes, Summary
 from hiertopics.settings.config import InferenceConfig, Iterations
-
-objective_name = "log marginal likelihood"
-monotone = False
-sampler = False
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -128,3 +124,21 @@ def memory(corpus: Corpus, settings: Settings) -> int:
 
 def _at_the_node(n_docs: int) -> sparse.csr_array:
     return sparse.csr_array(np.ones((n_docs, 1)))
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="log marginal likelihood",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    predictive=predictive,
+)

@@ -143,10 +143,10 @@ class Job:
 
     def _first_state(
         self,
-        found: tuple[int, Any] | None,
-        data: Any,
+        found: tuple[int, object] | None,
+        data: object,
         interruption: Callable[[], Stop | None],
-    ) -> tuple[int, Any]:
+    ) -> tuple[int, object]:
         if found is not None:
             self._say(f"continuing from iteration {found[0]}")
             self.run.cut_metrics(found[0])
@@ -169,8 +169,8 @@ class Job:
     def _iterate(
         self,
         start: int,
-        state: Any,
-        data: Any,
+        state: object,
+        data: object,
         limit: float | None,
         callbacks: Sequence[Callback],
     ) -> tuple[Event, Stop]:
@@ -226,7 +226,7 @@ class Job:
         self._say(f"stopped in the start: {stop.reason}; the same command begins it anew")
         return FitResult(self.run, "stopped", 0, None, stop.reason)
 
-    def _end(self, event: Event, stop: Stop, data: Any) -> FitResult:
+    def _end(self, event: Event, stop: Stop, data: object) -> FitResult:
         """Write the last metrics, the checkpoint, the artifacts and the manifest: in this order.
 
         What goes on from the checkpoint has no columns to write a line of metrics from.
@@ -250,7 +250,7 @@ class Job:
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
 
-    def _sampling(self, data: Any) -> Sampling:
+    def _sampling(self, data: object) -> Sampling:
         return Sampling(self.run, self.backend, self.settings, data)
 
     def _with_bins(self, summary: Summary) -> Summary:

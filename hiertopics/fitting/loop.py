@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from hiertopics.engine import Workers
 from hiertopics.errors import Interrupted, NumericalError
-from hiertopics.model import Context, Settings
+from hiertopics.model import AnyBackend, Context, Settings
 
 
 class Event(NamedTuple):
@@ -22,7 +22,7 @@ class Event(NamedTuple):
     """
 
     iteration: int
-    state: Any
+    state: object
     info: Any
     objective: float | None
     seconds: float
@@ -47,9 +47,9 @@ class StoppedAtStart(Exception):
 
 
 def iterate(
-    backend: Any,
-    state: Any,
-    data: Any,
+    backend: AnyBackend,
+    state: object,
+    data: object,
     settings: Settings,
     *,
     seed: int,

@@ -13,25 +13,25 @@ from hiertopics.errors import UsageError
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.fitting.support import split_probability
-from hiertopics.model import PerChain, Settings, Summary
+from hiertopics.model import AnyBackend, PerChain, Settings, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.rundir import RunDir
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The draws of one fit. backend: a module of ``model.Backend``; data: what it prepared."""
+    """The draws of one fit. data: what the backend prepared."""
 
     run: RunDir
-    backend: Any
+    backend: AnyBackend
     settings: Settings
-    data: Any
+    data: object
 
-    def per_chain(self, state: Any) -> PerChain | None:
+    def per_chain(self, state: object) -> PerChain | None:
         """Return what several chains are compared by; None where one runs alone."""
-        if not hasattr(self.backend, "per_chain"):
+        if self.backend.per_chain is None:
             return None
-        found: PerChain = self.backend.per_chain(state, self.data, self.settings)
+        found = self.backend.per_chain(state, self.data, self.settings)
         return found if len(found.traces["objective"]) > 1 else None
 
     def draws(self, finish: Callable[[Summary], Summary]) -> Callback:
@@ -75,8 +75,7 @@ class Sampling:
                 say(f"note: {name or diagnosis.trace}: {diagnosis.problem}")
         return [diagnosis._asdict() for diagnosis in found]
 
-    def _draw(self, state: Any) -> Summary:
+    def _draw(self, state: object) -> Summary:
         """Return the current draw; a sampler may summarise another one, and then has ``draw``."""
-        draw = getattr(self.backend, "draw", self.backend.summarise)
-        found: Summary = draw(state, self.data, self.settings)
-        return found
+        draw = self.backend.draw or self.backend.summarise
+        return draw(state, self.data, self.settings)

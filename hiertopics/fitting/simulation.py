@@ -55,8 +55,8 @@ def simulate(
             raise UsageError(f"{name} must be >= 1, got {size}")
     experiment = read_experiment(flags_of(backend, seed), config, overrides)
     settings = Settings(experiment.model, experiment.inference)
-    module = registry.load(backend)
-    if draw_hyperparameters and not hasattr(module, "draw_hyperparameters"):
+    story = registry.load(backend)
+    if draw_hyperparameters and story.draw_hyperparameters is None:
         raise UsageError(
             f"a fit of {backend} has no priors to draw hyperparameters from; without "
             "--draw-hyperparameters they are the config's values"
@@ -64,9 +64,9 @@ def simulate(
     drawn: Hyperparameters = {}
     with Workers(1) as pool:
         context = Context(experiment.seed, 0, pool)
-        if draw_hyperparameters:
-            drawn = module.draw_hyperparameters(settings, sizes, context)
-        corpus, truth = module.simulate(settings, sizes, context, *([drawn] if drawn else []))
+        if draw_hyperparameters and story.draw_hyperparameters is not None:
+            drawn = story.draw_hyperparameters(settings, sizes, context)
+        corpus, truth = story.simulate(settings, sizes, context, *([drawn] if drawn else []))
     path = Path(output)
     truth_path = beside(path, ".truth.npz")
     write_corpus(corpus, path, others={truth_path: files.as_npz({**truth, **drawn})})

@@ -61,7 +61,7 @@ def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
         yield watch
 
 
-def metrics(run: RunDir, per_chain: Callable[[Any], PerChain | None]) -> Callback:
+def metrics(run: RunDir, per_chain: Callable[[object], PerChain | None]) -> Callback:
     """Add a line to metrics.jsonl for each iteration whose objective was computed."""
 
     def watch(event: Event) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
@@ -12,10 +12,14 @@ from hiertopics import files
 from hiertopics.errors import RunError
 from hiertopics.runs.rundir import RunDir, by_iteration
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+State = TypeVar("State")
 KEPT = 2
 
 
-def save_checkpoint(run: RunDir, iteration: int, state: Any, stamp: str) -> None:
+def save_checkpoint(run: RunDir, iteration: int, state: object, stamp: str) -> None:
     """Write the whole state and drop all but the last two checkpoints.
 
     They are large, and one that a power cut damaged is passed over for the one before: hence
@@ -23,14 +27,16 @@ def save_checkpoint(run: RunDir, iteration: int, state: Any, stamp: str) -> None
     when it is loaded.
     """
     folder = run.path / "checkpoints"
-    arrays = {f.name: np.asarray(getattr(state, f.name)) for f in fields(state)}
+    arrays = {
+        f.name: np.asarray(getattr(state, f.name)) for f in fields(cast("DataclassInstance", state))
+    }
     arrays["stamp_"] = np.asarray(stamp)
     files.write_npz(folder / f"{iteration:08d}.npz", arrays, sync=False)
     for old in by_iteration(folder)[:-KEPT]:
         old.unlink(missing_ok=True)
 
 
-def load_checkpoint(run: RunDir, state_type: Any, stamp: str) -> tuple[int, Any] | None:
+def load_checkpoint(run: RunDir, state_type: type[State], stamp: str) -> tuple[int, State] | None:
     """Return (iteration, state) of the newest checkpoint that can be continued.
 
     None: the fit came to no checkpoint yet. One that is damaged, or of another program, is passed
@@ -61,14 +67,14 @@ def _refusal(run: RunDir, reasons: list[str]) -> RunError:
     )
 
 
-def _read_state(path: Path, state_type: Any, stamp: str) -> Any:
+def _read_state(path: Path, state_type: type[State], stamp: str) -> State:
     """Rebuild a state: arrays without dimensions are its numbers and strings."""
     arrays = files.read_npz(path)
     if "stamp_" not in arrays:
         raise RunError(f"{path} is damaged: it has no array 'stamp_'")
     if str(arrays.pop("stamp_")) != stamp:
         raise RunError(f"{path} belongs to another corpus or split")
-    names = {field.name for field in fields(state_type)}
+    names = {field.name for field in fields(cast("type[DataclassInstance]", state_type))}
     parts = [f"no {name}" for name in sorted(names - set(arrays))]
     parts += [f"{name} besides" for name in sorted(set(arrays) - names)]
     if parts:

@@ -18,6 +18,7 @@ import click
 import numpy as np
 import pytest
 from scipy import sparse
+from stepping import put_in_place
 
 import hiertopics
 from hiertopics import cli, registry
@@ -158,15 +159,14 @@ def test_a_time_limit_ends_in_75_and_the_same_command_continues(
 def test_interrupts_end_in_75_and_in_130(
     call: Call, tiny_file: Path, monkeypatch: pytest.MonkeyPatch, times: int, code: int, out: str
 ) -> None:
-    module = registry.load("hdp-pcvb0")
-    step = module.step
+    step = registry.load("hdp-pcvb0").step
 
     def interrupted(*arguments: Any) -> Any:
         for _ in range(times):
             signal.raise_signal(signal.SIGINT)
         return step(*arguments)
 
-    monkeypatch.setattr(module, "step", interrupted)
+    put_in_place(monkeypatch, "hdp-pcvb0", step=interrupted)
     outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
     assert (outcome.code, outcome.out) == (code, out)
     assert outcome.err.count("\n") == (times == 2) and "Traceback" not in outcome.err
@@ -179,7 +179,7 @@ def test_an_interrupt_in_the_start_ends_in_75_and_says_how_to_go_on(
         signal.raise_signal(signal.SIGINT)
         context.report(1, 2)
 
-    monkeypatch.setattr(registry.load("hdp-pcvb0"), "init", interrupted)
+    put_in_place(monkeypatch, "hdp-pcvb0", init=interrupted)
     outcome = call(*fit_words(tiny_file, "-o", "run"))
     assert (outcome.code, outcome.out) == (75, "run\n")
     assert "signal SIGINT; the same command begins it anew" in outcome.err
@@ -192,7 +192,7 @@ def test_a_failure_in_the_numbers_ends_in_1(
     def broken(*_: Any) -> Any:
         raise NumericalError("document 3 is not finite")
 
-    monkeypatch.setattr(registry.load("hdp-pcvb0"), "step", broken)
+    put_in_place(monkeypatch, "hdp-pcvb0", step=broken)
     outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
     assert outcome == (1, "", "hiertopics: error: iteration 1: document 3 is not finite\n")
 
@@ -203,7 +203,7 @@ def test_running_out_of_memory_is_told_in_one_line(
     def hungry(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(registry.load("hdp-pcvb0"), "init", hungry)
+    put_in_place(monkeypatch, "hdp-pcvb0", init=hungry)
     outcome = call(*fit_words(tiny_file, "-o", "run", "-q"))
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
     assert "memory" in outcome.err

@@ -26,7 +26,7 @@ from hiertopics.scoring.protocols.pseudo_documents import Documents, LogSums, pa
 
 Finished = Callable[..., Path]
 Copied = Callable[..., Path]
-BACKENDS = [name for name in registry.BACKENDS if hasattr(registry.load(name), "predictive")]
+BACKENDS = [name for name in registry.BACKENDS if registry.load(name).predictive is not None]
 RNG = np.random.default_rng(2)
 PHI = RNG.dirichlet(np.full(3, 0.4), 4)
 SEQUENCES = list(itertools.product(range(3), repeat=4))

@@ -14,8 +14,8 @@ from source_tree import ROOT, edges, imported, modules, within
 H = "hiertopics"
 LAYERS = (
     ("engine", "errors", "numeric", "seeds"),
-    ("data", "files", "registry", "settings", "units"),
-    ("catalogue", "formats", "holdouts", "model"),
+    ("data", "files", "settings", "units"),
+    ("formats", "holdouts", "model", "registry"),
     ("corpora", "families"),
     ("runs",),
     ("fitting", "scoring", "views"),
@@ -156,7 +156,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
         ("numeric", ()),
         ("holdouts", ("data", "errors", "files", "seeds")),
         ("formats", ("data", "errors", "files")),
-        ("model", ("data", "engine", "errors", "seeds")),
+        ("model", ("data", "engine", "errors", "seeds", "settings.config")),
         ("views.render", ("data.tree",)),
     ],
 )

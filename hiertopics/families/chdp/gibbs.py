@@ -39,13 +39,10 @@ from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.layout import rounds
 from hiertopics.families.hdp.summary import notes_on_shards, topic_counts
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
-objective_name = "log probability of words and topics given the groups' weights"
-monotone = False
-sampler = True
 SMALLEST = 1e-300
 
 PLUG_IN = (
@@ -205,3 +202,22 @@ def _notes(settings: Settings) -> tuple[str, ...]:
     if settings.inference.sampler == "irp" and settings.model.maximization:
         return (*notes, PLUG_IN)
     return notes
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="log probability of words and topics given the groups' weights",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    sampler=True,
+    draw_hyperparameters=draw_hyperparameters,
+)

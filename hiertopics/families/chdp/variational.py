@@ -48,15 +48,8 @@ from hiertopics.families.chdp.surrogate import log_joint
 from hiertopics.families.hdp import variational
 from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.kernels import Prior
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.settings.config import InferenceConfig, Iterations
-
-objective_name = (
-    "surrogate: log probability of words and expected topics given groups' weights "
-    "(method sticks: lower bound of the log evidence)"
-)
-monotone = False
-sampler = False
 
 
 class Inference(InferenceConfig, frozen=True, kw_only=True):
@@ -189,3 +182,29 @@ def memory(corpus: Corpus, settings: Settings) -> int:
         return 8 * (seats + dishes)
     counts = corpus.n_pairs + 4 * corpus.n_docs + 2 * corpus.n_words + n_links + 6 * n_groups
     return 4 * n_topics * counts
+
+
+def _bound_never_falls(settings: Settings) -> bool:
+    """Tell whether the objective is a bound: that of method ``sticks`` is."""
+    return bool(settings.inference.method == "sticks")
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name=(
+        "surrogate: log probability of words and expected topics given groups' weights "
+        "(method sticks: lower bound of the log evidence)"
+    ),
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    monotone=_bound_never_falls,
+)

@@ -33,12 +33,7 @@ from hiertopics.families.hca.prediction import log_density as log_density
 from hiertopics.families.hca.simulate import simulate as simulate
 from hiertopics.families.hca.state import Data, State, elbo, lay_out
 from hiertopics.families.ncrp.tree_state import heavier_first
-from hiertopics.model import Context, Settings, Summary
-
-observes = "vectors"
-objective_name = "evidence lower bound"
-monotone = True
-sampler = False
+from hiertopics.model import Backend, Context, Settings, Summary, always
 
 
 class Info(NamedTuple):
@@ -111,3 +106,28 @@ def memory(corpus: Vectors, settings: Settings) -> int:
     per_row = 3 * corpus.n_columns + 4 * n_nodes
     globals_ = (1 + shards) * n_nodes * (corpus.n_columns + n_nodes)
     return 8 * (per_row * corpus.n_docs + globals_)
+
+
+def observes(model: Model) -> str:
+    """Return the kind of data that the model is for."""
+    return "vectors"
+
+
+backend: Backend[Vectors, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="evidence lower bound",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    observes=observes,
+    monotone=always,
+    log_density=log_density,
+)

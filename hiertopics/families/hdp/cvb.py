@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike
 
+from hiertopics.data.corpus import Corpus
 from hiertopics.families.hdp import cvb0, posteriors, second_order
 from hiertopics.families.hdp.config import Model as Model
 from hiertopics.families.hdp.estimates import Info as Info
@@ -26,11 +27,7 @@ from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.second_order import memory as memory
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.variational import prepare as prepare
-from hiertopics.model import Context, Settings
-
-objective_name = "training log likelihood per token"
-monotone = False
-sampler = False
+from hiertopics.model import Backend, Context, Settings
 
 
 @dataclass
@@ -55,3 +52,20 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         stats = posteriors.gather(state, seen, variances, data, context)
         posteriors.global_step(state, stats, data, settings)
     return state, info_of(state, data, drift)
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="training log likelihood per token",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+)

@@ -33,13 +33,10 @@ from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.sticks import weights_from_fractions
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
-objective_name = "log joint probability"
-monotone = False
-sampler = True
 SMALLEST_REST = 1e-300
 
 
@@ -199,3 +196,22 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
     state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), state.n_k, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="log joint probability",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    sampler=True,
+    draw_hyperparameters=draw_hyperparameters,
+)

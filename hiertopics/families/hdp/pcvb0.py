@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike
 
+from hiertopics.data.corpus import Corpus
 from hiertopics.families.hdp import estimates, variational
 from hiertopics.families.hdp import point_estimates as points
 from hiertopics.families.hdp.config import Model as Model
@@ -36,11 +37,7 @@ from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.variational import memory as memory
 from hiertopics.families.hdp.variational import prepare as prepare
-from hiertopics.model import Context, Settings
-
-objective_name = "training log likelihood per token"
-monotone = False
-sampler = False
+from hiertopics.model import Backend, Context, Settings
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -58,3 +55,20 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if learn:
         points.global_step(state, points.gather(*seen), data, settings)
     return state, info_of(state, data, drift)
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="training log likelihood per token",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+)

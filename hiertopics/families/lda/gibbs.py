@@ -30,13 +30,9 @@ from hiertopics.families.lda.infer import infer as infer
 from hiertopics.families.lda.predictive import predictive as predictive
 from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.numeric.simd_draw import padded
 from hiertopics.settings.config import Iterations, SamplerConfig
-
-objective_name = "log joint probability"
-monotone = False
-sampler = True
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
@@ -171,3 +167,23 @@ def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int3
     n_dk = np.zeros((len(data.doc_lengths), n_topics), dtype=np.int32)
     kernels.count_topics(data.tokens.doc_ptr, state.z, n_dk)
     return n_dk
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="log joint probability",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    sampler=True,
+    predictive=predictive,
+    draw_hyperparameters=draw_hyperparameters,
+)

@@ -43,11 +43,7 @@ from hiertopics.families.ncrp.gibbs_state import State, Walk, begin, pack, unpac
 from hiertopics.families.ncrp.layout import Data, lay_out
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
-from hiertopics.model import Context, PerChain, Settings, Summary
-
-objective_name = "log joint probability"
-monotone = False
-sampler = True
+from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 
 
 class Info(NamedTuple):
@@ -234,3 +230,24 @@ def _log_joint(walk: Walk, data: Data) -> float:
     words = (gammaln(n_kw.data + eta) - gammaln(eta)).sum()
     words += (gammaln(mass) - gammaln(mass + n_kw.sum(axis=1))).sum()
     return float(tree + levels + words)
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="log joint probability",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    sampler=True,
+    draw=draw,
+    per_chain=per_chain,
+    draw_hyperparameters=draw_hyperparameters,
+)

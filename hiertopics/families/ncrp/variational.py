@@ -30,11 +30,7 @@ from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.prediction import infer as infer
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.state import State, Sums, elbo, local_pass, refit, reordered
-from hiertopics.model import Context, Settings, Summary
-
-objective_name = "evidence lower bound"
-monotone = True
-sampler = False
+from hiertopics.model import Backend, Context, Settings, Summary
 
 
 class Info(NamedTuple):
@@ -137,3 +133,27 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     per_document = 8 * (depth + (n_nodes if settings.inference.mode == "meanfield" else 0))
     words = 8 * (3 + shards) * corpus.n_words * n_nodes
     return int(words + per_document * corpus.n_docs + np.dtype(np.int64).itemsize * n_nodes)
+
+
+def _bound_never_falls(settings: Settings) -> bool:
+    """Tell whether these settings keep the promise of the bound: whole sweeps, guarded moves."""
+    inference = settings.inference
+    return bool(not inference.batch_size and (inference.guard_moves or inference.moves == "none"))
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="evidence lower bound",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    monotone=_bound_never_falls,
+)

@@ -40,12 +40,9 @@ from hiertopics.families.tssb.simulate import simulate as simulate
 from hiertopics.families.tssb.starts import plant
 from hiertopics.families.tssb.state import Chain, Draw, State, Walk, drawn, pack, unpack
 from hiertopics.families.tssb.trees import assign, reordered, resettle
-from hiertopics.model import Context, PerChain, Settings, Summary
+from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 
 OBSERVED = {"text": "counts", "binary": "bits"}
-objective_name = "complete-data log likelihood"
-monotone = False
-sampler = True
 NODES_PER_DATUM = 4
 
 
@@ -238,3 +235,27 @@ def _summary(kept: Draw, data: Any, settings: Settings) -> Summary:
         return summary
     note = "inference.shards has no effect: data are visited one after the other"
     return replace(summary, notes=(*summary.notes, note))
+
+
+backend: Backend[Any, Any, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="complete-data log likelihood",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    observes=observes,
+    sampler=True,
+    draw=draw,
+    per_chain=per_chain,
+    predictive=predictive,
+    log_density=log_density,
+    draw_hyperparameters=draw_hyperparameters,
+)

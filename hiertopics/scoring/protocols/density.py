@@ -44,7 +44,9 @@ def score(request: Request, options: Options) -> Result:
         raise UsageError("there is no row to score")
     experiment = experiment_of(run)
     settings = Settings(experiment.model, experiment.inference)
-    log_density = registry.load(experiment.backend).log_density(run.tree, rows, settings)
+    density_of = registry.load(experiment.backend).log_density
+    assert density_of is not None, "the protocol is for backends that observe rows of numbers"
+    log_density = density_of(run.tree, rows, settings)
     spread = np.sqrt(((log_density - log_density.mean()) ** 2).sum())
     metrics = {
         "log_likelihood_per_row": float(log_density.mean()),

@@ -81,8 +81,8 @@ def log_likelihoods(
 def _draw_of(run: RunDir) -> Draw:
     """Return how the run's backend draws documents from a tree of the run."""
     name = str(run.manifest["backend"])
-    backend = registry.load(name)
-    if not hasattr(backend, "predictive"):
+    predictive = registry.load(name).predictive
+    if predictive is None:
         raise UsageError(
             f"protocol empirical draws documents from a fitted model, which {name} does not offer"
         )
@@ -90,7 +90,7 @@ def _draw_of(run: RunDir) -> Draw:
     settings = Settings(experiment.model, experiment.inference)
 
     def draw(tree: Tree, n_samples: int, rng: np.random.Generator) -> Iterator[Components]:
-        yield from backend.predictive(tree, n_samples, settings, rng)
+        yield from predictive(tree, n_samples, settings, rng)
 
     return draw
 
