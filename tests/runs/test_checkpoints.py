@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from run_files import artefacts, contents, stop_at
+from stepping import put_in_place
 
-from hiertopics import files, registry
+from hiertopics import files
 from hiertopics.errors import NumericalError, RunError
 
 Fit = Callable[..., Any]
@@ -119,7 +120,7 @@ def test_a_run_that_came_to_no_checkpoint_begins_anew_and_says_so(
         raise NumericalError("no start")
 
     with monkeypatch.context() as patch:
-        patch.setattr(registry.load("hdp-pcvb0"), "step", broken)
+        put_in_place(patch, "hdp-pcvb0", step=broken)
         with pytest.raises(NumericalError):
             fit_tiny(run)
     assert fit_tiny(run).status == "done"
