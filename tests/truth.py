@@ -42,14 +42,16 @@ LEAST_REST = 1e-12
 
 
 class Case(NamedTuple):
-    """A sampler, settings that hold nothing back, and how its truth becomes a state.
+    """A sampler, its settings, and how its truth becomes a state.
 
-    state: of (data, truth, settings, rng). measure: statistics of (state, data, settings), their
-    log joint apart. priors: what of these has a known law beforehand.
+    held: settings besides, so that a start needs no hold and no work. state: of (data, truth,
+    settings, rng). measure: statistics of (state, data, settings) but for the objective, under the
+    names that metrics.jsonl has, if any. priors: what of these has a known law beforehand.
     """
 
     backend: str
     overrides: tuple[str, ...]
+    held: tuple[str, ...]
     sizes: Sizes
     state: Callable[[Any, Truth, Settings, np.random.Generator], Any]
     measure: Callable[[Any, Any, Settings], dict[str, float]]
@@ -64,13 +66,13 @@ class Case(NamedTuple):
     @property
     def settings(self) -> Settings:
         """The settings."""
-        experiment = read_experiment({"backend": self.backend}, None, self.overrides)
+        experiment = read_experiment({"backend": self.backend}, None, (*self.overrides, *self.held))
         return Settings(experiment.model, experiment.inference)
 
     def statistics(self, state: Any, data: Any, settings: Settings) -> dict[str, float]:
-        """Return the statistics of a state, the log joint among them."""
-        log_joint = self.module.objective(state, data, settings)
-        return {**self.measure(state, data, settings), "log joint": float(log_joint)}
+        """Return the statistics of a state, the objective among them."""
+        objective = self.module.objective(state, data, settings)
+        return {**self.measure(state, data, settings), "objective": float(objective)}
 
     def draw(self, settings: Settings, seed: int) -> tuple[Any, Any]:
         """Return data laid out and the state that is their truth."""
@@ -170,11 +172,11 @@ def hdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
     return {
         "alpha": state.alpha,
         "gamma": state.gamma,
-        "word mass": state.word_mass,
+        "eta": state.word_mass / data.n_words,
         "first weight": float(state.pi[0]),
         "weights squared": squares(state.pi),
         "tau squared": squares(state.tau),
-        "topics": float((state.n_k > 0).sum()),
+        "n_topics": float((state.n_k > 0).sum()),
         "n_dk squared": squares(state.n_dk),
         "n_k squared": squares(state.n_k),
         "n_wk squared": squares(state.n_wk),
@@ -202,10 +204,10 @@ def lda_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
     doc = np.repeat(np.arange(len(n_dk)), data.doc_lengths)
     np.add.at(n_dk, (doc, state.z), 1)
     return {
-        "alpha": float(alpha.sum()),
+        "alpha": float(alpha.mean()),
         "share of alpha": float(alpha[0] / alpha.sum()),
         "eta": state.eta,
-        "topics": float((state.n_k > 0).sum()),
+        "n_topics": float((state.n_k > 0).sum()),
         "n_dk squared": squares(n_dk),
         "n_k squared": squares(state.n_k),
         "n_wk squared": squares(state.n_wk),
@@ -235,9 +237,9 @@ def tree_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
         "gamma": float(state.gamma[0]),
         "eta": float(state.eta[0]),
         "level prior": float(state.level_prior[0, 0]),
-        "nodes": float((state.visits > 0).sum()),
-        "leaves": float((leaves > 0).sum()),
-        "largest path": float(leaves.max() / data.n_docs),
+        "n_nodes": float((state.visits > 0).sum()),
+        "n_leaves": float((leaves > 0).sum()),
+        "largest_path": float(leaves.max() / data.n_docs),
         "visits squared": squares(state.visits),
         "tokens at the root": float(by_level[0]),
         "tokens at leaves": float(by_level[-1]),
@@ -279,12 +281,12 @@ def chdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
         "alpha_doc": state.alpha_doc,
         "alpha_group": state.alpha_group,
         "gamma": state.gamma,
-        "word mass": state.eta * data.n_words,
+        "eta": state.eta,
         "first weight": float(np.exp(state.log_pi_0[0])),
         "weights squared": squares(np.exp(state.log_pi_0)),
         "groups squared": squares(np.exp(state.log_pi)),
         "bases squared": squares(base),
-        "topics": float((state.n_k > 0).sum()),
+        "n_topics": float((state.n_k > 0).sum()),
         "n_dk squared": squares(state.n_dk),
         "n_k squared": squares(state.n_k),
         "n_wk squared": squares(state.n_wk),
@@ -384,9 +386,8 @@ def tssb_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
         "alpha0": chain.process.alpha0,
         "decay": chain.process.decay,
         "gamma": chain.process.gamma,
-        "closeness": float(chain.law[0]),
-        "nodes": float(used.sum()),
-        "occupied": float((nodes.n_at[:n] > 0).sum()),
+        "n_nodes": float(used.sum()),
+        "n_occupied": float((nodes.n_at[:n] > 0).sum()),
         "depth": float(depth.max()),
         "mean depth": float(depth.mean()),
         "positions": float(n),
@@ -394,21 +395,24 @@ def tssb_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
         "n_sub squared": squares(nodes.n_sub[:n]),
     }
     if settings.model.likelihood == "text":
+        found["kappa"] = text.closeness(chain.law)
         shares = np.exp(nodes.value[:n][used])
         found["shares squared"] = squares(shares) / len(shares)
         found["n_dk squared"] = squares(chain.topics.n_dk)
         found["n_wk squared"] = squares(chain.topics.n_wk)
     else:
+        found["kappa"] = binary.closeness(chain.law)
+        found["variance"] = float(chain.law[0])
         value = nodes.value[:n][used].astype(np.float64)
         found["values squared"] = squares(value) / value.size
         found["root squared"] = squares(value[0])
     return found
 
 
-EXP = stats.expon
-OF_HDP = {"alpha": EXP, "gamma": EXP, "word mass": EXP}
-OF_CHDP = {"alpha_doc": EXP, "alpha_group": EXP, "gamma": EXP, "word mass": EXP}
-OF_LDA = {"alpha": stats.uniform(0.1, 999.9), "eta": EXP}
+EXP, BY_WORD = stats.expon, stats.expon(scale=1 / 5)
+OF_HDP = {"alpha": EXP, "gamma": EXP, "eta": BY_WORD}
+OF_CHDP = {"alpha_doc": EXP, "alpha_group": EXP, "gamma": EXP, "eta": BY_WORD}
+OF_LDA = {"alpha": stats.uniform(0.1 / 4, 999.9 / 4), "eta": EXP}
 OF_TREE = {"gamma": EXP, "eta": EXP, "level prior": EXP(scale=10)}
 OF_TSSB = {
     "alpha0": stats.uniform(1, 4),
@@ -416,76 +420,57 @@ OF_TSSB = {
     "gamma": stats.uniform(1, 9),
 }
 HELD = ("inference.hyper_start=0",)
+BARE = ("inference.start=root", "inference.start_sweeps=0")
 TREE = tuple(f"inference.sample_{name}=true" for name in ("gamma", "eta", "level_prior"))
-TSSB = ("model.alpha0=[1,5]", "inference.start=root", "inference.start_sweeps=0")
 FEW = Sizes(n_docs=6, n_words=5, doc_length=8)
 SOME = Sizes(n_docs=18, n_words=5, doc_length=5)
 
+
+def of_hdp(*overrides: str) -> Case:
+    """Return a case of hdp-gibbs."""
+    keys = ("model.truncation=5", *overrides)
+    return Case("hdp-gibbs", keys, HELD, FEW, hdp_state, hdp_measure, OF_HDP)
+
+
+def of_lda(*overrides: str, **priors: Any) -> Case:
+    """Return a case of lda-gibbs; priors: of further statistics, by name."""
+    keys = ("model.n_topics=4", *overrides)
+    return Case("lda-gibbs", keys, HELD, FEW, lda_state, lda_measure, {**OF_LDA, **priors})
+
+
+def of_tree(*overrides: str) -> Case:
+    """Return a case of hlda-gibbs."""
+    return Case("hlda-gibbs", (*TREE, *overrides), (), FEW, tree_of, tree_measure, OF_TREE)
+
+
+def of_chdp(*overrides: str) -> Case:
+    """Return a case of chdp-gibbs."""
+    keys = ("model.truncation=5", *overrides)
+    return Case("chdp-gibbs", keys, HELD, SOME, chdp_state, chdp_measure, OF_CHDP)
+
+
+def of_tssb(*overrides: str, **priors: Any) -> Case:
+    """Return a case of tssb-mcmc; priors: of further statistics, by name."""
+    keys = ("model.alpha0=[1,5]", *overrides)
+    return Case("tssb-mcmc", keys, BARE, FEW, tssb_state, tssb_measure, {**OF_TSSB, **priors})
+
+
 CASES = {
-    "hdp-gibbs": Case(
-        "hdp-gibbs", (*HELD, "model.truncation=5"), FEW, hdp_state, hdp_measure, OF_HDP
+    "hdp-gibbs": of_hdp(),
+    "hdp-gibbs AA": of_hdp("model.prior=AA"),
+    "lda-gibbs": of_lda(),
+    "lda-gibbs asymmetric": of_lda(
+        "model.prior=asymmetric", **{"share of alpha": stats.beta(1, 3)}
     ),
-    "hdp-gibbs AA": Case(
-        "hdp-gibbs",
-        (*HELD, "model.truncation=5", "model.prior=AA"),
-        FEW,
-        hdp_state,
-        hdp_measure,
-        OF_HDP,
+    "hlda-gibbs": of_tree(),
+    "hlda-gibbs partial": of_tree("inference.collapse=partial"),
+    "chdp-gibbs superposition": of_chdp(),
+    "chdp-gibbs learned weights": of_chdp("model.weights=learned"),
+    "chdp-gibbs maximization": of_chdp("model.cooperation=maximization"),
+    "tssb-mcmc text": of_tssb(
+        "model.n_topics=3", "model.kappa=[0.5,20]", kappa=stats.uniform(0.5, 19.5)
     ),
-    "lda-gibbs": Case(
-        "lda-gibbs", (*HELD, "model.n_topics=4"), FEW, lda_state, lda_measure, OF_LDA
-    ),
-    "lda-gibbs asymmetric": Case(
-        "lda-gibbs",
-        (*HELD, "model.n_topics=4", "model.prior=asymmetric"),
-        FEW,
-        lda_state,
-        lda_measure,
-        {**OF_LDA, "share of alpha": stats.beta(1, 3)},
-    ),
-    "hlda-gibbs": Case("hlda-gibbs", TREE, FEW, tree_of, tree_measure, OF_TREE),
-    "hlda-gibbs partial": Case(
-        "hlda-gibbs",
-        (*TREE, "inference.collapse=partial"),
-        FEW,
-        tree_of,
-        tree_measure,
-        OF_TREE,
-    ),
-    "chdp-gibbs superposition": Case(
-        "chdp-gibbs", (*HELD, "model.truncation=5"), SOME, chdp_state, chdp_measure, OF_CHDP
-    ),
-    "chdp-gibbs learned weights": Case(
-        "chdp-gibbs",
-        (*HELD, "model.truncation=5", "model.weights=learned"),
-        SOME,
-        chdp_state,
-        chdp_measure,
-        OF_CHDP,
-    ),
-    "chdp-gibbs maximization": Case(
-        "chdp-gibbs",
-        (*HELD, "model.truncation=5", "model.cooperation=maximization"),
-        SOME,
-        chdp_state,
-        chdp_measure,
-        OF_CHDP,
-    ),
-    "tssb-mcmc text": Case(
-        "tssb-mcmc",
-        (*TSSB, "model.n_topics=3", "model.kappa=[0.5,20]"),
-        FEW,
-        tssb_state,
-        tssb_measure,
-        {**OF_TSSB, "closeness": stats.uniform(0.5, 19.5)},
-    ),
-    "tssb-mcmc binary": Case(
-        "tssb-mcmc",
-        (*TSSB, "model.likelihood=binary", "model.variance=[0.1,2]"),
-        FEW,
-        tssb_state,
-        tssb_measure,
-        {**OF_TSSB, "closeness": stats.uniform(0.1, 1.9)},
+    "tssb-mcmc binary": of_tssb(
+        "model.likelihood=binary", "model.variance=[0.1,2]", variance=stats.uniform(0.1, 1.9)
     ),
 }
