@@ -141,7 +141,8 @@ def lay_words(
                 words.word[pair], words.token_ptr[pair] = word, first
                 pair += 1
         start += lengths[doc]
-    words.pair_ptr[len(lengths)], words.token_ptr[pair] = pair, token
+    words.pair_ptr[len(lengths)] = pair
+    words.token_ptr[pair:] = token
     label[:] = moved
 
 

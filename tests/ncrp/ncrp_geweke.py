@@ -1,0 +1,126 @@
+"""The joint-distribution test of hlda-gibbs, through its own ``step``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import joint
+import numpy as np
+from joint import Outcome, Story
+from numpy.typing import NDArray
+from stepping import begin, corpus_of, settings_of
+
+from hiertopics.families.ncrp import gibbs, gibbs_state, hyperparameters
+from hiertopics.families.ncrp.chain_kernels import Prior
+from hiertopics.families.ncrp.chains import recounted
+from hiertopics.families.ncrp.layout import Data
+from hiertopics.families.ncrp.simulate import draw_tree
+from hiertopics.model import Settings
+
+LENGTHS = (6, 5, 4, 4, 1, 0)
+N_WORDS, DEPTH = 3, 3
+LEVEL_MEAN = 10.0
+"""Of each entry of the level prior, which is exponential."""
+
+STATISTICS = (
+    "log gamma",
+    "log eta",
+    "log of the first level's prior",
+    "log of the last level's prior",
+    "gamma by inner nodes",
+    "eta by pairs of words",
+    "leaves",
+    "nodes of the second level",
+    "1 and 2 on one path",
+    "1 and 2 at one node of the second level",
+    "visits squared",
+    "n_dl squared",
+    "n_dl of the last level",
+    "n_wk squared",
+    "n_k squared",
+    "n_wk squared of leaves",
+    "log joint",
+)
+
+
+def joint_test(*, n_replicates: int, n_rounds: int = 6, seed: int = 0, **keys: Any) -> Outcome:
+    """Run the replicates under settings; all hyperparameters are drawn."""
+    learned = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
+    settings = settings_of(gibbs, depth=DEPTH, start="sequential", burn_in=0, **learned, **keys)
+    state, _ = begin(gibbs, corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
+    data = joint.room_for_words(LENGTHS, N_WORDS)
+    story = Story(
+        gibbs,
+        state,
+        data,
+        settings,
+        names=STATISTICS,
+        begin=lambda state, rng: draw_from_prior(state, data, rng),
+        words=lambda state, rng: draw_words(state, data, rng),
+        measure=lambda state: measure(state, data, settings),
+        exponential_names=("gamma", "eta", "first level's prior", "last level's prior"),
+        exponentials=exponentials,
+    )
+    return joint.joint_test(story, n_replicates=n_replicates, n_rounds=n_rounds, seed=seed)
+
+
+def draw_from_prior(state: Any, data: Data, rng: np.random.Generator) -> None:
+    """Draw everything from the model."""
+    gamma, eta = np.maximum(rng.exponential(size=2), hyperparameters.LOWEST).tolist()
+    prior = Prior(rng.exponential(LEVEL_MEAN, DEPTH), gamma, eta)
+    _, path = draw_tree(len(LENGTHS), DEPTH, prior.gamma, rng)
+    slot = np.stack([np.unique(nodes, return_inverse=True)[1] for nodes in path.T], axis=1)
+    weights = rng.dirichlet(prior.level, len(LENGTHS))
+    level = np.concatenate(
+        [
+            rng.choice(DEPTH, size=length, p=weight)
+            for length, weight in zip(LENGTHS, weights, strict=True)
+        ]
+    ).astype(np.int8)
+    # Any words will do: they are drawn next.
+    joint.lay_words(np.array(LENGTHS), np.zeros(len(level), np.int32), level, N_WORDS, data.words)
+    chain = recounted(data, slot.astype(np.int32), level)
+    vars(state).update(vars(gibbs_state.pack([gibbs_state.begin(chain, prior)])))
+    draw_words(state, data, rng)
+
+
+def draw_words(state: Any, data: Data, rng: np.random.Generator) -> None:
+    """Draw all words given paths and levels, nodes' topics integrated out."""
+    doc = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    node, words = state.path[doc, state.level], np.empty(data.n_tokens, np.int32)
+    joint.draw_words(node, np.full(N_WORDS, state.eta[0]), words, state.n_wk, rng)
+    joint.lay_words(np.array(LENGTHS), words, state.level, N_WORDS, data.words)
+
+
+def measure(state: Any, data: Data, settings: Settings) -> list[float]:
+    """Return the statistics, in the order of their names."""
+    gamma, eta, level = float(state.gamma[0]), float(state.eta[0]), state.level_prior[0]
+    first, path, visits = state.first, state.path, state.visits
+    squares = (state.n_wk.astype(float) ** 2).sum(axis=0)
+    n_leaves = float((visits[first[2] :] > 0).sum())
+    n_second = float((visits[first[1] : first[2]] > 0).sum())
+    return [
+        float(np.log(gamma)),
+        float(np.log(eta)),
+        float(np.log(level[0])),
+        float(np.log(level[2])),
+        float(np.log(gamma)) * (n_second + n_leaves),
+        float(np.log(eta)) * float(squares.sum()),
+        n_leaves,
+        n_second,
+        float(path[0, 2] == path[1, 2]),
+        float(path[0, 1] == path[1, 1]),
+        float((visits.astype(float) ** 2).sum()),
+        float((state.n_dl.astype(float) ** 2).sum()),
+        float(state.n_dl[:, 2].sum()),
+        float(squares.sum()),
+        float((state.n_k.astype(float) ** 2).sum()),
+        float(squares[first[2] :].sum()),
+        gibbs.objective(state, data, settings),
+    ]
+
+
+def exponentials(state: Any) -> NDArray[np.float64]:
+    """Return what is Exp(1) under the prior."""
+    level = state.level_prior[0] / LEVEL_MEAN
+    return np.array([state.gamma[0], state.eta[0], level[0], level[2]])
