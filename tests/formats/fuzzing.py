@@ -204,13 +204,14 @@ def spoilt(draw: st.DrawFn, sound: bytes) -> bytes:
     """Draw a file that is a sound one with a few changes, or has nothing to do with it."""
     if draw(st.integers(0, 9)) == 9:
         return draw(st.binary(max_size=60))
-    data = _changed(sound, draw(st.lists(moves, min_size=1, max_size=3)))
+    data = changed(sound, draw(st.lists(moves, min_size=1, max_size=3)))
     packing = draw(st.sampled_from(["plain"] * 6 + ["gzip", "xz"]))
     data = PACKINGS[packing](data)
-    return _changed(data, draw(st.lists(damage, max_size=1))) if packing != "plain" else data
+    return changed(data, draw(st.lists(damage, max_size=1))) if packing != "plain" else data
 
 
-def _changed(data: bytes, drawn: list[tuple[str, int, int, bytes]]) -> bytes:
+def changed(data: bytes, drawn: list[tuple[str, int, int, bytes]]) -> bytes:
+    """Return a file after changes, each a name in ``CHANGES``, two numbers and a token."""
     for name, *arguments in drawn:
         data = CHANGES[name](data, *arguments)
     return data

@@ -23,7 +23,7 @@ from hiertopics.formats.writing import write_corpus
 WITHOUT_LINE = re.compile(
     "archive is damaged|holds no (documents|rows)|no words in|cannot be read|lines, but"
     "|label_column|not an array|holds one column|columns, but|rows x columns|of numbers"
-    "|finite numbers, got|is no attribute of"
+    "|finite numbers, got|is no attribute of|no feature is left"
 )
 INTERNALS = re.compile(
     r"Traceback|NoneType|object at 0x|<class|numpy\.(?!save)|dtype\(|invalid literal for|sys\."
@@ -71,8 +71,8 @@ def assert_sound(data: Any, folder: Path) -> None:
     assert read_corpus(Source(target)).fingerprint == data.fingerprint
 
 
-def examine(seed: Seed, content: bytes, folder: Path, line: bool) -> None:
-    """Read and check a corpus with one file of it replaced."""
+def examine(seed: Seed, content: bytes, folder: Path, line: bool) -> bool:
+    """Read and check a corpus with one file of it replaced; return whether it was accepted."""
     for name, data in seed.files.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content if name == seed.spoilt else data)
@@ -82,7 +82,7 @@ def examine(seed: Seed, content: bytes, folder: Path, line: bool) -> None:
     checked = outcome(lambda: check(folder / seed.corpus, data=named))
     if isinstance(checked, HiertopicsError):
         assert not isinstance(checked, DataError) and str(checked) == str(read)
-        return
+        return False
     problems = [str(problem) for problem in checked.problems]
     if isinstance(read, HiertopicsError):
         assert_clear(read, folder, [seed.corpus, seed.spoilt], line)
@@ -92,3 +92,4 @@ def examine(seed: Seed, content: bytes, folder: Path, line: bool) -> None:
         assert_sound(read, folder)
     for problem in checked.problems:
         assert_clear(problem, folder, [seed.corpus, seed.spoilt], line)
+    return not isinstance(read, HiertopicsError)
