@@ -71,7 +71,10 @@ def _announced(source: Source, file: IO[bytes]) -> tuple[int, int]:
         if max(heads.values()) > HEAD_BYTES:
             raise ValueError("no format or shape is that long")
         with np.load(file, allow_pickle=False) as arrays:
-            shape, layout = arrays["shape"].tolist(), arrays["format"].item()
+            sizes, layout = arrays["shape"], arrays["format"].item()
+        if sizes.ndim != 1 or sizes.dtype.kind not in "iu":
+            raise ValueError("a shape is a row of whole numbers")
+        shape = sizes.tolist()
         layout = layout if isinstance(layout, str) else layout.decode()
         if layout not in KNOWN:
             raise ValueError("scipy has no such layout")

@@ -36,7 +36,8 @@ def read_experiment(
     layers += [("--set", parse_set(overrides)), ("flag", dict(flags))]
     name = merge(*(layer for _, layer in layers))["backend"]
     if not isinstance(name, str):
-        raise ConfigError([f"backend must be a name, got {name!r}"])
+        got = "null" if name is None else repr(name)
+        raise ConfigError([f"backend must be a name, got {got}"])
     return _built(layers, name, _made(run or _run_of(config)))
 
 

@@ -36,6 +36,7 @@ BOMB = b"a: &a [x, x]\n" + b"".join(
 @example(content=BOMB + b"seed: *u\n")
 @example(content=b'data: {corpus: "a\\0b"}\n')
 @example(content=b"a: &a {b: *a}\n")
+@example(content=b"backend:\n")
 @given(content=spoilt(YAML))
 def test_a_spoilt_config_is_refused_clearly_or_sound(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "my.yaml"
