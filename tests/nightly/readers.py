@@ -148,7 +148,7 @@ def _words() -> dict[str, Reader]:
     sets = ("model.truncation=10", "inference.iterations=20", "seed=3", "data.min_df=0.1")
     sets += ("data.discretise={method: quantile, bins: 5}", "model={alpha: 1.5}", "data.holdout=")
     holdouts = ("docs:0.1@0", "tokens:0.2@3", "fold:2/5@0", "train:1200@0", "links:0.2@0,drop")
-    durations = ("3h50m", "90", "1d", "2.5h", "10s")
+    durations = ("3h50m", "45m", "90s", "3600")
     return {
         "config": Reader((YAML, BOMB), _config),
         "--set": Reader(tuple(map(str.encode, sets)), _set),
