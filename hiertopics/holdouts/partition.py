@@ -12,6 +12,8 @@ from scipy import sparse
 from hiertopics import seeds
 
 OBSERVED = 0.8
+UNROLLED = 2**22
+"""Tokens of a document beyond which they are not listed one by one."""
 
 
 def partition(
@@ -38,17 +40,45 @@ def draw_tokens(
     key: tuple[int, ...],
     share: float,
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Draw round(share * length) tokens of each row, at least one unless the share is 0."""
+    """Draw round(share * length) tokens of each row, at least one unless the share is 0.
+
+    Rows of more than ``UNROLLED`` tokens are drawn from by ``draw_counts``.
+    """
     taken = np.zeros_like(counts.data)
     for row, doc in enumerate(docs):
         cells = slice(counts.indptr[row], counts.indptr[row + 1])
-        tokens = np.repeat(np.arange(cells.start, cells.stop), counts.data[cells])
-        if not len(tokens) or share == 0:
+        n_tokens = int(counts.data[cells].sum(dtype=np.int64))
+        if not n_tokens or share == 0:
             continue
-        n_taken = min(len(tokens), max(1, int(share * len(tokens) + 0.5)))
-        order = seeds.derive(seed, purpose, int(doc), *key).permutation(len(tokens))
+        n_taken = min(n_tokens, max(1, int(share * n_tokens + 0.5)))
+        rng = seeds.derive(seed, purpose, int(doc), *key)
+        if n_tokens > UNROLLED:
+            taken[cells] = draw_counts(rng, counts.data[cells], n_taken)
+            continue
+        tokens = np.repeat(np.arange(cells.start, cells.stop), counts.data[cells])
+        order = rng.permutation(n_tokens)
         np.add.at(taken, tokens[order[:n_taken]], 1)
     return _without_zeros(counts, taken), _without_zeros(counts, counts.data - taken)
+
+
+def draw_counts(
+    rng: np.random.Generator, counts: NDArray[np.integer[Any]], n_taken: int
+) -> NDArray[np.int64]:
+    """Draw ``n_taken`` tokens of a document without replacement; return how many of each word.
+
+    counts: tokens of each word, int [n_words]. Every token is taken by a coin of its own; then,
+    uniformly, as many are put back as were too many, or more taken as were too few. Given how
+    many they are, tokens that were taken by coins are a uniform subset, so the result is that of
+    a permutation of the tokens. Time and memory grow with the words and with the root of n_taken.
+    """
+    whole = counts.astype(np.int64)
+    taken = rng.binomial(whole, n_taken / int(whole.sum()))
+    missing = n_taken - int(taken.sum())
+    pool, step = (whole - taken, 1) if missing > 0 else (taken, -1)
+    ends = np.cumsum(pool)
+    chosen = rng.choice(int(ends[-1]), abs(missing), replace=False, shuffle=False)
+    np.add.at(taken, np.searchsorted(ends, chosen, side="right"), step)
+    return taken
 
 
 def _without_zeros(like: sparse.csr_array, data: NDArray[Any]) -> sparse.csr_array:
