@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import errno
 import hashlib
 import io
 import json
@@ -9,7 +11,7 @@ import math
 import os
 import secrets
 import zipfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -18,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.errors import RunError
+from hiertopics.errors import RunError, UsageError
 
 TEMPORARY_SUFFIX = ".partial"
+NO_PLACE = (errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 Write = Callable[[IO[bytes]], object]
@@ -38,7 +41,7 @@ def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
     where the disk refuses; what stood under the names before then stands there still.
     """
     mark = secrets.token_hex(4)
-    temporary = {path: path.parent / f".{path.name}.{mark}{TEMPORARY_SUFFIX}" for path in writers}
+    temporary = {path: _temporary(path, mark) for path in writers}
     for path in writers:
         if path.exists() and not path.is_file():
             raise RunError(f"cannot write {path}: it is no regular file")
@@ -61,6 +64,10 @@ def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
         for leftover in temporary.values():
             with suppress(OSError):
                 leftover.unlink()
+
+
+def _temporary(path: Path, mark: str) -> Path:
+    return path.parent / f".{path.name}.{mark}{TEMPORARY_SUFFIX}"
 
 
 def as_text(text: str) -> Write:
@@ -187,6 +194,16 @@ def to_json(value: Any, indent: int | None = None) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
+def to_csv(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as CSV with a newline after each; a cell with any line end stands in quotes."""
+    lines = []
+    for row in rows:
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\r\n").writerow(row)  # quotes what holds one of these
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
+
+
 def pack_csr(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
     """Return ``matrix`` as the four arrays ``name_indptr name_indices name_data name_shape``."""
     return {
@@ -211,11 +228,35 @@ def _csr(parts: tuple[NDArray[Any], ...], shape: NDArray[Any]) -> sparse.csr_arr
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it; raises RunError where the disk refuses."""
+    """Make a folder and those above it; raises RunError where the disk refuses.
+
+    Raises UsageError where no folder can have that name: a file stands there, or it is too long.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        if error.errno in NO_PLACE:
+            what = f"cannot create {path}: {error.strerror}; choose another place"
+            raise UsageError(what) from error
         raise RunError(f"cannot create {path}: {error.strerror or error}") from error
+
+
+def require_place(path: Path) -> None:
+    """Raise UsageError where no file can be written: before the work that is to be written."""
+    what = ""
+    if not path.name:
+        what = "names no file"
+    else:
+        try:
+            _temporary(path, "0" * 8).lstat()
+        except FileNotFoundError:
+            what = "" if path.parent.is_dir() else f"there is no folder {path.parent}"
+        except OSError as error:
+            what = error.strerror or str(error)
+        if not what and path.is_dir():
+            what = "is a folder"
+    if what:
+        raise UsageError(f"cannot write {path}: {what}; choose another place")
 
 
 def remove_partial(folder: Path) -> None:

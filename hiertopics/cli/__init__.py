@@ -10,12 +10,15 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
+from contextlib import redirect_stderr
+from typing import Any, TextIO, cast
 
 import click
 
 from hiertopics import __version__
+from hiertopics.cli.lenient import Lenient
 from hiertopics.errors import HiertopicsError
+from hiertopics.visible import visible
 
 COMMANDS = {
     "fit": "Fit a backend to a corpus; on an existing run, continue it.",
@@ -79,6 +82,15 @@ def group() -> None:
 def main(argv: list[str] | None = None) -> Any:
     """Run the command line; errors end in one clear message and the exit code of their class."""
     _ready_streams()
+    stderr = Lenient(sys.stderr)
+    with redirect_stderr(cast(TextIO, stderr)):
+        try:
+            _run(argv)
+        finally:
+            stderr.finish()
+
+
+def _run(argv: list[str] | None) -> None:
     try:
         sys.exit(group.main(argv, prog_name="hiertopics", standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
@@ -115,7 +127,7 @@ def _ready_streams() -> None:
 
 
 def _complain(message: str) -> None:
-    first, *others = message.splitlines()
+    first, *others = map(visible, message.split("\n"))
     print(f"hiertopics: error: {first}", file=sys.stderr)
     for line in others:
         print(f"  {line}", file=sys.stderr)

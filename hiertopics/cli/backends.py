@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import json_option
+from hiertopics.cli.options import json_option, put
 
 
 @click.command("backends")
@@ -18,5 +18,5 @@ def command(as_json: bool) -> int:
     for row in backends():
         mark = " (default)" if row["default"] else ""
         line = f"{row['backend']:<12} {row['summary']}{mark}"
-        click.echo(json.dumps(row) if as_json else line)
+        put(json.dumps(row) if as_json else line)
     return 0

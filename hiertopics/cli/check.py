@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hiertopics.cli.options import corpus_options, corpus_settings, json_option
+from hiertopics.cli.options import corpus_options, corpus_settings, json_option, put, tell
+from hiertopics.visible import visible
 
 if TYPE_CHECKING:
     from hiertopics.corpora.checking import Checked
@@ -49,9 +50,9 @@ def _print_problems(checked: Checked, as_json: bool) -> None:
 
     for problem in checked.problems:
         record = {"file": problem.path, "line": problem.line, "what": problem.what}
-        click.echo(to_json(record) if as_json else str(problem))
+        put(to_json(record) if as_json else visible(str(problem)))
     if checked.more:
-        click.echo("... and more", err=as_json)
+        (tell if as_json else put)("... and more")
 
 
 def _print_summary(checked: Checked, as_json: bool) -> None:
@@ -61,9 +62,9 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
     source, shape = checked.source, checked.shape
     sides = [str(side) for side in (source.vocab, source.groups, source.labels) if side is not None]
     beside = f" with {', '.join(sides)}" if sides else ""
-    click.echo(f"{source.path} ({source.format}){beside}: {in_words(shape)}", err=True)
+    tell(f"{source.path} ({source.format}){beside}: {in_words(shape)}")
     for note in checked.notes:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     if as_json:
         record = {"path": str(source.path), "format": source.format, **shape}
-        click.echo(to_json(record | {"notes": checked.notes}))
+        put(to_json(record | {"notes": checked.notes}))

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import average_option, json_option, note_single_draws, protocol_option
+from hiertopics.cli.options import (
+    average_option,
+    json_option,
+    note_single_draws,
+    protocol_option,
+    put,
+)
 
 
 @click.command("compare")
@@ -36,10 +42,10 @@ def command(
     rows = compare(runs, protocol=protocol, average=average)
     if as_json or form == "json":
         for row in rows:
-            click.echo(to_json(row))
+            put(to_json(row))
     else:
         render = to_comparison_csv if form == "csv" else to_comparison_table
-        click.echo(render(rows), nl=False)
+        put(render(rows), nl=False)
         if not average:
             note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
     return 0 if len(rows) == len(runs) else 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hiertopics.cli.options import put
+
 
 @click.command("config")
 @click.argument("backend")
@@ -11,5 +13,5 @@ def command(backend: str) -> int:
     """Print a complete commented YAML config of BACKEND with every default."""
     from hiertopics.registry import config
 
-    click.echo(config(backend), nl=False)
+    put(config(backend), nl=False)
     return 0

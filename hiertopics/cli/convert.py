@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.options import corpus_options, corpus_settings, json_option
+from hiertopics.cli.options import corpus_options, corpus_settings, json_option, put, tell
 
 
 @click.command("convert")
@@ -39,13 +39,13 @@ def command(**options: Any) -> int:
     sides = (done.source.vocab, done.source.groups, done.source.labels)
     read = [f"{done.source.path} ({done.source.format})", *(str(s) for s in sides if s is not None)]
     files = [str(file) for file in done.files]
-    click.echo(f"read: {', '.join(read)}", err=True)
-    click.echo(f"wrote: {', '.join(files)}: {in_words(shape)}", err=True)
+    tell(f"read: {', '.join(read)}")
+    tell(f"wrote: {', '.join(files)}: {in_words(shape)}")
     for note in done.notes:
-        click.echo(f"note: {note}", err=True)
+        tell(f"note: {note}")
     if as_json:
         record = {"path": str(done.path), "format": done.format, **shape, "files": files}
-        click.echo(to_json(record))
+        put(to_json(record))
     else:
-        click.echo(str(done.path))
+        put(str(done.path))
     return 0

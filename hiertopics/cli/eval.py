@@ -15,6 +15,7 @@ from hiertopics.cli.options import (
     json_option,
     note_single_draws,
     protocol_option,
+    put,
     workers_option,
 )
 
@@ -94,7 +95,7 @@ def command(**options: Any) -> int:
         chosen.append(chosen_run(path))
         records.append(score(chosen[-1]))
         if as_json:
-            click.echo(to_json(records[-1]))
+            put(to_json(records[-1]))
     if not as_json:
         found = [
             name
@@ -102,7 +103,7 @@ def command(**options: Any) -> int:
             if any(row.get(name) is not None for row in records)
         ]
         text = to_table(records, (*COLUMNS, *found)) if task is None else to_task_table(records)
-        click.echo(text, nl=False)
+        put(text, nl=False)
     if task is None and not (as_json or options["average"]):
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))

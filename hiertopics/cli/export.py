@@ -9,6 +9,7 @@ from hiertopics.cli.options import (
     chosen_run,
     count_option,
     json_option,
+    put,
     run_argument,
 )
 
@@ -33,5 +34,5 @@ def command(
 
     target = chosen_run(run)
     path = export(target, output, to=to, words=words, arrange=arrange)
-    click.echo(to_json({"run": str(target.path), "output": str(path)}) if as_json else str(path))
+    put(to_json({"run": str(target.path), "output": str(path)}) if as_json else str(path))
     return 0

@@ -7,16 +7,18 @@ from typing import Any
 
 import click
 
+from hiertopics.cli.early import RESUMABLE, resumable
 from hiertopics.cli.options import (
     config_option,
     corpus_options,
     corpus_settings,
     json_option,
+    put,
     set_option,
+    tell,
     workers_option,
 )
 
-RESUMABLE = 75
 SHOWN_LINES = 30
 
 
@@ -47,19 +49,20 @@ def command(**options: Any) -> int:
     The run's path is the last line of stdout. Flags win over --set, which wins over the config
     file. Exit code 75: stopped early, the same command continues.
     """
-    from hiertopics.files import to_json
-    from hiertopics.fitting import driver
-
     as_json, data = options.pop("as_json"), corpus_settings(options)
-    result = driver.fit(**options, data=data, argv=sys.argv)
+    with resumable():
+        from hiertopics.files import to_json
+        from hiertopics.fitting import driver
+
+        result = driver.fit(**options, data=data, argv=sys.argv)
     if not options["quiet"] and result.run.has_model:
         _show(result)
     path = str(result.run.path)
     if as_json:
         record = {name: getattr(result, name) for name in ("status", "iterations", "objective")}
-        click.echo(to_json({"run": path, **record}))
+        put(to_json({"run": path, **record}))
     else:
-        click.echo(path)
+        put(path)
     return 0 if result.status == "done" else RESUMABLE
 
 
@@ -73,14 +76,13 @@ def _show(result: Any) -> None:
     view = View(min_docs=few_documents(tree))
     click.echo(to_text(tree, run.vocab, view, SHOWN_LINES), err=True, nl=False)
     spent = format_duration(run.manifest["wall_seconds"])
-    click.echo(
+    tell(
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "
-        f"model, figures and log are in {run.path}",
-        err=True,
+        f"model, figures and log are in {run.path}"
     )
     steps = [f"hiertopics show-tree {run.path}", f"hiertopics topics {run.path}"]
     if run.manifest["split"] and run.split.kind != "none":
         steps.append(f"hiertopics eval {run.path} --heldout")
     if result.status != "done":
         steps.insert(0, "the same command again, which continues")
-    click.echo("next: " + "\n      ".join(steps), err=True)
+    tell("next: " + "\n      ".join(steps))

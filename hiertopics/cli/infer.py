@@ -10,6 +10,8 @@ from hiertopics.cli.options import (
     corpus_options,
     corpus_settings,
     json_option,
+    put,
+    tell,
     workers_option,
 )
 
@@ -37,13 +39,12 @@ def command(**options: Any) -> int:
     sizes = {name: getattr(found.corpus, name) for name in ("n_docs", "n_tokens")}
     sizes["unknown_tokens"] = found.unknown_tokens
     if as_json:
-        click.echo(to_json({"output": options["output"], **sizes}))
+        put(to_json({"output": options["output"], **sizes}))
         return 0
-    click.echo(
+    tell(
         "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped".format_map(
             sizes
-        ),
-        err=True,
+        )
     )
-    click.echo(options["output"])
+    put(options["output"])
     return 0

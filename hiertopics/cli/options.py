@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hiertopics.visible import visible
+
 if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
 
@@ -107,6 +109,17 @@ docs_option = click.option(
     help="Also the N documents with the largest share of their tokens at or below each node.",
 )
 
+
+def put(text: str, *, nl: bool = True) -> None:
+    """Write a result on stdout as it is: click drops escapes where that is no terminal."""
+    click.echo(text, nl=nl, color=True)
+
+
+def tell(message: str) -> None:
+    """Write a message of one or more lines on stderr, for eyes."""
+    click.echo("\n".join(map(visible, message.split("\n"))), err=True)
+
+
 run_argument = click.argument("run", required=False, type=click.Path())
 
 
@@ -117,7 +130,7 @@ def chosen_run(path: str | None) -> RunDir:
     if path is not None:
         return RunDir.open(path)
     run = RunDir.newest()
-    click.echo(f"run: {run.path}", err=True)
+    tell(f"run: {run.path}")
     return run
 
 
@@ -128,4 +141,4 @@ def note_single_draws(scored: Iterable[tuple[RunDir, str]]) -> None:
     for run, protocol in scored:
         if run.n_draws and averages(protocol):
             kept = f"{run.n_draws} kept draws"
-            click.echo(f"{run.path}: one draw is scored; --average: the mean of {kept}", err=True)
+            tell(f"{run.path}: one draw is scored; --average: the mean of {kept}")

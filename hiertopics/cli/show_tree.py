@@ -9,7 +9,9 @@ from hiertopics.cli.options import (
     chosen_run,
     count_option,
     docs_option,
+    put,
     run_argument,
+    tell,
 )
 
 
@@ -66,9 +68,9 @@ def command(
         sides=sides,
         arrange=arrange,
     )
-    click.echo(text, nl=False)
+    put(text, nl=False)
     hidden = least_documents(target, form) if min_docs is None else 0
     if hidden:
         what = f"nodes with fewer than {hidden} documents are not shown; --min-docs 0 shows all"
-        click.echo(what, err=True)
+        tell(what)
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.options import config_option, count_option, json_option, set_option
+from hiertopics.cli.options import config_option, count_option, json_option, put, set_option, tell
 
 
 @click.command("simulate")
@@ -45,11 +45,11 @@ def command(**options: Any) -> int:
     if as_json:
         sizes = {name: getattr(drawn.corpus, name) for name in ("n_docs", "n_words", "n_tokens")}
         extra = {"hyperparameters": list(drawn.hyperparameters)} if asked else {}
-        click.echo(to_json({"output": path, "truth": truth, **sizes, **extra}))
+        put(to_json({"output": path, "truth": truth, **sizes, **extra}))
         return 0
-    click.echo(f"{drawn.corpus.n_tokens} tokens; drawn from {truth}", err=True)
+    tell(f"{drawn.corpus.n_tokens} tokens; drawn from {truth}")
     if asked:
         names = ", ".join(drawn.hyperparameters) or "none, the settings fix them all"
-        click.echo(f"hyperparameters drawn: {names}", err=True)
-    click.echo(path)
+        tell(f"hyperparameters drawn: {names}")
+    put(path)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import json_option
+from hiertopics.cli.options import json_option, put
 
 
 @click.command("sweep")
@@ -37,5 +37,5 @@ def command(
     from hiertopics.fitting.sweeping import sweep, to_line
 
     for job in sweep(config, corpus, grid=grid, seeds=seeds):
-        click.echo(to_json(job._asdict()) if as_json else to_line(job))
+        put(to_json(job._asdict()) if as_json else to_line(job))
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.options import chosen_run, count_option, docs_option, run_argument
+from hiertopics.cli.options import chosen_run, count_option, docs_option, put, run_argument
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 
@@ -43,10 +43,10 @@ def command(
     rows = topics(chosen_run(run), words=words, docs=n_docs, by=by, similar=similar or 0)
     if form == "json":
         for row in rows:
-            click.echo(to_json(row))
+            put(to_json(row))
         return 0
     lists = ("words",) if n_docs is None else ("words", "documents")
-    click.echo(_topics(rows, form, lists) if by is None else _groups(rows, form), nl=False)
+    put(_topics(rows, form, lists) if by is None else _groups(rows, form), nl=False)
     return 0
 
 

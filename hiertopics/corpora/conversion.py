@@ -13,6 +13,7 @@ from hiertopics.corpora import dataset
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, UsageError
+from hiertopics.files import require_place
 from hiertopics.formats.reading import resolve
 from hiertopics.formats.siblings import beside, find_groups, find_labels, vocabulary_names
 from hiertopics.formats.sidefiles import key_of
@@ -60,6 +61,7 @@ def convert(
     Raises ConfigError, DataError, or UsageError for what cannot be written.
     """
     target = Path(output)
+    require_place(target)
     name = writable(target, to)
     config = _data_config({**(data or {}), "corpus": str(corpus)}, overrides)
     source = resolve(dataset.source_of(config))

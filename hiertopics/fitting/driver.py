@@ -12,7 +12,7 @@ from msgspec import structs
 from hiertopics.corpora import dataset
 from hiertopics.corpora.observations import observed_by
 from hiertopics.engine import Workers
-from hiertopics.errors import DataError
+from hiertopics.errors import DataError, UsageError
 from hiertopics.fitting.job import FitResult, Job
 from hiertopics.fitting.loop import Callback
 from hiertopics.holdouts.spec import parse_holdout
@@ -48,6 +48,8 @@ def fit(
     ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". argv: for the manifest.
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
+    if run == "":
+        raise UsageError("the name of the run's folder is empty; the current folder is called .")
     limit = parse_duration(time_limit) if isinstance(time_limit, str) else time_limit
     named = {"corpus": None if corpus is None else str(corpus), "holdout": holdout}
     section = dict(data or {}) | {name: value for name, value in named.items() if value is not None}

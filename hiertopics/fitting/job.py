@@ -26,6 +26,7 @@ from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.manifest import Origin, peak_memory
 from hiertopics.runs.rundir import FILES, RunDir
+from hiertopics.visible import visible
 
 
 @dataclass(frozen=True)
@@ -285,6 +286,7 @@ class Job:
         )
 
     def _say(self, message: str) -> None:
+        message = visible(message)
         self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
         if not self.quiet:
             print(message, file=sys.stderr)

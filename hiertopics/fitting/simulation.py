@@ -49,6 +49,8 @@ def simulate(
     fit with this config would draw, from its own priors; they stand in the truth by their names.
     Raises ConfigError, UsageError (also where the backend has no such priors) or RunError.
     """
+    path = Path(output)
+    files.require_place(path)
     sizes = Sizes(n_docs, n_words, doc_length)
     for name, size in sizes._asdict().items():
         if size < 1:
@@ -67,7 +69,6 @@ def simulate(
         if draw_hyperparameters and story.draw_hyperparameters is not None:
             drawn = story.draw_hyperparameters(settings, sizes, context)
         corpus, truth = story.simulate(settings, sizes, context, *([drawn] if drawn else []))
-    path = Path(output)
     truth_path = beside(path, ".truth.npz")
     write_corpus(corpus, path, others={truth_path: files.as_npz({**truth, **drawn})})
     return Simulated(corpus, path, truth_path, tuple(drawn))

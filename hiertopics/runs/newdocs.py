@@ -193,6 +193,8 @@ def infer(
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
+    if output is not None:
+        files.require_place(Path(output))
     target = opened(run)
     with on_disk(corpus, columns_of(target)) as path:
         matched = read_matched(target, path, data or {})

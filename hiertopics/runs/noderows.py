@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hiertopics.data.tree import Tree
+from hiertopics.files import to_csv
 
 TREE_SCHEMA = "hiertopics.tree/1"
 SEPARATORS = {"words": " ", "documents": "; "}
@@ -79,15 +78,12 @@ def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
     Words are separated by blanks, documents, where the records have them, by semicolons.
     """
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
     columns = ("id", "parent", "depth", "weight", "n_docs", "n_tokens")
     lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
-    writer.writerow((*columns, *lists))
-    for row in rows:
-        joined = (listed(row, name) for name in lists)
-        writer.writerow((*(row[name] for name in columns), *joined))
-    return table.getvalue()
+    cells = [
+        [*(row[name] for name in columns), *(listed(row, name) for name in lists)] for row in rows
+    ]
+    return to_csv([[*columns, *lists], *cells])
 
 
 def listed(row: Mapping[str, Any], name: str) -> str:

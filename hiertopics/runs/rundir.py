@@ -94,7 +94,9 @@ class RunDir:
     @property
     def exists(self) -> bool:
         """Whether a fit has begun here."""
-        return (self.path / "manifest.json").is_file()
+        return os.path.isfile(
+            self.path / "manifest.json"
+        )  # False, too, for a name that is too long
 
     def create(self) -> None:
         """Make the folder; raises RunError where that cannot be done."""
@@ -210,6 +212,8 @@ class RunDir:
     @cached_property
     def supported_tree(self) -> Tree:
         """The summarised tree, where several chains were run with what tree.json says of splits."""
+        if not self.has_model:
+            return self.tree
         path = self.sealed("tree.json")
         try:
             nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
@@ -394,7 +398,7 @@ def _by(shape: tuple[int, ...]) -> str:
 
 def _lines(path: Path) -> tuple[str, ...]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode()  # a word may hold a carriage return
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

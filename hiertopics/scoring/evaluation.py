@@ -24,6 +24,7 @@ from hiertopics.scoring.protocols.result import Result
 from hiertopics.scoring.quality import topic_quality
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
+from hiertopics.visible import visible
 
 
 def evaluate(
@@ -91,7 +92,7 @@ def _quality(run: RunDir) -> dict[str, Any]:
     try:
         train = read_original(run).train
     except HiertopicsError as error:
-        print(f"warning: no topic quality: {error}", file=sys.stderr)
+        print(f"warning: no topic quality: {visible(str(error))}", file=sys.stderr)
         lost = {"n_topics": len(run.tree.shown), "coherence_npmi": None, "diversity": None}
         return lost | Hierarchy()._asdict()
     return topic_quality(run.tree, train)._asdict() | hierarchy_quality(run.tree, train)._asdict()

@@ -71,6 +71,7 @@ def export(
     UsageError or RunError.
     """
     path = Path(output)
+    files.require_place(path)
     form = form_of(path) if to is None else to
     files.write_text(path, show_tree(run, words=words, min_docs=0, format=form, arrange=arrange))
     return path

@@ -14,6 +14,7 @@ from hiertopics.errors import HiertopicsError
 from hiertopics.runs.noderows import Documents
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
+from hiertopics.visible import visible
 
 EQUAL = 9
 """Decimals to which two shares must agree to count as equal."""
@@ -77,6 +78,6 @@ def _names(run: RunDir) -> Sequence[int | str]:
     try:
         names = read_original(run).train.doc_ids
     except HiertopicsError as error:
-        print(f"warning: documents go by their numbers: {error}", file=sys.stderr)
+        print(f"warning: documents go by their numbers: {visible(str(error))}", file=sys.stderr)
         names = None
     return [int(doc) + 1 for doc in run.split.train_docs] if names is None else names

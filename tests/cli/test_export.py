@@ -204,8 +204,8 @@ def test_a_run_without_lengths_of_documents_says_why_it_cannot_be_arranged(
         (("-o", "tree.json", "--to", "jsn"), 2, "did you mean 'json'"),
         (("-o", "tree.json", "--to", "pdf"), 2, "there are text, json"),
         (("--to", "json"), 2, "--output"),
-        (("-o", "no/such/folder/tree.json"), 1, "cannot write no/such/folder/tree.json"),
-        (("-o", ".", "--to", "json"), 1, "no regular file"),
+        (("-o", "no/such/folder/tree.json"), 2, "cannot write no/such/folder/tree.json"),
+        (("-o", ".", "--to", "json"), 2, "names no file"),
     ],
 )
 def test_bad_requests_are_told_in_one_line(

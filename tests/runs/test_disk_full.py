@@ -193,7 +193,7 @@ def test_a_run_directory_that_cannot_be(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     outcome = call("fit", tiny_file, "-q", "-o", target, "--iterations", 1)
-    assert (outcome.code, outcome.out) == (1, "")
+    assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("\n") == 1 and "cannot create file" in outcome.err
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hiertopics.files import to_csv
 from hiertopics.views.render.table import to_table
 
 Row = Mapping[str, Any]
@@ -30,13 +29,8 @@ def to_comparison_table(rows: Sequence[Row]) -> str:
 
 def to_comparison_csv(rows: Sequence[Row]) -> str:
     """Return a header and one line per run; the parts of a list are separated by blanks."""
-    table = io.StringIO()
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(table, columns, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _flat(value) for name, value in row.items()})
-    return table.getvalue()
+    return to_csv([columns, *([_flat(row.get(name, "")) for name in columns] for row in rows)])
 
 
 def _cells(row: Row) -> dict[str, Any]:

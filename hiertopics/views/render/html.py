@@ -7,6 +7,7 @@ from html import escape
 
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.views.render import View, share
+from hiertopics.visible import visible
 
 OPEN_LEVELS = 2
 STYLE = (
@@ -67,4 +68,4 @@ def _more(view: View, node: int) -> str:
 
 
 def _safe(text: str) -> str:
-    return escape(text).encode("ascii", "xmlcharrefreplace").decode()
+    return escape(visible(text)).encode("ascii", "xmlcharrefreplace").decode()

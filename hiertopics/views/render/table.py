@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from hiertopics.visible import visible
+
 
 def to_table(
     rows: Sequence[Mapping[str, Any]], columns: Sequence[str], *, right: Collection[str] = ()
@@ -40,4 +42,4 @@ def _show(value: Any) -> str:
         return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
     if isinstance(value, list):
         return "/".join(_show(item) for item in value)
-    return str(value)
+    return visible(str(value))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.views.render import View, share
+from hiertopics.visible import visible
 
 
 def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> str:
@@ -22,7 +23,7 @@ def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = No
         lines = [*lines[:limit], f"... and {len(lines) - limit} more"]
     if tree.arrangement is not None:
         lines.insert(0, tree.arrangement.note)
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{visible(line)}\n" for line in lines)
 
 
 def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
