@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,6 +131,23 @@ def test_a_move_that_lowers_the_bound_is_undone(mode: str) -> None:
     after, kept = moves._better(state, draft, data, settings, at(0))
     assert not kept and after.n_nodes == state.n_nodes
     assert elbo(after, data, settings.model, at(0)) >= before
+
+
+def test_a_trial_is_swept_no_more_than_the_tree_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps alone raise the bound: more of them would flatter every trial."""
+    settings, n_sweeps = settings_for(2, 4), []
+    data, state = good_state(settings)
+    draft = draft_of(state, data.rows, slot_scores(state, data, settings.model).argmax(axis=1))
+    sweep = moves.sweep
+
+    def counted(each: State, *others: Any) -> Any:
+        n_sweeps.append(id(each))
+        return sweep(each, *others)
+
+    monkeypatch.setattr(moves, "sweep", counted)
+    moves._better(state, draft, data, settings, at(0))
+    each = settings.inference.trial_sweeps
+    assert [n_sweeps.count(tree) for tree in dict.fromkeys(n_sweeps)] == [each, each]
 
 
 @pytest.mark.parametrize("mode", ["structured", "meanfield"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import naive_hca as naive
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -14,6 +15,7 @@ from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.prediction import log_density
+from hiertopics.families.ncrp.slots import mean_masses
 from hiertopics.files import read_npz
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs
@@ -80,6 +82,8 @@ def test_reconstruction_of_a_file_takes_the_paths_of_local_steps(
     np.save(tmp_path / "far.npy", table[:7] + 100)
     far = evaluate_task(digits, "reconstruction", corpus=tmp_path / "far.npy")
     assert far["n_docs"] == 7 and far["mean_squared_error"] > 1000
+    beside = pca_squared_distances(table[:7] + 100, table[digits.split.train_docs], 2)
+    assert far["pca_mean_squared_error"] == pytest.approx(beside.mean(), rel=1e-9)
 
 
 def test_an_axis_of_length_zero_reconstructs_nothing(digits: RunDir) -> None:
@@ -143,6 +147,17 @@ def test_the_density_integrates_to_one(digits: RunDir) -> None:
     logs = log_density(tree, Vectors(draws, default_columns(5)), settings)
     inside = np.exp(logs - proposal)
     assert inside.mean() == pytest.approx(1, abs=max(4 * inside.std() / 447, 0.02))
+
+
+def test_dropped_nodes_hand_their_mass_to_their_nearest_live_ancestor() -> None:
+    """Rows in the slots of the root and of node 4 alone: 0, 1 and 4 live."""
+    state, data = naive.random_state(3, structured=False), naive.random_data(3)
+    state.chances[:] = [0.3, 0, 0, 0, 0.7, 0, 0]
+    settings = Settings(naive.MODEL, Inference(mode="meanfield"))
+    tree = hca.summarise(state, data, settings).tree
+    own = mean_masses(state.nodes, state.sticks)
+    expected = [own[[0, 2, 3, 6]].sum(), own[[1, 5]].sum(), own[4], 0.0]
+    assert tree.extra["mass"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_rows_like_the_training_rows_are_denser_than_others(

@@ -12,7 +12,9 @@ import pytest
 from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 
 from hiertopics import files
+from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
+from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Request
 from hiertopics.scoring.tasks import evaluate_task, groups
@@ -82,6 +84,18 @@ def test_authors_told_by_words_are_found_and_can_be_recomputed(run: RunDir, rule
     )
     assert record["mean_reciprocal_rank"] > record["baselines"]["popularity"][METRICS[3]] + 0.2
     assert record["n_docs"] + record["n_without_known_group"] == 18
+
+
+def test_training_documents_vote_by_the_affinity_of_their_theta(run: RunDir) -> None:
+    """A vote is exp(20 sum of sqrt(theta theta')), over that of the nearest document."""
+    evaluate_task(run, "groups")
+    arrays = files.read_npz(run.path / "eval" / "groups.npz")
+    train, _ = truth_of(run)
+    new = infer_theta(run, Corpus(run.split.heldout, run.vocab)).theta.toarray()[arrays["docs"]]
+    roots = np.sqrt(new), np.sqrt(run.theta.toarray())
+    affinity = np.array([[one @ other for other in roots[1]] for one in roots[0]])
+    votes = np.exp(20 * (affinity - affinity.max(axis=1, keepdims=True)))
+    np.testing.assert_allclose(arrays["scores"], votes @ train, rtol=1e-9)
 
 
 def test_baselines_are_those_of_a_search_by_hand(run: RunDir) -> None:
