@@ -14,6 +14,7 @@ import pytest
 from oldanswers import give
 from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
 from record import defaults
+from stepping import put_in_place
 
 from hiertopics import registry
 from hiertopics.errors import RunError
@@ -53,13 +54,13 @@ def recorded_version(name: str) -> int:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Give hdp-cvb0 another default and a new key, as a later program could; return its number."""
-    module = registry.load(CASE)
+    backend = registry.load(CASE)
     number = history.version() + 1
     keys = [("reorder_sticks", bool, False), ("extrapolate", str, "always")]
     later = msgspec.defstruct(
-        "Inference", keys, bases=(module.Inference,), frozen=True, kw_only=True
+        "Inference", keys, bases=(backend.Inference,), frozen=True, kw_only=True
     )
-    monkeypatch.setattr(module, "Inference", later)
+    put_in_place(monkeypatch, CASE, Inference=later)
     changes = (
         Change(number, CASE, "inference.reorder_sticks", True),
         Change(number, "*", "inference.extrapolate", "never"),
