@@ -37,6 +37,8 @@ def simulate(
     n = int(nodes.size[0])
     value = nodes.value[:n].astype(np.float64)
     mean = expit(value)
+    theta = np.zeros((sizes.n_docs, n))
+    theta[np.arange(sizes.n_docs), node] = 1.0
     rows = (rng.random((sizes.n_docs, sizes.n_words)) < mean[node]).astype(np.float64)
     return Vectors(rows, default_columns(sizes.n_words)), {
         "parent": nodes.parent[:n],
@@ -44,5 +46,5 @@ def simulate(
         "value": value,
         "mean": mean,
         "variance": variance,
-        "theta": np.eye(n)[node],
+        "theta": theta,
     }

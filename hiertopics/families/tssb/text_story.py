@@ -39,6 +39,8 @@ def simulate(
     shares /= shares.sum(axis=1, keepdims=True)
     topics = rng.dirichlet(np.full(sizes.n_words, model.eta), model.n_topics)
     phi = shares @ topics
+    theta = np.zeros((sizes.n_docs, n))
+    theta[np.arange(sizes.n_docs), node] = 1.0
     counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
     for doc in range(sizes.n_docs):
         z = rng.multinomial(sizes.doc_length, shares[node[doc]])
@@ -50,6 +52,6 @@ def simulate(
         "node": node,
         "shares": shares,
         "topics": topics,
-        "theta": np.eye(n)[node],
+        "theta": theta,
         "phi": phi,
     }
