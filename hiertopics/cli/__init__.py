@@ -82,8 +82,12 @@ def group() -> None:
 def main(argv: list[str] | None = None) -> Any:
     """Run the command line; errors end in one clear message and the exit code of their class."""
     _ready_streams()
+    import warnings
+
     stderr = Lenient(sys.stderr)
-    with redirect_stderr(cast(TextIO, stderr)):
+    with redirect_stderr(cast(TextIO, stderr)), warnings.catch_warnings():
+        # Results are checked: what is not finite ends in a sentence, not in a line of numpy's.
+        warnings.simplefilter("ignore", RuntimeWarning)
         try:
             _run(argv)
         finally:

@@ -17,6 +17,9 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import HiertopicsError
 
+EDGES = "bin_edges"
+"""The array of a model that holds the edges, which end in infinities."""
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -42,12 +45,12 @@ class Bins:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that model.npz keeps."""
-        return {"bin_columns": np.array(self.columns), "bin_edges": self.edges}
+        return {"bin_columns": np.array(self.columns), EDGES: self.edges}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Bins:
         """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
-        return Bins(tuple(arrays["bin_columns"].tolist()), arrays["bin_edges"])
+        return Bins(tuple(arrays["bin_columns"].tolist()), arrays[EDGES])
 
 
 def learn_edges(rows: NDArray[np.float64], method: str, n_bins: int) -> NDArray[np.float64]:

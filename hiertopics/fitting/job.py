@@ -26,6 +26,7 @@ from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.manifest import Origin, peak_memory
 from hiertopics.runs.rundir import FILES, RunDir
+from hiertopics.runs.soundness import blamed, check_objective
 from hiertopics.visible import visible
 
 
@@ -60,6 +61,7 @@ class Job:
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
         self.seals: dict[str, str] = {}
         self.restored: int | None = None
+        self.reached = 0
         self.earlier_seconds = 0.0
         self.began = time.perf_counter()
 
@@ -92,15 +94,22 @@ class Job:
         self._begin()
         if anew:
             self._say("note: the run came to no checkpoint yet; it begins anew")
-        data = self.backend.prepare(self.train, self.settings)
-        start, state = self._first_state(found, data, interruption)
         watchers = [*callbacks, lambda _: interruption()]
         try:
+            data = self.backend.prepare(self.train, self.settings)
+            start, state = self._first_state(found, data, interruption)
             event, stop = self._iterate(start, state, data, time_limit, watchers)
-        except NumericalError:
-            self._write_manifest("failed", 0, None)
-            raise
-        return self._end(event, stop, data)
+            return self._end(event, stop, data)
+        except (NumericalError, *loop.ARITHMETIC) as error:
+            raise self._failed(str(error)) from error
+
+    def _failed(self, what: str) -> NumericalError:
+        """Say in manifest and log that the fit failed; return the error that says where and why."""
+        place = "" if what.startswith("iteration ") else f"iteration {self.reached}: "
+        problem = f"{place}{what}{blamed(self.experiment, self.train)}"
+        self._write_manifest("failed", 0, None)
+        self._log(f"failed: {problem}")
+        return NumericalError(problem)
 
     def _take_over(self, manifest: Mapping[str, Any]) -> None:
         """Go on from what is known of the run; from now on it counts as begun.
@@ -176,6 +185,7 @@ class Job:
         callbacks: Sequence[Callback],
     ) -> tuple[Event, Stop]:
         first = Event(start, state, None, None, 0.0)
+        self.reached = start
         if start >= self._target():
             return first, Stop("all iterations done", True)
         output, tolerance = self.experiment.output, self.experiment.inference.tolerance
@@ -206,6 +216,7 @@ class Job:
                 workers=self.pool,
             )
             for event in events:
+                self.reached = event.iteration
                 stops = [stop for watcher in watchers if (stop := watcher(event)) is not None]
                 if stops:
                     return event, max(stops, key=lambda stop: stop.done)
@@ -235,6 +246,7 @@ class Job:
         objective, sampling = event.objective, self._sampling(data)
         if objective is None:
             objective = self.backend.objective(event.state, data, self.settings)
+            check_objective(objective, self.backend.objective_name)
             if event.info is not None:
                 per_chain = sampling.per_chain(event.state)
                 self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
@@ -287,6 +299,9 @@ class Job:
 
     def _say(self, message: str) -> None:
         message = visible(message)
-        self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
+        self._log(message)
         if not self.quiet:
             print(message, file=sys.stderr)
+
+    def _log(self, message: str) -> None:
+        self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")

@@ -10,9 +10,15 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
+from numpy.linalg import LinAlgError
+
 from hiertopics.engine import Workers
 from hiertopics.errors import Interrupted, NumericalError
 from hiertopics.model import AnyBackend, Context, Settings
+from hiertopics.runs.soundness import check_objective
+
+ARITHMETIC = (ArithmeticError, LinAlgError)
+"""What Python and numpy raise where numbers leave their domain."""
 
 
 class Event(NamedTuple):
@@ -60,7 +66,7 @@ def iterate(
     """Yield an Event per iteration, for ever; ``start`` is the iteration that ``state`` is at.
 
     ``step`` may overwrite the state in place: keep no reference to an earlier event's state.
-    Raises NumericalError naming the iteration.
+    Raises NumericalError naming the iteration, also where the objective is not finite.
     """
     pool = workers or Workers()
     iteration = start
@@ -69,10 +75,12 @@ def iterate(
         began = time.perf_counter()
         try:
             state, info = backend.step(state, data, settings, Context(seed, iteration, pool))
-        except NumericalError as error:
+            recorded = iteration % record_every == 0
+            objective = backend.objective(state, data, settings) if recorded else None
+            if objective is not None:
+                check_objective(objective, backend.objective_name)
+        except (NumericalError, *ARITHMETIC) as error:
             raise NumericalError(f"iteration {iteration}: {error}") from error
-        recorded = iteration % record_every == 0
-        objective = backend.objective(state, data, settings) if recorded else None
         yield Event(iteration, state, info, objective, time.perf_counter() - began)
 
 

@@ -17,6 +17,7 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, RunDir
+from hiertopics.runs.soundness import check_summary
 from hiertopics.settings.config import Experiment, dump
 
 N_WORDS = 20
@@ -53,8 +54,9 @@ def write_summary(
     """Write the summarised state of a run, ids equal in all of its files; return their seals.
 
     All of them are written or none, but for a kill between two renames: that the seals tell,
-    which the manifest holds afterwards.
+    which the manifest holds afterwards. Raises NumericalError for what is no distribution.
     """
+    check_summary(summary)
     rows = node_rows(summary.tree, vocab, N_WORDS)
     writers = {
         "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
@@ -82,8 +84,10 @@ def write_draw(
 ) -> None:
     """Keep one draw of a sampler: the arrays of model.npz and theta of the training documents.
 
-    paths: of several chains, those of all of them (``PerChain``).
+    paths: of several chains, those of all of them (``PerChain``). Raises NumericalError for what
+    is no distribution.
     """
+    check_summary(summary)
     files.make_folder(run.path / "draws")
     arrays = summary.tree.to_arrays() | files.pack_csr("theta", summary.theta)
     if paths is not None:

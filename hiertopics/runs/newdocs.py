@@ -21,11 +21,12 @@ from hiertopics.data.discretise import Bins, column_order
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
-from hiertopics.errors import HiertopicsError, RunError, UsageError
+from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
 from hiertopics.formats.source import FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
 
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
@@ -165,12 +166,19 @@ def place(
     seed: int | None = None,
     workers: int = 1,
 ) -> Posterior:
-    """Return theta of documents over the columns of a tree that was fitted by an experiment."""
+    """Return theta of documents over the columns of a tree that was fitted by an experiment.
+
+    Raises NumericalError where that is no distribution.
+    """
     backend = registry.load(experiment.backend)
     settings = Settings(experiment.model, experiment.inference)
     with Workers(workers) as pool:
         context = Context(experiment.seed if seed is None else seed, 0, pool)
         posterior: Posterior = backend.infer(tree, corpus, settings, context)
+    try:
+        check_posterior(posterior)
+    except NumericalError as error:
+        raise NumericalError(f"{error}{blamed(experiment, corpus)}") from error
     return posterior
 
 

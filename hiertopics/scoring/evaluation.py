@@ -12,12 +12,13 @@ from typing import Any
 
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.corpora.observations import observed_by
-from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
+from hiertopics.runs.soundness import blamed, check_scores
 from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
 from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.protocols.result import Result
@@ -63,11 +64,15 @@ def _evaluate(
     workers: int,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Score a run by a protocol."""
+    """Score a run by a protocol; raises NumericalError where the score is not finite."""
     name = protocol or _default_protocol(target, options.get("corpus"))
     request = Request(target, data or {}, workers)
     result: Result
     chosen, result = answer(request, "protocol", name, PROTOCOLS, options)
+    try:
+        check_scores(result.metrics)
+    except NumericalError as error:
+        raise NumericalError(f"{error}{blamed(experiment_of(target))}") from error
     record: dict[str, Any] = {
         "run": str(target.path),
         "backend": target.manifest["backend"],

@@ -60,6 +60,8 @@ def test_a_cap_keeps_all_data_above_it() -> None:
         ("model.gamma=[1, 2, 3]", "model.gamma must be a number or a rising pair"),
         ("model.kappa=[0, 1]", "model.kappa must be"),
         ("model.gamma=-1", "model.gamma must be"),
+        ("model.gamma=1e300", "model.gamma must be > 0 and <= 1000"),
+        ("model.gamma=[1, 1e300]", "model.gamma must be"),
         ("model.decay=[0.5, 1.5]", "model.decay must be <= 1"),
     ],
 )

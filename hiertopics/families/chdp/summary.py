@@ -47,6 +47,8 @@ def summarise(fitted: Fitted, data: Data) -> Summary:
         fitted.n_dk, fitted.alpha_doc * base_rows(data.parents, fitted.weights)
     )
     phi = np.add(fitted.n_wk, fitted.eta, dtype=np.float64)
+    # Counts that were moved back and forth may end a rounding error below zero.
+    np.maximum(phi, fitted.eta, out=phi)
     phi /= phi.sum(axis=0)
     rows = phi.T[topics.live]
     if len(topics.dropped):

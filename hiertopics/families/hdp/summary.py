@@ -61,6 +61,8 @@ def document_weights(
 ) -> NDArray[np.float64]:
     """Return theta, float64 [n_docs, T]: n_dk + doc_prior, rows scaled to sum to 1."""
     theta = np.add(n_dk, doc_prior, dtype=np.float64)
+    # Counts that were moved back and forth may end a rounding error below zero.
+    np.maximum(theta, doc_prior, out=theta)
     theta /= theta.sum(axis=1, keepdims=True)
     return theta
 
@@ -68,6 +70,7 @@ def document_weights(
 def word_probabilities(fitted: Fitted) -> NDArray[np.float64]:
     """Return phi word-major, float64 [n_words, T]: (n_wk + prior) / (n_k + prior total)."""
     phi = np.add(fitted.n_wk, fitted.word_prior[:, None], dtype=np.float64)
+    np.maximum(phi, fitted.word_prior[:, None], out=phi)
     phi /= phi.sum(axis=0)
     return phi
 
@@ -128,7 +131,7 @@ def summary_of(
     theta, n_dk [n_docs, T]. extra: what the tree keeps for inference.
     """
     columns = topics.gather(theta)
-    n_tokens = topics.gather(topics.n_k.astype(np.float64))
+    n_tokens = np.maximum(topics.gather(topics.n_k.astype(np.float64)), 0.0)
     doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)
     kind = np.full(len(rows), NODE, dtype=np.int8)
     kind[len(topics.live) :] = OUTSIDE

@@ -10,6 +10,7 @@ from hiertopics.families.tssb.process_kernels import ProcessBounds
 from hiertopics.settings.config import Iterations, SamplerConfig
 
 Positive = Annotated[float, Meta(gt=0)]
+Few = Annotated[float, Meta(gt=0, le=1000)]
 Range = Positive | tuple[Positive, ...]
 """A number holds a parameter fixed; two are the ends of the range in which it is uniform."""
 
@@ -37,10 +38,10 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     decay: Annotated[
         Range, Meta(description="The factor of alpha0 from one level to the next, up to 1.")
     ] = (0.05, 0.8)
-    gamma: Annotated[Range, Meta(description="How readily nodes get further children.")] = (
-        1.0,
-        10.0,
-    )
+    gamma: Annotated[
+        Few | tuple[Few, ...],
+        Meta(description="How readily nodes get further children; a fit's time grows with it."),
+    ] = (1.0, 10.0)
     kappa: Annotated[
         Range,
         Meta(

@@ -1,0 +1,160 @@
+"""What is never written: numbers that are not finite, negative shares, shares that do not sum to 1.
+
+One place for every backend: what a fit summarises, what inference returns, what a score says. The
+error names the setting, or the size of the data, that is farthest from what is usual.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import structs
+from numpy.typing import NDArray
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.discretise import EDGES
+from hiertopics.data.tree import Tree
+from hiertopics.data.vectors import Vectors
+from hiertopics.errors import NumericalError
+from hiertopics.model import Posterior, Summary
+from hiertopics.settings.config import Experiment
+
+OFF_ONE = 1e-6
+"""How far a sum of shares may be from 1."""
+
+FAR = 3.0
+"""Powers of ten from its default from which a setting is suspected."""
+
+USUAL = 1e6
+"""Counts and values up to this size are not suspected."""
+
+SCORES = ("log_likelihood_per_word", "log_likelihood_per_row", "perplexity", "standard_error")
+
+
+def check_objective(value: float, name: str) -> float:
+    """Return ``value``; raises NumericalError where it is not finite."""
+    if not math.isfinite(value):
+        raise NumericalError(f"the {name} is {value:g}")
+    return value
+
+
+def check_summary(summary: Summary) -> None:
+    """Raise NumericalError where a tree or its theta is not what it must be."""
+    with np.errstate(all="ignore"):
+        _check_tree(summary.tree)
+        _check_sparse_shares(summary.theta, "theta")
+        if summary.paths is not None:
+            _check_finite(summary.paths.log_prob, "log_prob of the best paths")
+
+
+def check_posterior(posterior: Posterior) -> None:
+    """Raise NumericalError where theta or the paths of new documents are not what they must be."""
+    with np.errstate(all="ignore"):
+        _check_sparse_shares(posterior.theta, "theta")
+        if posterior.paths is not None:
+            _check_finite(posterior.paths.log_prob, "log_prob of the best paths")
+        if posterior.mixture is not None:
+            _check_shares(posterior.mixture.level_weights, "level_weights", "path")
+
+
+def check_scores(metrics: Mapping[str, Any]) -> None:
+    """Raise NumericalError where a score of some token or row is not finite."""
+    for name in SCORES:
+        value = metrics.get(name)
+        if value is not None and not math.isfinite(value):
+            raise NumericalError(f"{name} is {value:g}: the model gives what is scored no chance")
+
+
+def blamed(experiment: Experiment, *corpora: Corpus | Vectors) -> str:
+    """Return the end of a sentence that names the likeliest cause of a failed computation."""
+    suspects = [*_far_settings(experiment), *_large_data(corpora)]
+    if not suspects:
+        return "; no setting is far from its default"
+    return f"; the likeliest cause is {max(suspects)[1]}"
+
+
+def _far_settings(experiment: Experiment) -> Iterator[tuple[float, str]]:
+    """Yield (powers of ten from its default, what it is) of the settings that are far from it."""
+    for section in ("model", "inference"):
+        record = getattr(experiment, section)
+        for field in structs.fields(record):
+            value = msgspec.to_builtins(getattr(record, field.name))
+            default = msgspec.to_builtins(field.default)
+            far = max((_powers(number) for number in _numbers(value)), default=0.0)
+            usual = [_powers(number) for number in _numbers(default)]
+            distance = min((abs(far - power) for power in usual), default=abs(far))
+            if value != default and distance >= FAR:
+                shown = f"{section}.{field.encode_name}={_shown(value)}"
+                yield distance, f"{shown} (default {_shown(default)})"
+
+
+def _numbers(value: Any) -> list[float]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [each for each in values if isinstance(each, float) and each]
+
+
+def _powers(number: float) -> float:
+    """Return the power of ten of a number that is not 0."""
+    return math.log10(abs(number))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_shown, value))}]"
+    if value is None:
+        return "null"
+    texts = [str(value), f"{value:g}"] if isinstance(value, float) else [str(value)]
+    return min((text for text in texts if text == str(value) or float(text) == value), key=len)
+
+
+def _large_data(corpora: tuple[Corpus | Vectors, ...]) -> Iterator[tuple[float, str]]:
+    for corpus in corpora:
+        of_counts = isinstance(corpus, Corpus)
+        values = corpus.counts.data if isinstance(corpus, Corpus) else corpus.rows
+        largest = float(np.abs(values).max(initial=0))
+        if largest > USUAL:
+            what = "a count" if of_counts else "a value"
+            yield _powers(largest), f"{what} of {largest:.10g} in the corpus"
+
+
+def _check_tree(tree: Tree) -> None:
+    if tree.vectors is None:
+        _check_shares(tree.phi, "phi", "node")
+    for name, array in {"weight": tree.weight, "n_tokens": tree.n_tokens, **tree.extra}.items():
+        if name != EDGES and array.dtype.kind == "f":
+            _check_finite(array, name)
+    for name, array in (("weight", tree.weight), ("n_tokens", tree.n_tokens)):
+        if array.min(initial=0.0) < 0:
+            raise NumericalError(f"{name} of node {int(array.argmin())} is negative")
+
+
+def _check_finite(array: NDArray[Any], what: str) -> None:
+    # A sum tells of NaN and of infinities, but overflows where values are huge.
+    if not math.isfinite(float(array.sum())) and not np.isfinite(array).all():
+        raise NumericalError(f"{what} is not finite")
+
+
+def _check_shares(rows: NDArray[np.float64], what: str, owner: str) -> None:
+    """Raise NumericalError unless each row of shares [n, m] is a distribution."""
+    _check_sums(rows.sum(axis=1), what, owner)
+    if rows.min(initial=0.0) < 0:
+        raise NumericalError(f"{what} of {owner} {int(rows.min(axis=1).argmin())} is negative")
+
+
+def _check_sparse_shares(rows: Any, what: str) -> None:
+    _check_sums(rows.sum(axis=1), what, "document")
+    if rows.data.min(initial=0.0) < 0:
+        doc = int(np.searchsorted(rows.indptr, rows.data.argmin(), side="right")) - 1
+        raise NumericalError(f"{what} of document {doc} is negative")
+
+
+def _check_sums(sums: NDArray[np.float64], what: str, owner: str) -> None:
+    wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= OFF_ONE))
+    if len(wrong):
+        total = float(sums[wrong[0]])
+        said = f"sums to {total:.6g}, not to 1" if math.isfinite(total) else "is not finite"
+        raise NumericalError(f"{what} of {owner} {int(wrong[0])} {said}")
