@@ -10,13 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 from stepping import at, corpus_of, settings_of
-from tree_cases import FEATURES, PRIOR, statistics, urn
+from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
 
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import mcmc, starts
 from hiertopics.model import Settings, Sizes
-
-Seats = tuple[tuple[int, ...], ...]
 
 N_DRAWS = 3_000
 DEFAULTS: dict[str, Any] = {}
@@ -24,21 +22,12 @@ SHALLOW = {"alpha0": 2.0, "decay": 0.5, "gamma": 1.0}
 THREE = {"alpha0": 1.5, "decay": 0.4, "gamma": 1.2, "max_depth": 4}
 
 
-def seats(parent: NDArray[np.int32], home: NDArray[np.int32]) -> Seats:
-    """Return the path below the root of each datum."""
-
-    def path(node: int) -> tuple[int, ...]:
-        return () if node == 0 else (*path(int(parent[node])), node)
-
-    return tuple(path(int(node)) for node in home)
-
-
-def by_simulate(settings: Settings, n_data: int, seed: int) -> Seats:
+def by_simulate(settings: Settings, n_data: int, seed: int) -> State:
     _, truth = mcmc.simulate(settings, Sizes(n_data, 2, 1), at(0, seed=seed))
     return seats(truth["parent"], truth["node"])
 
 
-def by_start(settings: Settings, n_data: int, seed: int) -> Seats:
+def by_start(settings: Settings, n_data: int, seed: int) -> State:
     table = np.ones((n_data, 2))
     corpus: Any = corpus_of(table)
     if settings.model.likelihood == "binary":
@@ -48,7 +37,7 @@ def by_start(settings: Settings, n_data: int, seed: int) -> Seats:
     return seats(state.parent[0], state.node)
 
 
-PLACES: dict[str, Callable[[Settings, int, int], Seats]] = {
+PLACES: dict[str, Callable[[Settings, int, int], State]] = {
     "simulate": by_simulate,
     "start": by_start,
 }

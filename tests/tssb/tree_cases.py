@@ -285,6 +285,15 @@ def urn(n_data: int, process: Process) -> Iterator[tuple[float, State]]:
     yield from states
 
 
+def seats(parent: NDArray[np.int32], home: NDArray[np.int32]) -> State:
+    """Return the path below the root of each datum."""
+
+    def path(node: int) -> tuple[int, ...]:
+        return () if node == 0 else (*path(int(parent[node])), node)
+
+    return tuple(path(int(node)) for node in home)
+
+
 def statistics(state: State) -> list[float]:
     """Return the statistics named by FEATURES of three seats."""
     first, second, third = state
