@@ -139,6 +139,20 @@ def test_the_best_draw_is_the_most_probable_after_the_burn_in() -> None:
     np.testing.assert_array_equal(last.tree.phi, trees[40].tree.phi)
 
 
+def test_no_draw_of_the_burn_in_is_the_best() -> None:
+    """The burn-in is made to end with the most probable draw: a later one is the best."""
+    state, data, settings = fitted(0, burn_in=0)
+    told = []
+    for iteration in range(1, 41):
+        state, info = gibbs.step(state, data, settings, at(iteration))
+        told.append(info.log_joint)
+    first = int(np.argmax(told)) + 1
+    assert 0 < first < 40
+    state, _, settings = fitted(40, burn_in=first)
+    log_prior = hyperparameters.log_prior(unpack(state)[0].prior)
+    assert state.best_log_joint[0] == pytest.approx(max(told[first:]) + log_prior, rel=1e-12)
+
+
 def test_before_the_burn_in_ends_the_last_draw_is_summarised() -> None:
     state, data, settings = fitted(4, burn_in=5)
     found, last = (f(state, data, settings) for f in (gibbs.summarise, gibbs.draw))

@@ -22,6 +22,7 @@ from variational_cases import (
 )
 
 from hiertopics.families.ncrp import learning, variational
+from hiertopics.families.ncrp.slots import Sticks, nodes_of
 from hiertopics.families.ncrp.state import local_pass, refit
 
 COUNTS = varied().counts.toarray().astype(float)
@@ -73,6 +74,26 @@ def test_the_best_eta_is_the_maximum_of_its_score(n_outside: float) -> None:
         found = learning.best_eta(words.astype(float), n_outside, found)
     assert found == pytest.approx(best, rel=0.02)
     assert (best > 0.3) == (n_outside > 0)
+
+
+@pytest.mark.parametrize("n_outside", [0.0, 9.0])
+def test_the_best_gamma_is_the_maximum_of_its_score(n_outside: float) -> None:
+    """Paths that leave the tree count, each with the series of every level outside."""
+    nodes, rng = nodes_of(np.array(TREE, np.int32), 3), np.random.default_rng(0)
+    sticks = Sticks(1.0 + rng.gamma(2.0, size=len(TREE)), rng.gamma(2.0, size=len(TREE)))
+    slot_mass = np.where(nodes.level == 2, 5.0, n_outside)
+    n_open = n_outside * (2 * (nodes.level == 0).sum() + (nodes.level == 1).sum())
+    e_log_rest = (psi(sticks.b) - psi(sticks.a + sticks.b))[1:]
+    grid = np.exp(np.linspace(np.log(0.05), np.log(50.0), 2000))
+    scores = (len(TREE) - 1) * np.log(grid) + (grid - 1) * e_log_rest.sum()
+    # A geometric series of exp E log (1 - v) = exp(-1 / gamma), from exp E log v on.
+    series = np.exp(psi(1.0) - psi(1.0 + grid)) / (1.0 - np.exp(-1.0 / grid))
+    best = grid[np.argmax(scores + n_open * np.log(series))]
+    found = 0.3
+    for _ in range(4):
+        found = learning.best_gamma(nodes, sticks, slot_mass, found)
+    assert found == pytest.approx(best, rel=0.01)
+    assert (abs(best / grid[np.argmax(scores)] - 1) > 0.1) == (n_outside > 0)
 
 
 def test_the_best_level_prior_is_the_maximum_of_its_score() -> None:
