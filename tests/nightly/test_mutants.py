@@ -26,6 +26,10 @@ from mutants import (
     run_tests,
 )
 
+from hiertopics.registry import BACKENDS
+from hiertopics.scoring.protocols import PROTOCOLS
+from hiertopics.scoring.tasks import TASKS
+
 LISTS = read_lists()
 CALLER = "tests/test_caller.py"
 
@@ -72,6 +76,12 @@ def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
     assert not any(name.startswith(("hiertopics/cli", "hiertopics/runs")) for name in found)
     by_fixture = {str(path.relative_to(ROOT)) for path in reads("tests/cli/test_export.py")}
     assert found & by_fixture >= kernels and "hiertopics/runs/rundir.py" in by_fixture
+
+
+def test_every_backend_and_score_has_a_row() -> None:
+    backends = [name for row in LISTS.rows.values() for name in row.backends]
+    assert set(backends) == set(BACKENDS)
+    assert {*PROTOCOLS, *TASKS} <= LISTS.rows.keys()
 
 
 LEAF = """
@@ -174,12 +184,7 @@ def test_two_runs_do_not_share_copies(checkout: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "import nothing_of_this_name",
-        "def f(:",
-        "assert unheard_of",
-        "def test_a():\n    import nothing_of_this_name",
-    ],
+    ["import nothing_of_this_name", "def test_a():\n    import nothing_of_this_name"],
 )
 def test_tests_that_cannot_run_have_killed_nothing(
     checkout: Path, tmp_path: Path, text: str

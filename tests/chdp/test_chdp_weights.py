@@ -1,0 +1,76 @@
+"""Draws of the corpus's weights and of mixing weights given the topics, against exact laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from chdp_cases import COOPERATIONS, begin, settings_of, with_parents
+from naive import log_topics, share, stick_nodes
+from scipy import stats
+
+from hiertopics.families.chdp import exact, gibbs
+from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp.concentrations import Sampled
+
+ALPHA, GAMMA = 0.8, 1.3
+HELD = Sampled(alpha_doc=False, alpha_group=False, gamma=False, eta=False)
+DOCS = [[0, 0, 1], [1, 2]]
+ROWS = [[2, 1, 0], [0, 1, 1]]
+
+
+@pytest.mark.parametrize("cooperation", COOPERATIONS)
+def test_documents_without_parents_tell_the_corpus_its_weights(cooperation: str) -> None:
+    """E[pi_0 | z] by quadrature over the sticks, the tables of both documents drawn each time."""
+    settings = settings_of(truncation=3, cooperation=cooperation, alpha_doc=ALPHA, gamma=GAMMA)
+    state, data = begin(with_parents(ROWS, [[], []], 1), settings)
+    state.n_dk[:] = [[2, 0, 1], [0, 1, 1]]
+    nodes = stick_nodes(3, GAMMA, 6)
+    z = np.array([[0, 0, 2, 2, 1]])
+    weights = [w * np.exp(log_topics(z, DOCS, ALPHA * pi))[0] for w, pi in nodes]
+    expected = share(np.array(weights), axis=0) @ np.array([pi for _, pi in nodes])
+    rng, drawn = np.random.default_rng(3), np.empty((20_000, 3))
+    for row in drawn:
+        exact.draw_weights(state, data, settings.model, HELD, rng)
+        row[:] = np.exp(state.log_pi_0)
+    batches = drawn.reshape(40, 500, 3).mean(axis=1)
+    error = batches.std(axis=0) / math.sqrt(40)
+    assert (np.abs(batches.mean(axis=0) - expected) < 4 * error).all()
+    assert (error < 0.008).all()
+    assert np.abs(expected - [2 / 5, 1 / 5, 2 / 5]).max() > 0.05
+
+
+def test_mixing_weights_of_a_document_without_words_follow_their_prior() -> None:
+    """Dir(1, 1, 1) for three parents: each share is Beta(1, 2)."""
+    settings = settings_of(truncation=3, weights="learned")
+    state, data = begin(with_parents([[0, 0, 0], *ROWS], [[0, 1, 2], [0], [1, 2]], 3), settings)
+    rng, drawn = np.random.default_rng(4), []
+    for _ in range(2000):
+        exact.draw_weights(state, data, settings.model, HELD, rng)
+        drawn.append(state.share[:3])
+    for found in np.array(drawn).T:
+        assert stats.kstest(found, stats.beta(1, 2).cdf).pvalue > 1e-3
+
+
+def test_auxiliary_rates_are_gamma_numbers_of_tables_and_normaliser() -> None:
+    """u_d ~ Gamma(tables of d, rate Z_d): scaled by Z_d a standard one; 0 without a table."""
+    m_dk = np.array([[2, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=np.int32)
+    totals = np.array([1.9, 1.0, 1.2])
+    rng = np.random.default_rng(5)
+    drawn = np.array([maximum.draw_rates(m_dk, totals, rng) for _ in range(4000)])
+    assert not drawn[:, 1].any()
+    for doc, n_tables in ((0, 3), (2, 1)):
+        assert stats.kstest(totals[doc] * drawn[:, doc], stats.gamma(n_tables).cdf).pvalue > 1e-3
+
+
+def test_the_rivals_of_a_group_are_the_other_parents() -> None:
+    parents = [[0, 1, 2], [1], [0, 2]]
+    data = gibbs.prepare(with_parents(np.ones((3, 2)), parents, 3), settings_of())
+    log_pi = np.log(np.random.default_rng(6).dirichlet(np.ones(4), 3))
+    for doc, groups in enumerate(parents):
+        for group in groups:
+            for topic in range(4):
+                others = [log_pi[other, topic] for other in groups if other != group]
+                found = maximum.largest_other(log_pi, group, topic, doc, data.parents)
+                assert found == max(others, default=-math.inf)
