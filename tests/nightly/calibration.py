@@ -32,6 +32,7 @@ from truth import CASES, Case, judged, replicate  # noqa: E402
 
 import hiertopics  # noqa: E402
 from hiertopics import files  # noqa: E402
+from hiertopics.errors import HiertopicsError  # noqa: E402
 from hiertopics.model import Settings, Sizes  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 
@@ -45,6 +46,7 @@ DECIDE = (
 )
 N_DRAWS, N_BINS = 31, 8
 LARGEST_Z, SMALLEST_P = 4.2, 1e-4
+FAILED = "failed"
 AT_ONCE = 50
 """Replicates of a line of the ledger, of the second part."""
 
@@ -149,10 +151,13 @@ class Work(NamedTuple):
         return f"{self.part} {self.name} {self.seed} {self.n_steps}"
 
     def do(self) -> Any:
-        """Return what the line says."""
-        if self.part == "rank":
-            return rank(self.name, self.seed)
-        return stay(self.name, self.seed, self.n_steps)
+        """Return what the line says; a fit that fails says why."""
+        try:
+            if self.part == "rank":
+                return rank(self.name, self.seed)
+            return stay(self.name, self.seed, self.n_steps)
+        except HiertopicsError as error:
+            return {FAILED: str(error)}
 
 
 def works(given: argparse.Namespace) -> Iterator[Work]:
@@ -197,7 +202,7 @@ def said(ledger: records.Ledger, part: str) -> dict[str, list[Any]]:
     """Return what the ledger has of a part, by case, in the order of cases."""
     found: dict[str, dict[str, Any]] = {name: {} for name in CASES}
     for row in ledger.rows():
-        if row["part"] == part:
+        if row["part"] == part and FAILED not in row["said"]:
             found[row["name"]][row["key"]] = row["said"]
     return {name: list(lines.values()) for name, lines in found.items() if lines}
 
@@ -253,6 +258,11 @@ def table_of_stays(ledger: records.Ledger) -> str:
 def faults(ledger: records.Ledger) -> list[str]:
     """Return what is too unlikely of samplers that are right."""
     found = [
+        f"{row['key']} failed: {row['said'][FAILED]}"
+        for row in ledger.rows()
+        if FAILED in row["said"]
+    ]
+    found += [
         f"{name}: rank of {key}, p {min(both):.2g}"
         for name, (_, by_key) in calibrated(ledger).items()
         for key, both in by_key.items()
