@@ -25,6 +25,7 @@ import traceback
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -238,13 +239,18 @@ def guided(given: Any, names: Sequence[str], ledger: Ledger, deadline: Deadline)
     if find_spec("atheris") is None or not given.guided:
         print("no coverage-guided search: " + ("atheris is missing" if given.guided else "0 s"))
         return True
-    for name in [given.reader] if given.reader else names:
-        key = f"guided/{name}/{given.guided}"
-        if ledger.done(key) is not None:
-            continue
-        if deadline.seconds < given.guided:
-            return False
-        ledger.add(key, **_guided_one(name, given.guided))
+    keys = {f"guided/{name}/{given.guided}": name for name in names}
+    waiting = {key: name for key, name in keys.items() if ledger.done(key) is None}
+
+    def one(name: str) -> dict[str, Any] | None:
+        return None if deadline.seconds < given.guided else _guided_one(name, given.guided)
+
+    with ThreadPoolExecutor(given.jobs) as pool:
+        rows = pool.map(one, waiting.values())
+        for key, row in zip(waiting, rows, strict=True):
+            if row is None:
+                return False
+            ledger.add(key, **row)
     return True
 
 
@@ -322,7 +328,8 @@ def main() -> int:
         if given.number is not None or given.input is not None:
             return again(table_of[given.reader], given)
         in_time = search(given, table_of, ledger, deadline)
-    in_time = guided(given, list(table_of), ledger, deadline) and in_time
+    names = [given.reader] if given.reader else list(table_of)
+    in_time = guided(given, names, ledger, deadline) and in_time
     print(table(ledger.rows()))
     if any(row["found"] for row in ledger.rows()):
         return FOUND
