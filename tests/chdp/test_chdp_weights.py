@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from chdp_cases import COOPERATIONS, begin, settings_of, with_parents
+from chdp_cases import COOPERATIONS, advance, begin, settings_of, with_parents
 from naive import log_topics, share, stick_nodes
 from scipy import stats
 
@@ -74,3 +74,17 @@ def test_the_rivals_of_a_group_are_the_other_parents() -> None:
                 others = [log_pi[other, topic] for other in groups if other != group]
                 found = maximum.largest_other(log_pi, group, topic, doc, data.parents)
                 assert found == max(others, default=-math.inf)
+
+
+def test_groups_are_shown_at_their_mean_given_the_tables() -> None:
+    """Superposition: (tables + alpha_group pi_0) / their sum, topics largest first."""
+    rows = np.random.default_rng(7).poisson(2.0, (6, 5))
+    settings = settings_of(truncation=3, alpha_group=4.0, sample_alpha_group=False, hyper_start=0)
+    state, data = begin(with_parents(rows, [[0, 1], [0], [1], [0], [1], [0, 1]], 2), settings)
+    state = advance(state, data, settings, 4)
+    assert state.n_k.min() > 0
+    tree = gibbs.summarise(state, data, settings).tree
+    weights = state.n_group_tables + 4.0 * np.exp(state.log_pi_0)
+    weights = weights[:, np.argsort(-state.n_k, kind="stable")]
+    expected = weights / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(tree.extra["group_theta"], expected, rtol=1e-9)
