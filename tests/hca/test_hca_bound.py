@@ -235,6 +235,8 @@ def test_reordered_siblings_raise_the_bound_and_change_nothing_else(structured: 
     mass = np.array([0.1, 0.2, 0.3, 3.0, 0.1, 4.0, 1.3])
     after = reordered(copy.deepcopy(state), mass, MODEL.gamma)
     assert sorted(map(tuple, after.mean)) == sorted(map(tuple, state.mean))
+    order = [state.mean.tolist().index(row) for row in after.mean.tolist()]
+    np.testing.assert_array_equal(after.cov, state.cov[np.ix_(order, order)])
     heavier = after.nodes.parent.tolist()
     assert heavier == sorted(heavier) and not np.array_equal(after.mean, state.mean)
     assert globals_term(replace(after, stick_a=state.stick_a, stick_b=state.stick_b), MODEL) == (
