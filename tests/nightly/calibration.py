@@ -69,7 +69,7 @@ PLANS = {
     "hdp-gibbs": Plan(500, 40, DOCS),
     "lda-gibbs": Plan(500, 40, DOCS),
     "hlda-gibbs": Plan(300, 20, DOCS),
-    "chdp-gibbs": Plan(1000, 60, GROUPED),
+    "chdp-gibbs": Plan(2000, 60, GROUPED),
     "tssb-mcmc": Plan(300, 20, DOCS),
 }
 
