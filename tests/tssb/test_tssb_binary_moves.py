@@ -127,6 +127,24 @@ def test_two_nodes_have_the_moments_of_quadrature(how: str) -> None:
     assert abs(z_of(product, float(axis @ density @ axis))) < 4
 
 
+def test_slices_weigh_every_child() -> None:
+    """Without rows a root with two children keeps its variance, and theirs about it."""
+    up, precision = np.array([-1, 0, 0], np.int32), np.full(50, 1 / 0.4)
+    family = Family(up, np.zeros(3), np.zeros((3, 50)), 0.9, precision, precision)
+    theta, rng, found = np.zeros((3, 50)), np.random.default_rng(6), np.empty((4000, 2))
+    for row in found:
+        moves.slice_sweep(theta, family, rng)
+        row[:] = (theta[0] ** 2).mean(), (theta[1] * theta[2]).mean()
+    assert abs(z_of(found[:, 0], 0.4)) < 4
+    assert abs(z_of(found[:, 1], 0.81 * 0.4)) < 4
+
+
+def test_steps_are_those_from_what_persists_of_the_parent() -> None:
+    theta = np.array([[1.0, -2.0], [0.5, 1.0], [3.0, 0.0]])
+    found = binary_kernels.squared_steps(theta, np.array([-1, 0, 1], np.int32), 0.5)
+    assert found == pytest.approx([0.0 + 2.75**2, 2.0**2 + 0.5**2])
+
+
 def test_columns_are_accepted_one_by_one_and_blocks_of_them_agree() -> None:
     """More columns than a block holds, the last one impossible to move."""
     family = some_family(moves.COLUMNS + 3)
