@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lda_cases import settings_of, split, varied_corpus
+from scipy import stats
 from stepping import at, docs_of
 
 from hiertopics.families.lda import gibbs, infer_kernels
@@ -36,6 +37,28 @@ def test_sweep_equals_its_python_source(alpha: Any) -> None:
         results.append([moved, *tables, rng.bit_generator.state])
     for one, other in zip(*results, strict=True):
         np.testing.assert_equal(one, other)
+
+
+def test_a_token_is_drawn_by_its_chance_given_the_words_of_all_topics() -> None:
+    """More words than topics: (n_wk + eta) / (n_k + V eta) for a document's only token."""
+    tokens, tables = start()
+    tables.z[len(tables.z) // 4 :] = 0  # topics of most unequal sizes
+    tables.n_wk[:] = 0
+    kernels.count_words(tokens.word, tables.z, tables.n_wk)
+    tables.n_k[:] = tables.n_wk.sum(axis=0)
+    last, n_words = len(tables.z) - 1, CORPUS.n_words
+    alone = tokens._replace(doc_ptr=np.array([last, last + 1]))
+    n_wk, n_k = tables.n_wk[:, :N_TOPICS].astype(float), tables.n_k[:N_TOPICS].astype(float)
+    n_wk[tokens.word[last], tables.z[last]] -= 1
+    n_k[tables.z[last]] -= 1
+    prior = PRIOR._replace(eta=2.0)
+    chances = (n_wk[tokens.word[last]] + 2.0) / (n_k + 2.0 * n_words)
+    rng, drawn = np.random.default_rng(6), np.zeros(N_TOPICS)
+    for _ in range(40_000):
+        kernels.sweep(alone, tables, prior, rng)
+        drawn[tables.z[last]] += 1
+    assert n_words != N_TOPICS
+    assert stats.chisquare(drawn, 40_000 * chances / chances.sum()).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("compiled", [True, False])

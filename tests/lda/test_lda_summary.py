@@ -8,7 +8,7 @@ from lda_cases import log_joint, settings_of, split, varied_corpus
 from stepping import at, corpus_of, docs_of
 
 from hiertopics.data.tree import NODE, OUTSIDE
-from hiertopics.families.lda import gibbs
+from hiertopics.families.lda import gibbs, hyperparameters
 
 CORPUS = varied_corpus()
 DOCS = docs_of(CORPUS)
@@ -58,6 +58,21 @@ def test_alpha_and_eta_are_held_and_then_drawn() -> None:
         state, _ = gibbs.step(state, data, settings, at(iteration))
         seen.append((state.alpha != before[0], state.eta != before[1]))
     assert seen == [(False, False)] * 3 + [(True, True)] * 2
+
+
+def test_alpha_and_eta_are_drawn_given_the_topics_just_drawn() -> None:
+    """The same draws again, from the state that the step left."""
+    settings = settings_of(n_topics=4, sample_alpha=True, sample_eta=True, hyper_start=0)
+    data = gibbs.prepare(CORPUS, settings)
+    state = gibbs.init(data, settings, at(0))
+    for iteration in range(1, 41):
+        alpha, eta, context = state.alpha, state.eta, at(iteration)
+        state, _ = gibbs.step(state, data, settings, context)
+        n_dk = np.array([np.bincount(z, minlength=4) for z in split(state.z, DOCS)], np.int32)
+        assert state.alpha == hyperparameters.draw_alpha(n_dk, alpha, context.rng("alpha"))
+        n_kw = np.zeros((4, CORPUS.n_words), np.int32)
+        np.add.at(n_kw, (state.z, np.concatenate(DOCS).astype(int)), 1)
+        assert state.eta == hyperparameters.draw_eta(n_kw, eta, context.rng("eta"))
 
 
 def test_alpha_left_open_is_fifty_over_the_number_of_topics() -> None:
