@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from chdp_cases import simulated, tiny, with_parents
 from chdp_recovery import TOPICS, recovery_of
+from scipy.special import digamma
 from stepping import advance, at, begin, settings_of
-from sticks_twin import SticksTwin, best_order, log_weights
+from sticks_twin import SticksTwin, best_order, betas, log_weights
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
@@ -84,6 +85,26 @@ def test_the_bound_never_falls(keys: dict[str, Any]) -> None:
             bounds.append(variational.objective(state, data, settings))
         assert np.diff(bounds).min() > -1e-9
         assert bounds[-1] > bounds[0] + 5
+
+
+def test_concentrations_move_to_their_best_given_the_sticks() -> None:
+    """The mode under Gamma(1, 1): sticks that are broken over 1 - sum E log(1 - nu)."""
+    corpus = six_documents()
+    state, data, _ = start(corpus)
+    state.alpha_doc, state.alpha_group, state.gamma = 1.3, 2.2, 0.7
+    twin = SticksTwin(corpus.counts.toarray(), PARENTS, state)
+    units = {
+        "alpha_doc": [twin.of_tables(d) for d in range(len(PARENTS))],
+        "alpha_group": [twin.of_options(a) for a in range(len(twin.c))],
+        "gamma": [twin.of_topics()],
+    }
+    best = {}
+    for name, counts in units.items():
+        sticks_of = [betas(count, getattr(state, name))[1] for count in counts]
+        logs = [digamma(b) - digamma(a + b) for pairs in sticks_of for a, b in pairs]
+        best[name] = len(logs) / (1.0 - sum(logs))
+    sticks._fit_concentrations(state, data, fit_alpha_group=True)
+    assert {name: getattr(state, name) for name in best} == pytest.approx(best, rel=1e-10)
 
 
 def test_no_change_of_an_indicator_that_was_just_fitted_raises_the_bound() -> None:
