@@ -58,8 +58,8 @@ PARTS = (
 INPUTS, INPUTS_LONG = 1_000_000, 10_000_000
 CHUNK = 2000
 SLOW_SECONDS, HANG_SECONDS = 1.0, 30.0
-"""Of CPU time, for inputs of a few kilobytes; slow may be what announces millions of words."""
-LARGE = re.compile(rb"(?<!\d)\d{7,9}(?!\d)")
+"""Of CPU time, for inputs of a few kilobytes; slow may be what announces words by the hundred thousand."""
+LARGE = re.compile(rb"(?<!\d)\d{6,9}(?!\d)")
 MOST_BYTES = 4 << 30
 GUIDED_SECONDS, GUIDED_SECONDS_LONG = 15, 180
 
