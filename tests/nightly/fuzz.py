@@ -58,7 +58,7 @@ PARTS = (
 INPUTS, INPUTS_LONG = 1_000_000, 10_000_000
 CHUNK = 2000
 SLOW_SECONDS, HANG_SECONDS = 1.0, 30.0
-"""Of CPU time, for inputs of a few kilobytes; slow may be what announces words by the hundred thousand."""
+"""Of CPU time, for inputs of a few kilobytes; who announces 100,000 words and more may be slow."""
 LARGE = re.compile(rb"(?<!\d)\d{6,9}(?!\d)")
 MOST_BYTES = 4 << 30
 GUIDED_SECONDS, GUIDED_SECONDS_LONG = 15, 180
