@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pytest
 from msgspec import structs
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hiertopics import registry
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Workers
 from hiertopics.model import Context, Settings
@@ -74,9 +70,3 @@ def advance(
         context = at(iteration, seed=seed, workers=workers)
         state, _ = backend.step(state, data, settings, context)
     return state
-
-
-def put_in_place(monkeypatch: pytest.MonkeyPatch, name: str, **parts: Any) -> None:
-    """Give a backend of the registry other functions while a test runs."""
-    module = import_module(registry.BACKENDS[name].module)
-    monkeypatch.setattr(module, "backend", replace(registry.load(name), **parts))

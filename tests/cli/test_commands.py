@@ -17,8 +17,8 @@ from typing import Any
 import click
 import numpy as np
 import pytest
+from replacing import put_in_place
 from scipy import sparse
-from stepping import put_in_place
 
 import hiertopics
 from hiertopics import cli, registry

@@ -14,7 +14,7 @@ import pytest
 from oldanswers import give
 from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
 from record import defaults
-from stepping import put_in_place
+from replacing import put_in_place
 
 from hiertopics import registry
 from hiertopics.errors import RunError

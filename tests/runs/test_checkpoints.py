@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replacing import put_in_place
 from run_files import artefacts, contents, stop_at
-from stepping import put_in_place
 
 from hiertopics import files
 from hiertopics.errors import NumericalError, RunError

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from replacing import put_in_place
 from scipy import sparse
-from stepping import put_in_place
 from tiny import hand_made
 
 from hiertopics.data.tree import Tree

@@ -1,0 +1,17 @@
+"""Another function in place of a backend's own, while a test runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from hiertopics import registry
+
+
+def put_in_place(monkeypatch: pytest.MonkeyPatch, name: str, **parts: Any) -> None:
+    """Give a backend of the registry other functions while a test runs."""
+    module = import_module(registry.BACKENDS[name].module)
+    monkeypatch.setattr(module, "backend", replace(registry.load(name), **parts))
