@@ -146,7 +146,8 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         Meta(
             description="full: topics and branches stay integrated out, documents are redrawn one "
             "after the other; partial: seven tenths of them side by side, in inference.shards "
-            "parts, given drawn topics and branches, which are float32. Both are exact but for that."
+            "parts, given drawn topics and branches, which are float32. Both are exact but for "
+            "that."
         ),
     ] = "full"
     leap_every: Annotated[
