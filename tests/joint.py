@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from stepping import at
 
-from hiertopics.families.ncrp.layout import Data, Words
+from hiertopics.families.flat.token_layout import Data, Words
 from hiertopics.model import Settings
 
 

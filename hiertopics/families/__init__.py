@@ -1,1 +1,4 @@
-"""The model families, one package each; they never import each other."""
+"""The model families, one package each, on two floors: ``flat`` topics, and ``nested`` ones above.
+
+Families never import each other: what more than one of them uses stands on a floor.
+"""

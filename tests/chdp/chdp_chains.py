@@ -23,7 +23,7 @@ from hiertopics.families.chdp.weight_kernels import (
     draw_sticks,
     log_weights,
 )
-from hiertopics.families.hdp.gibbs_kernels import Tables
+from hiertopics.families.flat.token_kernels import Tables
 
 ALPHA_DOC, ALPHA_GROUP, GAMMA, ETA = 2.0, 1.5, 1.2, 0.7
 BATCHES = 40

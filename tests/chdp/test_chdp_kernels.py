@@ -18,7 +18,7 @@ from hiertopics.families.chdp import table_kernels as kernels
 from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
-from hiertopics.families.hdp.gibbs_kernels import draw_n_tables
+from hiertopics.families.flat.token_kernels import draw_n_tables
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]

@@ -13,8 +13,7 @@ from scipy.special import gammaln, psi, softmax, xlogy
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import Sums
 from hiertopics.families.hca.state import Data, State, lay_out
-from hiertopics.families.ncrp.bound import sticks_term
-from hiertopics.families.ncrp.slots import log_masses
+from hiertopics.families.nested.slots import log_masses, sticks_term
 
 PARENT = np.array([-1, 0, 0, 0, 1, 1, 2], dtype=np.int32)
 """Depth 3; node 3 is of level 2 and has no child."""

@@ -24,7 +24,7 @@ from hiertopics.families.hca.state import (
     slot_scores,
 )
 from hiertopics.families.hca.variational import reordered
-from hiertopics.families.ncrp.slots import in_order, renumbered
+from hiertopics.families.nested.slots import in_order, renumbered
 
 CONTEXT = at(0)
 FAMILIES = [pytest.param(True, id="structured"), pytest.param(False, id="meanfield")]

@@ -15,7 +15,7 @@ from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.prediction import log_density
-from hiertopics.families.ncrp.slots import mean_masses
+from hiertopics.families.nested.slots import mean_masses
 from hiertopics.files import read_npz
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs

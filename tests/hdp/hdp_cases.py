@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from stepping import advance, at, corpus_of, settings_of
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat.layout import Data, lay_out
+from hiertopics.families.flat.sticks import fit_sticks
 from hiertopics.families.hdp import cvb, cvb0, gibbs, pcvb, pcvb0
-from hiertopics.families.hdp.layout import Data, lay_out
-from hiertopics.families.hdp.sticks import fit_sticks
 from hiertopics.model import Settings
 
 BACKENDS = [pcvb0, pcvb, cvb0, cvb, gibbs]

@@ -11,8 +11,9 @@ from joint import Outcome, Story
 from numpy.typing import NDArray
 from stepping import corpus_of, settings_of
 
-from hiertopics.families.hdp import gibbs, sticks
-from hiertopics.families.hdp.layout import Data
+from hiertopics.families.flat import sticks
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.hdp import gibbs
 
 LENGTHS = np.array([7, 5, 3, 1, 0])
 N_WORDS, N_TOPICS = 4, 3

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import advance, corpus_of, docs_of, settings_of
 
-from hiertopics.families.hdp import hyper, pcvb0, sticks
+from hiertopics.families.flat import sticks
+from hiertopics.families.flat.concentrations import step_concentration
+from hiertopics.families.hdp import pcvb0
 
 TINY = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])
 CONCENTRATIONS = {"alpha": 0.8, "gamma": 1.3, "eta": 0.3}
@@ -100,7 +102,7 @@ def test_closed_forms_never_lower_the_true_bound(seed: int) -> None:
         found = sticks.fit_sticks(tables, point.gamma, reorder=False)
         point = move(point._replace(a=found.a, b=found.b))
         lengths = np.array([3, 2])
-        alpha = hyper.step_concentration(point.alpha, tables.sum(), lengths)
+        alpha = step_concentration(point.alpha, tables.sum(), lengths)
         point = move(point._replace(alpha=alpha))
         point = move(point._replace(gamma=sticks.best_gamma(found)))
     assert min(np.diff(curve)) > -1e-12

@@ -19,7 +19,9 @@ from naive import (
 )
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp import hyper, sticks
+from hiertopics.families.flat import sticks
+from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, step_concentration
+from hiertopics.families.hdp.point_estimates import word_shape
 
 SEEDS = range(4)
 N_DOCS, N_WORDS, N_TOPICS = 9, 12, 5
@@ -92,7 +94,7 @@ def test_alpha_climbs_to_a_stationary_point(seed: int) -> None:
     lengths, n_with = np.unique(fit.lengths, return_counts=True)
     alpha = fit.point.alpha
     for _ in range(200):
-        stepped = hyper.step_concentration(alpha, fit.doc_tables.sum(), lengths, n_with)
+        stepped = step_concentration(alpha, fit.doc_tables.sum(), lengths, n_with)
         assert fit.bound(alpha=stepped) >= fit.bound(alpha=alpha) - 1e-10
         alpha = stepped
     assert slope(lambda value: fit.bound(alpha=value), alpha) == pytest.approx(0.0, abs=1e-6)
@@ -105,7 +107,7 @@ def test_word_mass_climbs_to_a_stationary_point(seed: int) -> None:
     fit = random_fit(seed)
     mass = fit.point.word_mass
     for _ in range(400):
-        stepped = hyper.step_concentration(mass, fit.word_tables.sum(), fit.n_k)
+        stepped = step_concentration(mass, fit.word_tables.sum(), fit.n_k)
         assert fit.bound(word_mass=stepped) >= fit.bound(word_mass=mass) - 1e-10
         mass = stepped
     assert slope(lambda value: fit.bound(word_mass=value), mass) == pytest.approx(0.0, abs=1e-6)
@@ -117,7 +119,7 @@ def test_word_shape_maximises_the_smoothed_bound(seed: int) -> None:
     """3.4: tau is the maximum under a Dir(1 + 0.1) prior; words without a token keep a share."""
     fit = random_fit(seed)
     rng = np.random.default_rng(seed)
-    tau = hyper.word_shape(fit.word_tables)
+    tau = word_shape(fit.word_tables)
     assert tau.sum() == pytest.approx(1.0)
 
     def smoothed(shape: NDArray[np.float64]) -> float:
@@ -126,16 +128,16 @@ def test_word_shape_maximises_the_smoothed_bound(seed: int) -> None:
     for size in np.repeat([1e-3, 0.1], 10):
         other = tau * np.exp(size * rng.normal(size=N_WORDS))
         assert smoothed(other / other.sum()) < smoothed(tau)
-    assert np.all(hyper.word_shape(np.array([3.0, 0.0])) > 0)
+    assert np.all(word_shape(np.array([3.0, 0.0])) > 0)
 
 
 def test_concentrations_stay_within_their_limits() -> None:
     """4.1: a step is clamped, and without tokens there is nothing to learn."""
     sizes = np.array([4.0])
-    assert hyper.step_concentration(1.0, 1e30, sizes) == hyper.HIGHEST
-    assert hyper.step_concentration(1.0, 0.0, sizes) == hyper.LOWEST
-    assert hyper.step_concentration(0.7, 3.0, np.zeros(2)) == 0.7
-    assert hyper.step_concentration(0.7, 0.0, np.zeros(0)) == 0.7
+    assert step_concentration(1.0, 1e30, sizes) == HIGHEST
+    assert step_concentration(1.0, 0.0, sizes) == LOWEST
+    assert step_concentration(0.7, 3.0, np.zeros(2)) == 0.7
+    assert step_concentration(0.7, 0.0, np.zeros(0)) == 0.7
 
 
 @pytest.mark.parametrize("reorder", [True, False])

@@ -10,9 +10,10 @@ import pytest
 from hdp_geweke import joint_test
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp import concentrations, gibbs, gibbs_kernels
-from hiertopics.families.hdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
-from hiertopics.families.hdp.kernels import Prior
+from hiertopics.families.flat import concentrations
+from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.hdp import gibbs, gibbs_kernels
 
 
 @pytest.mark.slow

@@ -13,10 +13,11 @@ from naive import Exact, log_topics, posterior, share, stick_nodes
 from numpy.typing import NDArray
 from stepping import at, corpus_of, docs_of, settings_of
 
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.hdp import gibbs
-from hiertopics.families.hdp.gibbs_kernels import Tables, draw_tables, sweep_block
-from hiertopics.families.hdp.kernels import Prior
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.hdp.gibbs_kernels import draw_tables, sweep_block
 
 ALPHA, GAMMA, ETA = 0.8, 1.3, 0.3
 CORPUS = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])

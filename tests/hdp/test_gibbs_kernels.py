@@ -11,21 +11,22 @@ from naive import antoniak, log_joint
 from scipy import stats
 from stepping import docs_of, settings_of
 
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp import gibbs_kernels as kernels
-from hiertopics.families.hdp.kernels import Prior
-from hiertopics.families.hdp.layout import Cells
 
 N_TOPICS = 4
 CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)
 
 
-def start(shards: int = 1) -> tuple[Cells, kernels.Tables, Prior]:
+def start(shards: int = 1) -> tuple[Cells, Tables, Prior]:
     settings = settings_of(gibbs, truncation=N_TOPICS, shards=shards)
     state, data = begin(gibbs, CORPUS, settings)
     rng = np.random.default_rng(0)
     prior = Prior(rng.gamma(0.5, size=N_TOPICS), rng.gamma(0.5, size=7), 0.0)
-    tables = kernels.Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
     return data.cells, tables, prior._replace(word_total=float(prior.word.sum()))
 
 
@@ -59,7 +60,7 @@ def test_draw_tables_equals_its_python_source() -> None:
         np.testing.assert_equal(one, other)
 
 
-@pytest.mark.parametrize("function", [kernels.count_tokens, kernels.count_tokens.py_func])
+@pytest.mark.parametrize("function", [count_tokens, count_tokens.py_func])
 def test_count_tokens(function: Any) -> None:
     cells, tables, _ = start()
     n_dk, n_wk = np.zeros_like(tables.n_dk), np.zeros_like(tables.n_wk)

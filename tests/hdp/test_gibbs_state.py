@@ -11,7 +11,8 @@ from hdp_cases import begin, fitted, random_corpus
 from naive import log_joint
 from stepping import advance, at, docs_of, settings_of
 
-from hiertopics.families.hdp import gibbs, sticks
+from hiertopics.families.flat import sticks
+from hiertopics.families.hdp import gibbs
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
 

@@ -9,9 +9,10 @@ from naive import grouped, seen
 from numpy.typing import NDArray
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.families.hdp import cvb0, kernels, moments, pcvb0, variational
-from hiertopics.families.hdp.kernels import Prior, Tables
-from hiertopics.families.hdp.layout import lay_out
+from hiertopics.families.flat import kernels, moments, variational
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.hdp import cvb0, pcvb0
 
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-6)]
 SHARES = [[0.0, 1.0, 0.0], [0.5, 0.5], [1e-8, 1e-3, 0.2, 0.3, 0.499, 0.0], [1.0]]

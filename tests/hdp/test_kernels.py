@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.hdp import kernels, pcvb0, variational
-from hiertopics.families.hdp.kernels import Prior, Tables
-from hiertopics.families.hdp.layout import Cells, lay_out
+from hiertopics.families.flat import kernels, variational
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Cells, lay_out
+from hiertopics.families.hdp import pcvb0
 
 N_TOPICS = 5
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-5)]

@@ -7,7 +7,7 @@ import pytest
 from hdp_cases import random_corpus
 from stepping import corpus_of, docs_of
 
-from hiertopics.families.hdp.layout import Data, lay_out, rounds
+from hiertopics.families.flat.layout import Data, lay_out, rounds
 
 SHARDS = [1, 2, 3, 7]
 

@@ -10,7 +10,8 @@ from hdp_cases import SECOND_ORDER, VARIATIONAL, begin, perplexity, planted, wor
 from stepping import advance, at, settings_of
 
 from hiertopics.errors import NumericalError
-from hiertopics.families.hdp import second_order, variational
+from hiertopics.families.flat import variational
+from hiertopics.families.hdp import second_order
 
 TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
 

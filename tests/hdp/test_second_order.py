@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.hdp import cvb, cvb0, pcvb, posteriors, second_order, variational
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.hdp import cvb, cvb0, pcvb, posteriors, second_order
 from hiertopics.families.hdp import second_order_kernels as kernels
-from hiertopics.families.hdp.kernels import Prior, Tables
-from hiertopics.families.hdp.layout import Cells
 from hiertopics.numeric import special
 
 HELD = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}

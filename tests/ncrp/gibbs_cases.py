@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.ncrp import chains, gibbs, layout
+from hiertopics.families.flat import token_layout
+from hiertopics.families.flat.token_layout import Data
+from hiertopics.families.ncrp import chains, gibbs
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.layout import Data
 
 settings_of = partial(stepping.settings_of, gibbs)
 advance = partial(stepping.advance, gibbs)
@@ -35,7 +36,7 @@ def random_chain(
     """Return a chain after some sweeps of its own, on a tree of several branches."""
     prior = prior or Prior(np.linspace(1.5, 0.7, depth), 2.5, 0.4)
     rng = np.random.default_rng(seed)
-    data = layout.lay_out(corpus)
+    data = token_layout.lay_out(corpus)
     chain = chains.sequential(data, prior, rng)
     for _ in range(n_sweeps):
         chain = chains.sweep(data, chain, prior, rng)

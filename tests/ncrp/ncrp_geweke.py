@@ -10,11 +10,11 @@ from joint import Outcome, Story
 from numpy.typing import NDArray
 from stepping import begin, corpus_of, settings_of
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import gibbs, gibbs_state, hyperparameters
 from hiertopics.families.ncrp.chain_kernels import Prior
 from hiertopics.families.ncrp.chains import recounted
-from hiertopics.families.ncrp.layout import Data
-from hiertopics.families.ncrp.simulate import draw_tree
+from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import Settings
 
 LENGTHS = (6, 5, 4, 4, 1, 0)

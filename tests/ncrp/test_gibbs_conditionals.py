@@ -11,9 +11,9 @@ from naive_gibbs import level_chances, path_chances
 from scipy.special import gammaln
 from stepping import docs_of
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import gibbs_kernels, path_kernels
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Scratch, make_scratch
-from hiertopics.families.ncrp.layout import Data
 
 CORPUS = varied_corpus()
 GRID = 400

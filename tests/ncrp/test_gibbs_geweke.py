@@ -14,9 +14,9 @@ import pytest
 from naive_gibbs import Hyper, posterior
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior, make_scratch, note_totals
 from hiertopics.families.ncrp.gibbs_kernels import draw_levels, lift, lower, seat, sweep
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, score_nodes, weigh_paths
 
 N_DOCS, LENGTH, N_WORDS, DEPTH = 3, 3, 3, 3

@@ -18,14 +18,8 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp import (
-    chains,
-    joint_kernels,
-    layout,
-    sampled_starts,
-    starts,
-    variational,
-)
+from hiertopics.families.flat import token_layout
+from hiertopics.families.ncrp import chains, joint_kernels, sampled_starts, starts, variational
 from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.model import Settings
@@ -41,7 +35,7 @@ def prepared(**keys: object) -> tuple[Data, Settings]:
 
 def best_draw(data: Data, settings: Settings) -> Chain:
     """Return the draw that the start "gibbs" takes."""
-    words, prior = layout.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
+    words, prior = token_layout.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
     chain = chains.sequential(words, prior, at(0).rng("start"))
     return sampled_starts.most_probable(chain, data, settings, at(0))
 
@@ -91,7 +85,7 @@ def test_the_best_of_the_draws_is_taken() -> None:
     """More sweeps never make it worse, and its log joint is what its paths and levels give."""
     data, settings = prepared()
     prior, found = Prior(np.full(3, 5.0), 1.0, 0.1), []
-    words = layout.lay_out(CORPUS)
+    words = token_layout.lay_out(CORPUS)
     for sweeps in (0, 1, 2, 5, 12):
         _, settings = prepared(start_sweeps=sweeps)
         chain = best_draw(data, settings)
@@ -134,7 +128,7 @@ def test_a_chain_of_clusters_has_their_paths_and_levels_of_the_prior() -> None:
     data, settings = prepared(start="clusters", level_prior=[6.0, 3.0, 1.0])
     branch = starts.cluster_branches(data, settings, at(0))
     prior = Prior(np.array([6.0, 3.0, 1.0]), 1.0, 0.1)
-    chain = chains.on_branches(layout.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
+    chain = chains.on_branches(token_layout.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
     for column in (0, 1):
         names = np.unique(branch[:, column], return_inverse=True)[1]
         assert np.array_equal(names, chain.path[:, column + 1] - chain.first[column + 1])

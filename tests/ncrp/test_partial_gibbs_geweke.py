@@ -20,8 +20,8 @@ from test_gibbs_geweke import (
     read_levels,
 )
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import partial
-from hiertopics.families.ncrp.layout import Data
 
 N_SWEEPS = 40 * N_BATCHES
 

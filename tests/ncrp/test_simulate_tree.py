@@ -9,7 +9,7 @@ from naive_gibbs import Hyper, posterior, relabelled
 from stepping import at
 
 from hiertopics.families.ncrp import gibbs
-from hiertopics.families.ncrp.simulate import draw_tree
+from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import Sizes
 
 GAMMA = 0.7

@@ -11,10 +11,10 @@ from naive_gibbs import Hyper, Posterior, posterior, relabelled
 from numpy.typing import NDArray
 from stepping import corpus_of, docs_of
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.gibbs_kernels import sweep
 from hiertopics.families.ncrp.graft_kernels import graft_level
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.leap_kernels import leap_all
 
 CORPUS = corpus_of([[2, 1, 0], [1, 0, 2]])

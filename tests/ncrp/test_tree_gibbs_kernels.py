@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import docs_of
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import (
     chain_kernels,
     chains,
@@ -21,7 +22,6 @@ from hiertopics.families.ncrp import (
     path_kernels,
 )
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.layout import Data
 
 CORPUS = varied_corpus()
 

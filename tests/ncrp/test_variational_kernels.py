@@ -14,7 +14,7 @@ from variational_cases import TREE
 from hiertopics.families.ncrp import bound, expectations, slot_kernels
 from hiertopics.families.ncrp.cells import lay_out
 from hiertopics.families.ncrp.slot_simd import multiply_four
-from hiertopics.families.ncrp.slots import nodes_of
+from hiertopics.families.nested.slots import nodes_of
 from hiertopics.numeric.jit import kernel
 
 Array = np.ndarray[Any, Any]

@@ -22,8 +22,8 @@ from variational_cases import (
 )
 
 from hiertopics.families.ncrp import learning, variational
-from hiertopics.families.ncrp.slots import Sticks, nodes_of
 from hiertopics.families.ncrp.state import local_pass, refit
+from hiertopics.families.nested.slots import Sticks, nodes_of
 
 COUNTS = varied().counts.toarray().astype(float)
 PRIOR = np.array([2.0, 0.7, 1.5])

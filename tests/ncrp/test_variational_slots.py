@@ -8,8 +8,8 @@ import pytest
 from scipy.special import digamma, logsumexp
 from variational_cases import TREE
 
-from hiertopics.families.ncrp import slots
-from hiertopics.families.ncrp.slots import Sticks
+from hiertopics.families.nested import slots
+from hiertopics.families.nested.slots import Sticks
 
 DEEP = (-1, 0, 0, 1, 1, 2, 3, 5, 5, 6)
 TREES = [pytest.param(TREE, 3, id="depth 3"), pytest.param(DEEP, 5, id="depth 5")]

@@ -70,7 +70,9 @@ def test_each_row_has_as_many_as_it_must(row: str) -> None:
 def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
     """What a test imports decides, helpers and kernels at any remove; a backend by name: all."""
     found = {str(path.relative_to(ROOT)) for path in reads("tests/hdp/test_gibbs_kernels.py")}
-    kernels = {f"hiertopics/families/hdp/{name}.py" for name in ("gibbs", "kernels", "sticks")}
+    kernels = {
+        f"hiertopics/families/{name}.py" for name in ("hdp/gibbs", "flat/kernels", "flat/sticks")
+    }
     helpers = {f"tests/{name}.py" for name in ("hdp/hdp_cases", "naive", "stepping")}
     assert kernels | helpers | {"hiertopics/numeric/simd.py"} <= found
     assert not any(name.startswith(("hiertopics/cli", "hiertopics/runs")) for name in found)

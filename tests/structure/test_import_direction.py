@@ -27,40 +27,24 @@ LAYERS = (
 """Bottom up; whoever stands in a layer knows those of the layers below it, and itself."""
 
 SOURCE_PAGE = ROOT / "docs" / "source.md"
+FLOORS = (f"{H}.families.flat", f"{H}.families.nested")
+"""Bottom up: what more than one family uses, of topics and of trees."""
+
 FAMILIES = sorted(
     {".".join(name.split(".")[:3]) for name in modules() if name.startswith(f"{H}.families.")}
+    - {*FLOORS}
 )
 KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kernels" in name]
 COMPILED = (
     *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw")),
     f"{H}.families.ncrp.slot_simd",
 )
-BORROWED = {
-    # Sweeps, sticks, concentrations and flat topics are the same with and without groups.
-    f"{H}.families.chdp": tuple(
-        f"{H}.families.hdp.{name}"
-        for name in (
-            "config",
-            "kernels",
-            "gibbs_kernels",
-            "layout",
-            "variational",
-            "sticks",
-            "hyper",
-            "concentrations",
-            "moments",
-            "summary",
-            "prediction",
-        )
-    ),
-    # The tree of the nested CRP, its slots and sticks stand in one place for all that use them.
-    f"{H}.families.hca": tuple(
-        f"{H}.families.ncrp.{name}"
-        for name in ("bound", "config", "pairs", "simulate", "slots", "summary", "tree_state")
-    ),
-    # A corpus in tokens is the same to every sampler that redraws something for each of them.
-    f"{H}.families.tssb": (f"{H}.families.ncrp.layout",),
-}
+CONTRACT = tuple(
+    f"{H}.{name}"
+    for name in ("model", "settings.config", "data", "numeric", "seeds", "errors", "engine")
+)
+"""What a backend and all under it may know of the rest."""
+
 LIGHT = {"__future__", "click", "collections.abc", "contextlib", "importlib", "os", "signal",
          "sys", "threading", "types", "typing",
          "hiertopics", f"{H}.errors", f"{H}.visible"}  # fmt: skip
@@ -116,16 +100,34 @@ def test_every_import_points_down() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_backend_knows_the_contract_and_no_other_family(family: str) -> None:
-    shared = ours("model", "settings.config", "data", "numeric", "seeds", "errors", "engine")
-    assert violations((family,), (family, *shared, *BORROWED.get(family, ()))) == []
+def test_a_family_knows_the_contract_and_the_floors_and_no_other_family(family: str) -> None:
+    assert violations((family,), (family, *FLOORS, *CONTRACT)) == []
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_a_floor_knows_the_contract_and_the_floors_below(floor: str) -> None:
+    down = FLOORS[: FLOORS.index(floor) + 1]
+    assert violations((floor,), (*down, *CONTRACT)) == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in modules() if within(name, *FLOORS) and name not in FLOORS]
+)
+def test_what_stands_on_a_floor_serves_more_than_one_family(name: str) -> None:
+    served, waiting = {name}, [name]
+    while waiting:
+        target = waiting.pop()
+        more = {user for user, targets in edges().items() if target in targets} - served
+        served |= more
+        waiting += [user for user in more if within(user, *FLOORS)]
+    assert len({family for family in FAMILIES if any(within(user, family) for user in served)}) > 1
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
-    family = name.rpartition(".")[0]
-    own = {f"{family}.layout", *(other for other in KERNELS if within(other, family))}
-    own |= {other for other in BORROWED.get(family, ()) if other.endswith(("kernels", "layout"))}
+    near = (name.rpartition(".")[0], *FLOORS)
+    own = {other for other in modules() if within(other, *near) and other.endswith("layout")}
+    own |= {other for other in KERNELS if within(other, *near)}
     allowed = own | {*COMPILED, "numpy", "numpy.typing", "math", "typing", "__future__"}
     assert edges()[name] <= allowed
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, softmax
 from stepping import advance, at, begin, corpus_of, docs_of, settings_of
 
-from hiertopics.families.ncrp.layout import lay_out
+from hiertopics.families.flat.token_layout import lay_out
 from hiertopics.families.tssb import mcmc, text, topic_kernels
 from hiertopics.families.tssb.state import unpack
 

@@ -13,7 +13,7 @@ from scipy.special import expit
 from stepping import begin, corpus_of, settings_of
 
 from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.families.ncrp.layout import Data
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.tssb import binary, mcmc, text
 from hiertopics.families.tssb.binary_kernels import Diffusion, offset_of
 from hiertopics.families.tssb.config import process_bounds

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.table_kernels import count_tables
-from hiertopics.families.hdp.concentrations import draw_concentration
+from hiertopics.families.flat.concentrations import draw_concentration
 
 
 class Sampled(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hiertopics.families.hdp.config import Eta, Gamma, Truncation
+from hiertopics.families.flat.config import Eta, Gamma, Truncation
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -13,11 +13,11 @@ from hiertopics.families.chdp import share_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.hdp import variational
-from hiertopics.families.hdp.hyper import step_concentration
-from hiertopics.families.hdp.moments import expected_tables
-from hiertopics.families.hdp.sticks import best_gamma, fit_sticks, mean_weights
-from hiertopics.families.hdp.summary import topic_counts
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.concentrations import step_concentration
+from hiertopics.families.flat.moments import expected_tables
+from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
+from hiertopics.families.flat.summary import topic_counts
 from hiertopics.model import Settings
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.gibbs_state import State, weights_of
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.hdp.concentrations import (
+from hiertopics.families.flat.concentrations import (
     PRIOR_RATE,
     PRIOR_SHAPE,
     draw_by_sticks,

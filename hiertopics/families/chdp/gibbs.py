@@ -36,9 +36,9 @@ from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.chdp.simulate import simulate as simulate
-from hiertopics.families.hdp.config import HyperStart
-from hiertopics.families.hdp.layout import rounds
-from hiertopics.families.hdp.summary import notes_on_shards, topic_counts
+from hiertopics.families.flat.config import HyperStart
+from hiertopics.families.flat.layout import rounds
+from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.families.hdp.gibbs_kernels import Tables
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 BLOCK = 32

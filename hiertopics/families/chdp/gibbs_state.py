@@ -11,7 +11,7 @@ from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.weight_kernels import log_weights
-from hiertopics.families.hdp.gibbs_kernels import Tables, count_tokens
+from hiertopics.families.flat.token_kernels import Tables, count_tokens
 
 
 @dataclass

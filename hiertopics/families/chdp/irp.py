@@ -18,7 +18,7 @@ from hiertopics.families.chdp.gibbs_state import State
 from hiertopics.families.chdp.irp_kernels import Seats
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.restaurant_kernels import NOBODY, Options, Urn
-from hiertopics.families.hdp.concentrations import draw_concentration
+from hiertopics.families.flat.concentrations import draw_concentration
 
 
 class Seating(NamedTuple):

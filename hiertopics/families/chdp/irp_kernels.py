@@ -18,8 +18,8 @@ from hiertopics.families.chdp.restaurant_kernels import (
     new_table_row,
     seat_table,
 )
-from hiertopics.families.hdp.gibbs_kernels import Tables
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.numeric.jit import kernel
 
 FACTORS = 12

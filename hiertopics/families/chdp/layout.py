@@ -1,4 +1,4 @@
-"""The corpus of the cooperative HDP: the cells of ``hdp.layout``, and the parents of documents."""
+"""The corpus of the cooperative HDP: the cells of ``flat.layout``, and the parents of documents."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.families.hdp import layout
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat import layout
+from hiertopics.families.flat.layout import Cells
 
 
 class Parents(NamedTuple):
@@ -94,7 +94,7 @@ def lay_out(
     *,
     tokens: bool = False,
 ) -> Data:
-    """Lay ``corpus`` out as ``hdp.layout`` does; ``parents``: groups or labels."""
+    """Lay ``corpus`` out as ``flat.layout`` does; ``parents``: groups or labels."""
     tags = parent_tags(corpus, parents)
     laid = layout.lay_out(corpus, n_shards, dtype, tokens=tokens)
     return Data(laid, *link_parents(tags, corpus.n_docs), tags)

@@ -9,7 +9,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.layout import link_parents, parent_tags
-from hiertopics.families.hdp.prediction import fold_in
+from hiertopics.families.flat.prediction import fold_in
 from hiertopics.model import Context, Posterior, Settings
 
 

@@ -12,8 +12,8 @@ from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.families.hdp.concentrations import draw_from_prior
-from hiertopics.families.hdp.sticks import weights_from_fractions
+from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.sticks import weights_from_fractions
 from hiertopics.model import (
     NONE_DRAWN,
     Context,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import digamma
 

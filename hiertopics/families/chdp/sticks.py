@@ -24,9 +24,8 @@ from hiertopics.families.chdp import stick_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.estimates import State
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.hdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
-from hiertopics.families.hdp.hyper import step_concentration
-from hiertopics.families.hdp.layout import rounds
+from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
+from hiertopics.families.flat.layout import rounds
 from hiertopics.model import Context, Settings
 
 Array = NDArray[np.float64]

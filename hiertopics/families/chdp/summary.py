@@ -10,7 +10,7 @@ from scipy import sparse
 
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.hdp.summary import Topics, by_size, document_weights, summary_of
+from hiertopics.families.flat.summary import Topics, by_size, document_weights, summary_of
 from hiertopics.model import Summary
 
 PRIOR_DOCS = 0.5

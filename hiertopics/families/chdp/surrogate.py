@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.entropy_kernels import entropy
-from hiertopics.families.hdp import layout
-from hiertopics.families.hdp.kernels import Prior
-from hiertopics.families.hdp.variational import Responsibilities
+from hiertopics.families.flat import layout
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.numeric.evidence import log_rising
 
 SMALLEST = 1e-300

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.families.hdp.gibbs_kernels import draw_n_tables
+from hiertopics.families.flat.token_kernels import draw_n_tables
 from hiertopics.numeric.jit import kernel
 
 

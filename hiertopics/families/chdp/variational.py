@@ -45,9 +45,9 @@ from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.surrogate import log_joint
-from hiertopics.families.hdp import variational
-from hiertopics.families.hdp.config import HyperStart
-from hiertopics.families.hdp.kernels import Prior
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.config import HyperStart
+from hiertopics.families.flat.kernels import Prior
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.settings.config import InferenceConfig, Iterations
 

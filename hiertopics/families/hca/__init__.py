@@ -1,7 +1,7 @@
 """Backends for continuous rows: hierarchical component analysis.
 
-``variational`` is the backend. Its ``state`` is a truncated tree of the nested CRP (slots, sticks,
-summary and story of the tree come from ``ncrp``) with a vector at each node. A sweep is a pass of
+``variational`` is the backend. Its ``state`` is a truncated tree of the nested CRP (its slots,
+sticks and story come from ``nested``) with a vector at each node. A sweep is a pass of
 local steps over the rows (``kernels``; ``meanfield_kernels`` where coordinates and path are
 apart), then global ``updates``. ``starts`` and ``moves`` change a ``draft`` of the tree, moves by
 ``proposals`` that are tried on the bound. ``prediction`` says what a fit says of rows.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca.state import State
-from hiertopics.families.ncrp.slots import fit_sticks, in_order, nodes_of, renumbered
+from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 
 OUT = ROOT - 1
 

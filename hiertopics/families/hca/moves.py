@@ -17,7 +17,7 @@ from hiertopics.families.hca import proposals
 from hiertopics.families.hca.draft import Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, local_pass, slot_chances, slot_scores
 from hiertopics.families.hca.updates import refit
-from hiertopics.families.ncrp.pairs import cosines, disjoint_pairs
+from hiertopics.families.nested.pairs import cosines, disjoint_pairs
 from hiertopics.model import Context, Settings
 
 PRUNE_BELOW = 1e-6

@@ -18,8 +18,8 @@ from hiertopics.families.hca.state import (
     slot_chances,
     slot_scores,
 )
-from hiertopics.families.ncrp.slots import Nodes, log_masses, mean_masses, nodes_of, subtree_sums
-from hiertopics.families.ncrp.summary import place, sparse_rows
+from hiertopics.families.nested.posteriors import place, sparse_rows
+from hiertopics.families.nested.slots import Nodes, log_masses, mean_masses, nodes_of, subtree_sums
 from hiertopics.model import Context, Posterior, Settings, Summary
 
 LIVE_DOCS = 1.0

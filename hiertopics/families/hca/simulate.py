@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.families.ncrp.simulate import draw_tree
+from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import Context, Settings, Sizes
 
 

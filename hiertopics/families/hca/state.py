@@ -19,9 +19,8 @@ from hiertopics.families.hca.kernels import (
     structured_step,
 )
 from hiertopics.families.hca.meanfield_kernels import meanfield_scores, meanfield_step
-from hiertopics.families.ncrp.bound import sticks_term
-from hiertopics.families.ncrp.slots import Nodes, log_masses, nodes_of
-from hiertopics.families.ncrp.tree_state import TreeState
+from hiertopics.families.nested.slots import Nodes, log_masses, nodes_of, sticks_term
+from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.model import Context
 
 LOG_2_PI = float(np.log(2 * np.pi))

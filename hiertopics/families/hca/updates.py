@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import Sums
 from hiertopics.families.hca.state import Data, State
-from hiertopics.families.ncrp.slots import fit_sticks
+from hiertopics.families.nested.slots import fit_sticks
 
 ROUNDS = 2
 

@@ -32,7 +32,7 @@ from hiertopics.families.hca.prediction import infer as infer
 from hiertopics.families.hca.prediction import log_density as log_density
 from hiertopics.families.hca.simulate import simulate as simulate
 from hiertopics.families.hca.state import Data, State, elbo, lay_out
-from hiertopics.families.ncrp.tree_state import heavier_first
+from hiertopics.families.nested.tree_state import heavier_first
 from hiertopics.model import Backend, Context, Settings, Summary, always
 
 

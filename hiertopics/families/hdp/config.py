@@ -1,4 +1,4 @@
-"""The config records that the HDP backends share, and keys of every truncated HDP."""
+"""The config records that the HDP backends share."""
 
 from __future__ import annotations
 
@@ -6,33 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.families.flat.config import Eta, Gamma, HyperStart, Truncation
 from hiertopics.settings.config import InferenceConfig, Iterations
-
-HyperStart = Annotated[
-    int,
-    Meta(
-        ge=0,
-        description="Iterations during which concentrations and topic weights keep their start "
-        "values; learning them while topics are diffuse leaves the corpus in few topics.",
-    ),
-]
-
-Gamma = Annotated[
-    float, Meta(gt=0, description="Start value: how many topics the corpus tends to have.")
-]
-
-Eta = Annotated[
-    float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
-]
-
-Truncation = Annotated[
-    int,
-    Meta(
-        ge=1,
-        le=1_000_000,
-        description="Largest number of topics kept; take more than are used.",
-    ),
-]
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp import kernels
+from hiertopics.families.flat import kernels
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.summary import document_weights, topic_counts
+from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.layout import Data
-from hiertopics.families.hdp.variational import Responsibilities
 from hiertopics.model import Settings, Summary
 
 
@@ -60,7 +61,7 @@ def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, 
 
 def info_of(state: State, data: Data, drift: float) -> Info:
     """Return the columns of metrics.jsonl."""
-    counts = common.topic_counts(state.n_k, state.n_tables)
+    counts = topic_counts(state.n_k, state.n_tables)
     return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
 
 
@@ -73,7 +74,7 @@ def objective(state: State, data: Data, settings: Settings) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     fitted = _fitted(state)
     dtype = fitted.n_dk.dtype
-    theta = common.document_weights(fitted.n_dk, fitted.doc_prior).astype(dtype)
+    theta = document_weights(fitted.n_dk, fitted.doc_prior).astype(dtype)
     phi = common.word_probabilities(fitted).astype(dtype)
     shards = range(data.cells.n_shards)
     parts = [kernels.block_log_likelihood(data.cells, shard, theta, phi) for shard in shards]

@@ -22,17 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
+from hiertopics.families.flat.config import HyperStart
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Data, lay_out, rounds
+from hiertopics.families.flat.sticks import weights_from_fractions
+from hiertopics.families.flat.summary import notes_on_shards, topic_counts
+from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.concentrations import draw_by_sticks, draw_concentration
-from hiertopics.families.hdp.config import HyperStart
 from hiertopics.families.hdp.config import Model as Model
-from hiertopics.families.hdp.kernels import Prior
-from hiertopics.families.hdp.layout import Data, lay_out, rounds
-from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.sticks import weights_from_fractions
+from hiertopics.families.hdp.summary import infer as infer
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
@@ -94,7 +96,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     z = context.rng("init").integers(n_topics, size=len(data.cells.word), dtype=np.int32)
     n_dk = np.zeros((data.n_docs, n_topics), dtype=np.int32)
     n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
-    kernels.count_tokens(data.cells, z, n_dk, n_wk)
+    count_tokens(data.cells, z, n_dk, n_wk)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     return State(
         z,
@@ -117,7 +119,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if context.iteration > settings.inference.hyper_start:
         _draw_document_side(state, data, context.rng("documents"))
         _draw_word_side(state, settings.model.prior, context.rng("words"))
-    counts = common.topic_counts(state.n_k, state.n_tables)
+    counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
     return state, Info(*counts, state.alpha, state.gamma, eta, moved)
 
@@ -128,7 +130,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
         state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
     )
     summary = common.summarise(fitted)
-    notes = (*summary.notes, *common.notes_on_shards(settings.inference.shards))
+    notes = (*summary.notes, *notes_on_shards(settings.inference.shards))
     return replace(summary, notes=notes)
 
 
@@ -159,7 +161,7 @@ def _sweep(state: State, data: Data, context: Context) -> int:
 
     def visit(block: tuple[int, int]) -> tuple[int, NDArray[np.int64]]:
         n_k = state.n_k.copy()
-        tables = kernels.Tables(state.z, state.n_dk, state.n_wk, n_k)
+        tables = Tables(state.z, state.n_dk, state.n_wk, n_k)
         moved = kernels.sweep_block(data.cells, *block, tables, prior, context.rng("sweep", *block))
         return moved, n_k - state.n_k
 

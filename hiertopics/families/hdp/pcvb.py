@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import estimates, pcvb0, second_order
 from hiertopics.families.hdp import point_estimates as points
 from hiertopics.families.hdp.config import Model as Model
@@ -24,12 +26,10 @@ from hiertopics.families.hdp.estimates import Info as Info
 from hiertopics.families.hdp.estimates import info_of
 from hiertopics.families.hdp.estimates import objective as objective
 from hiertopics.families.hdp.estimates import summarise as summarise
-from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.point_estimates import Inference as Inference
-from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.second_order import memory as memory
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.variational import prepare as prepare
+from hiertopics.families.hdp.summary import infer as infer
 from hiertopics.model import Backend, Context, Settings
 
 

@@ -23,7 +23,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.hdp import estimates, variational
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.variational import memory as memory
+from hiertopics.families.flat.variational import prepare as prepare
+from hiertopics.families.hdp import estimates
 from hiertopics.families.hdp import point_estimates as points
 from hiertopics.families.hdp.config import Model as Model
 from hiertopics.families.hdp.estimates import Info as Info
@@ -31,12 +35,9 @@ from hiertopics.families.hdp.estimates import State as State
 from hiertopics.families.hdp.estimates import info_of
 from hiertopics.families.hdp.estimates import objective as objective
 from hiertopics.families.hdp.estimates import summarise as summarise
-from hiertopics.families.hdp.layout import Data
 from hiertopics.families.hdp.point_estimates import Inference as Inference
-from hiertopics.families.hdp.prediction import infer as infer
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.variational import memory as memory
-from hiertopics.families.hdp.variational import prepare as prepare
+from hiertopics.families.hdp.summary import infer as infer
 from hiertopics.model import Backend, Context, Settings
 
 

@@ -12,13 +12,15 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp import hyper
+from hiertopics.families.flat.concentrations import step_concentration
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.hdp.config import VariationalInference
 from hiertopics.families.hdp.estimates import State
-from hiertopics.families.hdp.kernels import Prior
-from hiertopics.families.hdp.layout import Data
-from hiertopics.families.hdp.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.model import Settings
+
+WORD_SMOOTHING = 0.1
 
 
 class Inference(VariationalInference, frozen=True, kw_only=True):
@@ -54,16 +56,14 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
     state.pi = mean_weights(sticks)
     for _ in range(settings.inference.hyper_steps):
-        state.alpha = hyper.step_concentration(
+        state.alpha = step_concentration(
             state.alpha, state.n_tables.sum(), data.lengths, data.n_with
         )
-        state.word_mass = hyper.step_concentration(
-            state.word_mass, stats.word_tables.sum(), state.n_k
-        )
+        state.word_mass = step_concentration(state.word_mass, stats.word_tables.sum(), state.n_k)
     if state.n_topics > 1:
         state.gamma = best_gamma(sticks)
     if settings.model.prior == "AA":
-        state.tau = hyper.word_shape(stats.word_tables)
+        state.tau = word_shape(stats.word_tables)
 
 
 def prior_of(state: State) -> Prior:
@@ -74,3 +74,12 @@ def prior_of(state: State) -> Prior:
         (state.word_mass * state.tau).astype(dtype),
         state.word_mass,
     )
+
+
+def word_shape(n_tables: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return tau, float64 [n_words], from expected tables per word (equation 31).
+
+    The smoothing keeps words without a training token predictable (spec 3.4, AA pitfall).
+    """
+    smoothed = n_tables + WORD_SMOOTHING
+    return np.asarray(smoothed / smoothed.sum())

@@ -15,14 +15,14 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from hiertopics.families.flat import moments as m
+from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
+from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.families.hdp import estimates
-from hiertopics.families.hdp import moments as m
-from hiertopics.families.hdp.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.hdp.config import VariationalInference
-from hiertopics.families.hdp.kernels import Prior
-from hiertopics.families.hdp.layout import Data
-from hiertopics.families.hdp.sticks import fit_sticks, geometric_weights, mean_weights
-from hiertopics.families.hdp.variational import Responsibilities
 from hiertopics.model import Context, Settings
 
 Table = NDArray[np.floating]

@@ -1,4 +1,4 @@
-"""What the second-order methods add to ``variational``: variances of the counts, and their sweep.
+"""What the second-order methods add to ``flat.variational``: variances of counts, and their sweep.
 
 Spec pcvb0 section 5.1: E[log(x + n)] is expanded to second order around E[n], so that q(z) sees
 how certain a count is.
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Data, rounds
 from hiertopics.families.hdp import second_order_kernels as kernels
-from hiertopics.families.hdp import variational
-from hiertopics.families.hdp.kernels import Prior, Tables
-from hiertopics.families.hdp.layout import Data, rounds
 from hiertopics.families.hdp.second_order_kernels import Spreads
 from hiertopics.model import Context, Settings
 

@@ -1,6 +1,6 @@
 """The sweep of the second-order methods over (document, word) pairs (spec pcvb0 section 5.1).
 
-Names as in ``kernels``; var_dk, var_wk, var_k are the variances of the counts under q(z).
+Names as in ``flat.kernels``; var_dk, var_wk, var_k are the variances of the counts under q(z).
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp.kernels import Prior, Tables
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import exp
 
@@ -40,7 +40,7 @@ def sweep_block(
     var_k: NDArray[np.float64],
     prior: Prior,
 ) -> int:
-    """Do as ``kernels.sweep_block`` does, each count corrected by its variance (equation 34).
+    """Do as ``flat.kernels.sweep_block`` does, each count corrected by its variance (equation 34).
 
     The zero-order weight of a topic is multiplied by the exponential of
     (V[n_k] / (n_k + total)^2 - V[n_wk] / (n_wk + word prior)^2 - V[n_dk] / (n_dk + doc prior)^2)/2,

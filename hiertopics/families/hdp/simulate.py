@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.families.hdp.concentrations import draw_from_prior
-from hiertopics.families.hdp.sticks import weights_from_fractions
+from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.sticks import weights_from_fractions
 from hiertopics.model import (
     NONE_DRAWN,
     Context,

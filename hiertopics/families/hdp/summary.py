@@ -1,19 +1,17 @@
-"""From counts of any HDP method to the flat tree and theta."""
+"""From counts of any HDP method to the flat tree and theta, and on to theta of new documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.model import Summary
-from hiertopics.numeric.mixtures import all_entries
-
-LIVE_TOKENS = 1.0
-NEARLY_ALL = 0.95
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
+from hiertopics.families.flat.prediction import fold_in
+from hiertopics.families.flat.summary import by_size, document_weights, summary_of
+from hiertopics.model import Context, Posterior, Settings, Summary
 
 
 class Fitted(NamedTuple):
@@ -30,74 +28,12 @@ class Fitted(NamedTuple):
     word_prior: NDArray[np.float64]
 
 
-class TopicCounts(NamedTuple):
-    """Effective numbers of topics (spec 3.6); the truncation is never one of them.
-
-    n_topics: topics with at least one expected token. n_topics_tables: with at least one
-    expected table. n_topics_99: fewest topics that hold 99% of the tokens. n_topics_entropy:
-    exp of the entropy of the topics' token shares.
-    """
-
-    n_topics: int
-    n_topics_tables: int
-    n_topics_99: int
-    n_topics_entropy: float
-
-
-def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> TopicCounts:
-    """Count topics by each rule, from (expected) tokens and tables per topic [T]."""
-    share = np.sort(n_k / max(n_k.sum(), 1e-300))[::-1]
-    positive = share[share > 0]
-    return TopicCounts(
-        int((n_k >= LIVE_TOKENS).sum()),
-        int((n_tables >= LIVE_TOKENS).sum()),
-        int(np.searchsorted(np.cumsum(share), 0.99) + 1) if len(positive) else 0,
-        float(np.exp(-(positive * np.log(positive)).sum())),
-    )
-
-
-def document_weights(
-    n_dk: NDArray[np.number], doc_prior: NDArray[np.floating]
-) -> NDArray[np.float64]:
-    """Return theta, float64 [n_docs, T]: n_dk + doc_prior, rows scaled to sum to 1."""
-    theta = np.add(n_dk, doc_prior, dtype=np.float64)
-    # Counts that were moved back and forth may end a rounding error below zero.
-    np.maximum(theta, doc_prior, out=theta)
-    theta /= theta.sum(axis=1, keepdims=True)
-    return theta
-
-
 def word_probabilities(fitted: Fitted) -> NDArray[np.float64]:
     """Return phi word-major, float64 [n_words, T]: (n_wk + prior) / (n_k + prior total)."""
     phi = np.add(fitted.n_wk, fitted.word_prior[:, None], dtype=np.float64)
     np.maximum(phi, fitted.word_prior[:, None], out=phi)
     phi /= phi.sum(axis=0)
     return phi
-
-
-class Topics(NamedTuple):
-    """Topics by size. n_k [T]: their (expected) tokens. live: ids of those with at least one,
-    largest first; dropped: of the others. Both int64.
-    """
-
-    n_k: NDArray[np.number]
-    live: NDArray[np.int64]
-    dropped: NDArray[np.int64]
-
-    def gather(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return ``values`` [..., T] of the live topics and, if any are dropped, these' sum."""
-        kept = values[..., self.live]
-        if not len(self.dropped):
-            return kept
-        rest = values[..., self.dropped].sum(axis=-1, keepdims=True)
-        return np.concatenate([kept, rest], axis=-1)
-
-
-def by_size(n_k: NDArray[np.number]) -> Topics:
-    """Return the topics of these (expected) tokens [T]."""
-    order = np.argsort(-n_k, kind="stable")
-    lives = n_k[order] >= LIVE_TOKENS
-    return Topics(n_k, order[lives], order[~lives])
 
 
 def summarise(fitted: Fitted) -> Summary:
@@ -119,48 +55,7 @@ def summarise(fitted: Fitted) -> Summary:
     )
 
 
-def summary_of(
-    topics: Topics,
-    rows: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    n_dk: NDArray[np.number],
-    extra: Mapping[str, NDArray[Any]],
-) -> Summary:
-    """Return the flat tree of ``rows`` [n_nodes, n_words], one outside the live topics at most.
-
-    theta, n_dk [n_docs, T]. extra: what the tree keeps for inference.
-    """
-    columns = topics.gather(theta)
-    n_tokens = np.maximum(topics.gather(topics.n_k.astype(np.float64)), 0.0)
-    doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)
-    kind = np.full(len(rows), NODE, dtype=np.int8)
-    kind[len(topics.live) :] = OUTSIDE
-    tree = Tree(
-        phi=np.ascontiguousarray(rows),
-        parent=np.full(len(rows), ROOT, dtype=np.int32),
-        kind=kind,
-        weight=n_tokens / max(n_tokens.sum(), 1.0),
-        n_docs=(columns >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64),
-        n_tokens=n_tokens,
-        extra=extra,
-    )
-    return Summary(tree, all_entries(columns), notes=_notes(tree, len(topics.n_k)))
-
-
-def notes_on_shards(n_shards: int) -> tuple[str, ...]:
-    """Say where a sampler's draws are not those of the model."""
-    if n_shards == 1:
-        return ()
-    return (f"{n_shards} shards: topic totals are seen late, so the draws are approximate",)
-
-
-def _notes(tree: Tree, truncation: int) -> tuple[str, ...]:
-    """Say where the fit ran into its truncation, or into a single topic."""
-    n_topics, notes = len(tree.shown), []
-    if n_topics == truncation > 1:
-        notes.append(
-            f"all {truncation} topics of model.truncation are in use; a larger one may fit better"
-        )
-    if n_topics and truncation > 1 and tree.weight[tree.shown].max() > NEARLY_ALL:
-        notes.append("one topic holds nearly every token; the corpus may be too small or uniform")
-    return tuple(notes)
+def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+    """Return theta of new documents, each under the prior of the training documents."""
+    prior = np.tile(tree.extra["doc_prior"], (corpus.n_docs, 1))
+    return fold_in(tree, corpus, prior, prior, context)

@@ -1,5 +1,7 @@
 """The evidence lower bound of the truncated tree, term by term (spec ncrp section 3.6).
 
+The sticks' term is with them, in ``nested.slots``.
+
 For the documents the chances of paths and levels are taken where they are best given the rest:
 of paths and levels in the structured family, of levels alone under mean field.
 """
@@ -8,20 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, gammaln, psi
-
-from hiertopics.families.ncrp.slots import Sticks
+from scipy.special import gammaln, psi
 
 LEAST_CHANGE = 1e-6
-
-
-def sticks_term(sticks: Sticks, gamma: float) -> float:
-    """Return E_v, E log p(v) - E log q(v) over all nodes but the root."""
-    a, b = sticks.a[1:], sticks.b[1:]
-    both = psi(a + b)
-    e_log_stick, e_log_rest = psi(a) - both, psi(b) - both
-    terms = np.log(gamma) + (gamma - 1) * e_log_rest + betaln(a, b)
-    return float((terms - (a - 1) * e_log_stick - (b - 1) * e_log_rest).sum())
 
 
 def words_term(lam: NDArray[np.floating], eta: float) -> float:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import gibbs_kernels, graft_kernels, joint_kernels, leap_kernels
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.layout import Data
 
 LINE = 16
 """Columns are dealt out in lots of a cache line."""

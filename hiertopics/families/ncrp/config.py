@@ -8,14 +8,8 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from hiertopics.families.nested.config import MaxNodes, MovesEvery
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
-
-MaxNodes = Annotated[
-    int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
-]
-MovesEvery = Annotated[
-    int, Meta(ge=1, description="Iterations from one round of moves to the next.")
-]
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

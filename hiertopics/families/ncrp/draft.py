@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.slots import fit_sticks, in_order, nodes_of, renumbered
 from hiertopics.families.ncrp.state import State, local_pass
+from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 from hiertopics.model import Context
 
 GONE = -2

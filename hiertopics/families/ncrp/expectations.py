@@ -10,7 +10,7 @@ from scipy.special import psi
 
 from hiertopics.families.ncrp import expectation_kernels
 from hiertopics.families.ncrp import slot_kernels as kernels
-from hiertopics.families.ncrp.slots import Nodes
+from hiertopics.families.nested.slots import Nodes
 
 LEAST_ETA_IN_FLOAT32 = 0.02
 FORMATS = {

@@ -25,6 +25,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.ncrp import (
     gibbs_prediction,
     hyperparameters,
@@ -40,7 +41,6 @@ from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.gibbs_prediction import infer as infer
 from hiertopics.families.ncrp.gibbs_state import State, Walk, begin, pack, unpack
-from hiertopics.families.ncrp.layout import Data, lay_out
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.model import Backend, Context, PerChain, Settings, Summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
@@ -16,7 +17,6 @@ from hiertopics.families.ncrp.chain_kernels import (
     trace,
     vacate,
 )
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, score_nodes, weigh_paths
 from hiertopics.numeric.jit import kernel
 

@@ -11,12 +11,13 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import ROOT, Tree
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import gibbs_infer_kernels as kernels
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.config import GibbsInference
 from hiertopics.families.ncrp.gibbs_infer_kernels import FittedTree
-from hiertopics.families.ncrp.layout import Data
+from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
 from hiertopics.model import Context, Posterior, Settings, Summary
 
 BURN_IN = 50
@@ -78,13 +79,13 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
         burn_in, n_samples = (BURN_IN, N_SAMPLES) if len(words) else (0, 1)
         shares = kernels.sample_document(words, times, fitted, burn_in, n_samples, rng)
         chances = shares.sum(axis=1)
-        found = chances > common.RARE
+        found = chances > RARE
         return chances, shares[found] / chances[found, None]
 
     sampled = context.map(sample, range(corpus.n_docs))
     chances = np.array([chances for chances, _ in sampled]).reshape(corpus.n_docs, n_nodes)
     weights = np.concatenate([np.empty((0, depth)), *(weights for _, weights in sampled)])
-    return common.place(fitted.parent, depth, common.sparse_rows(chances), weights)
+    return place(fitted.parent, depth, sparse_rows(chances), weights)
 
 
 def _fitted(tree: Tree) -> FittedTree:

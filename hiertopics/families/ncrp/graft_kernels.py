@@ -14,6 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
@@ -24,7 +25,6 @@ from hiertopics.families.ncrp.chain_kernels import (
     trace,
     vacate,
 )
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, divide, draw_node, multiply
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import copy_row

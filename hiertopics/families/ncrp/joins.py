@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.pairs import disjoint_pairs
 from hiertopics.families.ncrp.reshaping import union_gains
 from hiertopics.families.ncrp.state import State
 from hiertopics.families.ncrp.trials import NO_GROUP, Plan, keep_gainful, unchanged
+from hiertopics.families.nested.pairs import disjoint_pairs
 from hiertopics.model import Context
 
 

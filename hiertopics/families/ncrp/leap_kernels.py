@@ -20,6 +20,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import (
     Chain,
     Prior,
@@ -31,7 +32,6 @@ from hiertopics.families.ncrp.chain_kernels import (
     trace,
     vacate,
 )
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, take_logs, weigh_paths
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import copy_row

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, polygamma, psi
 
-from hiertopics.families.ncrp import bound
 from hiertopics.families.ncrp.expectations import outside_log_chance
-from hiertopics.families.ncrp.slots import Nodes, Sticks, log_series
+from hiertopics.families.nested.slots import Nodes, Sticks, log_series, sticks_term
 
 LOWEST, HIGHEST = 1e-3, 1e3
 LARGEST_STEP = 2.0
@@ -26,7 +25,7 @@ def best_gamma(nodes: Nodes, sticks: Sticks, slot_mass: NDArray[np.float64], gam
 
     def loss(log_gamma: float) -> float:
         value = float(np.exp(log_gamma))
-        return -bound.sticks_term(sticks, value) - open_levels * log_series(value)
+        return -sticks_term(sticks, value) - open_levels * log_series(value)
 
     return _better(loss, gamma)
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.cells import Data, selected
-from hiertopics.families.ncrp.slots import fit_sticks
 from hiertopics.families.ncrp.state import State, Sums, local_pass
+from hiertopics.families.nested.slots import fit_sticks
 from hiertopics.model import Context, Settings
 
 

@@ -8,7 +8,7 @@ from scipy.special import psi, softmax
 
 from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.expectations import outside_log_chance
-from hiertopics.families.ncrp.slots import fit_sticks, in_order, log_masses, nodes_of, renumbered
+from hiertopics.families.nested.slots import fit_sticks, in_order, log_masses, nodes_of, renumbered
 from hiertopics.model import Context, Settings
 
 ROUNDS = 5

@@ -14,9 +14,9 @@ from scipy.special import psi
 from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.draft import Draft
 from hiertopics.families.ncrp.expectations import outside_log_chance
-from hiertopics.families.ncrp.pairs import cosines, disjoint_pairs
-from hiertopics.families.ncrp.slots import in_order, renumbered
 from hiertopics.families.ncrp.state import State
+from hiertopics.families.nested.pairs import cosines, disjoint_pairs
+from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.model import Context
 
 SAME_DOCUMENTS = 0.95

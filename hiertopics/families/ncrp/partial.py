@@ -31,11 +31,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import joint_kernels, partial_kernels
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.chains import visit
 from hiertopics.families.ncrp.gamma_kernels import draw_masses
-from hiertopics.families.ncrp.layout import Data
 from hiertopics.families.ncrp.partial_kernels import Topics
 from hiertopics.model import Context
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.path_kernels import NEGLIGIBLE
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import LOG_2, log

@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Scratch, log_gamma
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
 

@@ -10,10 +10,11 @@ from hiertopics.data.tree import NODE, Tree
 from hiertopics.families.ncrp import expectations
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.cells import Data, lay_out
-from hiertopics.families.ncrp.slots import mean_masses, nodes_of
 from hiertopics.families.ncrp.state import State
 from hiertopics.families.ncrp.structured_kernels import weigh_documents
 from hiertopics.families.ncrp.variational_infer_kernels import infer_structured
+from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
+from hiertopics.families.nested.slots import mean_masses, nodes_of
 from hiertopics.model import Context, Posterior, Settings, Summary
 
 ROUNDS = 100
@@ -26,7 +27,7 @@ def summarise(state: State, data: Data) -> Summary:
     fitted = common.Fitted(
         parent=state.parent,
         n_wn=n_wn,
-        slot_probs=common.sparse_rows(slot_chances(state, data)),
+        slot_probs=sparse_rows(slot_chances(state, data)),
         level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
         log_mass=np.log(mean_masses(state.nodes, state.sticks)),
         eta=state.eta,
@@ -77,9 +78,9 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
         scratch = expectations.scratch_for(nodes.n_nodes, np.float64)
         infer_structured(data.cells, doc, given, scratch, tau, ROUNDS, TOLERANCE, chances, weights)
         chances, weights = chances[rank], weights[rank]
-        return chances, weights[chances > common.RARE]
+        return chances, weights[chances > RARE]
 
     rows = context.map(fit, range(corpus.n_docs))
     chances = np.array([row[0] for row in rows]).reshape(-1, nodes.n_nodes)
     weights = np.concatenate([np.empty((0, depth)), *(row[1] for row in rows)])
-    return common.place(tree.parent[shown], depth, common.sparse_rows(chances), weights)
+    return place(tree.parent[shown], depth, sparse_rows(chances), weights)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.chains import recounted
 from hiertopics.families.ncrp.gibbs_state import Draw, Walk
-from hiertopics.families.ncrp.layout import Data
 
 
 def begins(schedule: Any, iteration: int) -> bool:

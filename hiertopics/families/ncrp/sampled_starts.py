@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.ncrp import chains, joint_kernels, layout
+from hiertopics.families.flat import token_layout
+from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.ncrp import chains, joint_kernels
 from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.layout import Words
 from hiertopics.families.ncrp.starts import cluster_branches, from_assignment, from_paths
 from hiertopics.families.ncrp.state import State
 from hiertopics.model import Context, Settings
@@ -78,11 +79,11 @@ def _state_of(chain: Chain, data: Data, settings: Settings) -> State:
     return from_assignment(branch, levels, data, settings)
 
 
-def _in_tokens(data: Data) -> layout.Data:
+def _in_tokens(data: Data) -> token_layout.Data:
     cells = data.cells
     token_ptr = np.concatenate([[0], np.cumsum(cells.tokens, dtype=np.int64)])
     words = Words(cells.ptr, cells.word, token_ptr)
-    return layout.Data(words, data.n_docs, data.n_words, int(token_ptr[-1]))
+    return token_layout.Data(words, data.n_docs, data.n_words, int(token_ptr[-1]))
 
 
 def _prior(settings: Settings) -> Prior:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.tree import ROOT
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.hyperparameters import draw_from_prior
+from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import (
     NONE_DRAWN,
     Context,
@@ -62,30 +62,3 @@ def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> 
     inference = settings.inference
     asked = (inference.sample_gamma, inference.sample_eta, inference.sample_level_prior)
     return draw_from_prior(asked, settings.model.depth, context.rng("hyperparameters"))
-
-
-def draw_tree(
-    n_docs: int, depth: int, gamma: float, rng: np.random.Generator
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Seat documents by the nested CRP; return parent [n_nodes] and path [n_docs, depth].
-
-    At each node a document follows a child with probability m / (gamma + total), m the documents
-    that did so before it, and opens a new one with probability gamma / (gamma + total).
-    """
-    parent, visits = [ROOT], [0]
-    children: list[list[int]] = [[]]
-    path = np.zeros((n_docs, depth), dtype=np.int32)
-    for doc in range(n_docs):
-        node = 0
-        for level in range(1, depth):
-            weights = np.array([visits[child] for child in children[node]] + [gamma])
-            choice = int(rng.choice(len(weights), p=weights / weights.sum()))
-            if choice == len(children[node]):
-                children[node].append(len(parent))
-                parent.append(node)
-                visits.append(0)
-                children.append([])
-            node = children[node][choice]
-            visits[node] += 1
-            path[doc, level] = node
-    return np.array(parent, dtype=np.int32), path

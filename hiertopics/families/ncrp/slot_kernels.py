@@ -33,7 +33,7 @@ class Cells(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The tree as kernels see it (``slots.Nodes``), its LM [n_nodes] and exp(e0).
+    """The tree as kernels see it (``nested.slots.Nodes``), its LM [n_nodes] and exp(e0).
 
     parent is unsigned, so that no index is taken for one from the end; the root's is not used.
     """

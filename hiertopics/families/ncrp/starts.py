@@ -11,8 +11,14 @@ from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sum
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.expectations import dtype_for
 from hiertopics.families.ncrp.one_by_one import grow_by_documents
-from hiertopics.families.ncrp.slots import fit_sticks, in_order, nodes_of, renumbered, subtree_sums
 from hiertopics.families.ncrp.state import State
+from hiertopics.families.nested.slots import (
+    fit_sticks,
+    in_order,
+    nodes_of,
+    renumbered,
+    subtree_sums,
+)
 from hiertopics.model import Context, Settings
 
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
@@ -126,7 +132,7 @@ def from_paths(branch: NDArray[np.integer], data: Data, settings: Settings) -> S
 def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return a tree's parents, and the nodes on each document's path [n_docs, depth].
 
-    Nodes are numbered as in ``slots``, siblings by decreasing number of documents.
+    Nodes are numbered as in ``nested.slots``, siblings by decreasing number of documents.
     """
     n_docs, n_below = branch.shape
     path = np.zeros((n_docs, n_below + 1), dtype=np.int64)

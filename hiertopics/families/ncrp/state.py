@@ -13,9 +13,9 @@ from hiertopics.families.ncrp import bound, expectations
 from hiertopics.families.ncrp import slot_kernels as kernels
 from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.meanfield_kernels import meanfield_step
-from hiertopics.families.ncrp.slots import Nodes, fit_sticks, log_masses, nodes_of
 from hiertopics.families.ncrp.structured_kernels import log_normaliser, structured_step
-from hiertopics.families.ncrp.tree_state import TreeState, heavier_first
+from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
+from hiertopics.families.nested.tree_state import TreeState, heavier_first
 from hiertopics.model import Context
 
 RARE = {"structured": 1e-5, "meanfield": 1e-8}
@@ -137,7 +137,7 @@ def reordered(state: State, sums: Sums) -> State:
 def elbo(state: State, data: Data, context: Context) -> float:
     """Return the evidence lower bound, recomputed from scratch in float64."""
     return (
-        bound.sticks_term(state.sticks, state.gamma)
+        sticks_term(state.sticks, state.gamma)
         + bound.words_term(state.lam, state.eta)
         + bound.levels_term(state.tau, state.level_prior)
         + _documents_term(state, data, context)

@@ -18,15 +18,15 @@ from scipy.special import gammaln
 from hiertopics.families.ncrp import bound, expectations
 from hiertopics.families.ncrp import slot_kernels as kernels
 from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.slots import (
+from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.structured_kernels import restricted_bounds, restricted_step
+from hiertopics.families.nested.slots import (
     fit_sticks,
     in_order,
     nodes_of,
     renumbered,
     subtree_sums,
 )
-from hiertopics.families.ncrp.state import State
-from hiertopics.families.ncrp.structured_kernels import restricted_bounds, restricted_step
 from hiertopics.model import Context
 
 TURNS = 6

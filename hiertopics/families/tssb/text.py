@@ -19,7 +19,7 @@ from scipy.special import gammaln, logsumexp
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
-from hiertopics.families.ncrp.layout import Data, lay_out
+from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.tssb import share_kernels, topic_kernels
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.layout import Nodes

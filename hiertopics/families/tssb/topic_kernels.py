@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.ncrp.layout import Words
+from hiertopics.families.flat.token_layout import Words
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 

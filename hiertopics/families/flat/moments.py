@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import digamma, digamma_and_tetragamma, tetragamma
 

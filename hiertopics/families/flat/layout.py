@@ -1,4 +1,4 @@
-"""The corpus as the HDP kernels want it: rows of cells, cut into blocks for threads.
+"""The corpus as kernels that count by topic want it: rows of cells, cut into blocks for threads.
 
 A cell is a (document, word) pair for the variational methods and a token for Gibbs. Documents
 and words are both cut into S contiguous ranges of about equal work. Round r visits the S blocks

@@ -1,11 +1,16 @@
-"""The Gamma(1, 1) prior of a concentration, and draws under it (spec pcvb0 section 6, step 4)."""
+"""Concentrations: steps that raise a bound (spec pcvb0 section 3.4), and draws (section 6, step 4).
+
+Draws are under a Gamma(1, 1) prior.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 PRIOR_SHAPE = PRIOR_RATE = 1.0
+LOWEST, HIGHEST = 1e-8, 1e8
 
 
 def draw_from_prior(rng: np.random.Generator) -> float:
@@ -31,3 +36,20 @@ def draw_by_sticks(log_rest: NDArray[np.float64], rng: np.random.Generator) -> f
     """Draw the concentration of sticks v given all log(1 - v), float64 [n_sticks]."""
     shape = PRIOR_SHAPE + len(log_rest)
     return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_rest.sum())))
+
+
+def step_concentration(
+    value: float,
+    n_tables: float,
+    sizes: NDArray[np.number],
+    n_with: NDArray[np.integer] | float = 1.0,
+) -> float:
+    """Do one minorise-maximise step of a Dirichlet concentration (equations 29, 30).
+
+    value: the concentration now; n_tables: expected tables under it; sizes: tokens of each
+    group that it governs, ``n_with`` groups of each size. Never lowers the bound.
+    """
+    growth = float((n_with * (digamma(sizes + value) - digamma(value))).sum())
+    if growth <= 0:
+        return value
+    return float(np.clip(n_tables / growth, LOWEST, HIGHEST))

@@ -9,9 +9,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
-from hiertopics.families.hdp import kernels, moments
-from hiertopics.families.hdp.kernels import Prior, Tables
-from hiertopics.families.hdp.layout import Data, lay_out, rounds
+from hiertopics.families.flat import kernels, moments
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Data, lay_out, rounds
 from hiertopics.model import Context, Settings
 
 RECOUNT_EVERY = 10
@@ -44,7 +44,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 def start(
     data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
 ) -> Responsibilities:
-    """Return q proportional to 0.1 + u, u uniform on [0, 1] (spec 3.5), and its counts."""
+    """Return q proportional to 0.1 + u, u uniform on [0, 1] (spec pcvb0 3.5), and its counts."""
     resp = np.empty((len(data.cells.word), n_topics), dtype)
     context.rng("init").random(dtype=resp.dtype.type, out=resp)
     resp += 0.1
@@ -97,7 +97,7 @@ def recount_is_due(context: Context) -> bool:
 def recount(state: Responsibilities, data: Data, context: Context) -> float:
     """Rebuild the counts from q(z); return the largest relative drift of n_k that this undid.
 
-    float32 counts that are only ever moved drift (spec 9.3). Raises NumericalError above
+    float32 counts that are only ever moved drift (spec pcvb0 9.3). Raises NumericalError above
     ``MAX_DRIFT`` of the tokens.
     """
     state.n_dk[:] = 0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from hiertopics.families.ncrp.slots import (
+from hiertopics.families.nested.slots import (
     Nodes,
     Sticks,
     fit_sticks,

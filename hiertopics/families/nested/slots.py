@@ -1,4 +1,4 @@
-"""The truncated tree, its path slots and their log masses (spec ncrp section 2).
+"""The truncated tree, its path slots and their log masses, its sticks (spec ncrp section 2).
 
 Nodes are numbered level by level, and within a level by parent, siblings in the order of their
 sticks: the children of a node are contiguous in both senses, and node 0 is the root. The slot of
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import psi
+from scipy.special import betaln, psi
 
 from hiertopics.data.tree import ROOT
 
@@ -122,6 +122,15 @@ def fit_sticks(nodes: Nodes, slot_mass: NDArray[np.float64], gamma: float) -> St
         b[node] = gamma + tail[nodes.parent[node]]
         tail[nodes.parent[node]] += passing[node]
     return Sticks(a, b)
+
+
+def sticks_term(sticks: Sticks, gamma: float) -> float:
+    """Return E_v, E log p(v) - E log q(v) over all nodes but the root (spec 3.6)."""
+    a, b = sticks.a[1:], sticks.b[1:]
+    both = psi(a + b)
+    e_log_stick, e_log_rest = psi(a) - both, psi(b) - both
+    terms = np.log(gamma) + (gamma - 1) * e_log_rest + betaln(a, b)
+    return float((terms - (a - 1) * e_log_stick - (b - 1) * e_log_rest).sum())
 
 
 def log_series(gamma: float) -> float:

@@ -7,19 +7,13 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
-from hiertopics.families.hdp import kernels
-from hiertopics.families.hdp.summary import document_weights
-from hiertopics.model import Context, Posterior, Settings
+from hiertopics.families.flat import kernels
+from hiertopics.families.flat.summary import document_weights
+from hiertopics.model import Context, Posterior
 from hiertopics.numeric.mixtures import all_entries
 
 SWEEPS = 50
 TOLERANCE = 1e-4
-
-
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta of new documents, each under the prior of the training documents."""
-    prior = np.tile(tree.extra["doc_prior"], (corpus.n_docs, 1))
-    return fold_in(tree, corpus, prior, prior, context)
 
 
 def fold_in(

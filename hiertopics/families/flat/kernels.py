@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.hdp.layout import Cells
+from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
 from hiertopics.numeric.special import copy_row

@@ -1,0 +1,8 @@
+"""What counts by topic, for every family that does: no tree, no parents.
+
+A corpus in ``layout`` (cells, in blocks for threads) or ``token_layout`` (tokens). Responsibilities
+of topics and their counts: ``variational`` on the sweeps of ``kernels``, ``moments`` for the tables
+that they are expected to make. Topics of tokens and the tables that these make: ``token_kernels``.
+Above documents: ``sticks`` and ``concentrations``. New documents by ``prediction``; what users see
+by ``summary``.
+"""

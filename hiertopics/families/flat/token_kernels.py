@@ -1,0 +1,46 @@
+"""Topics of tokens: their counts, and the tables that counts make (spec pcvb0 section 6)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat.layout import Cells
+from hiertopics.numeric.jit import kernel
+
+
+class Tables(NamedTuple):
+    """The arrays that a sweep moves: z [n_tokens], n_dk [n_docs, T], n_wk [n_words, T], n_k [T]."""
+
+    z: NDArray[np.int32]
+    n_dk: NDArray[np.int32]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+
+
+@kernel()
+def count_tokens(
+    cells: Cells, z: NDArray[np.int32], n_dk: NDArray[np.int32], n_wk: NDArray[np.int32]
+) -> None:
+    """Add every token to n_dk [n_docs, T] and n_wk [n_words, T]."""
+    for doc in range(cells.cuts.shape[0]):
+        for token in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            n_dk[doc, z[token]] += 1
+            n_wk[cells.word[token], z[token]] += 1
+
+
+@kernel()
+def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
+    """Return the tables that n tokens make under the concentration x: the Antoniak law.
+
+    That is 1 + sum_{j=1}^{n-1} Bernoulli(x / (x + j)); the first customer always opens one, also
+    where x has underflowed to 0.
+    """
+    if n_tokens == 0:
+        return 0
+    n_tables = 1
+    for seated in range(1, n_tokens):
+        n_tables += rng.random() * (x + seated) < x
+    return n_tables

@@ -1,0 +1,35 @@
+"""The tree of the nested CRP, drawn with its documents (spec ncrp section 1)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.tree import ROOT
+
+
+def draw_tree(
+    n_docs: int, depth: int, gamma: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Seat documents by the nested CRP; return parent [n_nodes] and path [n_docs, depth].
+
+    At each node a document follows a child with probability m / (gamma + total), m the documents
+    that did so before it, and opens a new one with probability gamma / (gamma + total).
+    """
+    parent, visits = [ROOT], [0]
+    children: list[list[int]] = [[]]
+    path = np.zeros((n_docs, depth), dtype=np.int32)
+    for doc in range(n_docs):
+        node = 0
+        for level in range(1, depth):
+            weights = np.array([visits[child] for child in children[node]] + [gamma])
+            choice = int(rng.choice(len(weights), p=weights / weights.sum()))
+            if choice == len(children[node]):
+                children[node].append(len(parent))
+                parent.append(node)
+                visits.append(0)
+                children.append([])
+            node = children[node][choice]
+            visits[node] += 1
+            path[doc, level] = node
+    return np.array(parent, dtype=np.int32), path
