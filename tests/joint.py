@@ -21,6 +21,7 @@ from stepping import at
 
 from hiertopics.families.flat.token_layout import Data, Words
 from hiertopics.model import Settings
+from hiertopics.numeric.jit import kernel
 
 
 class Outcome(NamedTuple):
@@ -115,7 +116,7 @@ def room_for_words(lengths: Sequence[int], n_words: int) -> Data:
     return Data(words, n_docs, n_words, n_tokens)
 
 
-@numba.njit(cache=True)
+@kernel()  # whose cache outlives a move of the types that it names
 def lay_words(
     lengths: NDArray[np.int64],
     drawn: NDArray[np.int32],
