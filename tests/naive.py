@@ -2,7 +2,7 @@
 
 Nothing here shares code with the package. ``docs[d][i]`` is the word of a token and ``q[d][i]``
 the list of its q(z = k); counts are summed afresh wherever they are needed. Section numbers are
-those of spec pcvb0.
+those of theory/hdp.
 """
 
 from __future__ import annotations

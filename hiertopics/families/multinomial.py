@@ -2,7 +2,7 @@
 
 p(w) = (n_w + smoothing) / (N + V smoothing), the mean of the posterior under Dir(smoothing, ...,
 smoothing); with a smoothing of 1 Laplace's rule, as in R. Adams, Z. Ghahramani, M. Jordan, NIPS
-2010 (spec tssb section 6). A tree of one node; the only iteration has nothing to do.
+2010 (theory/tssb 6). A tree of one node; the only iteration has nothing to do.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Of every node with many links a share is withheld and as many nodes as it keeps links to are
 drawn that it is not linked to: the task is to tell the two apart. Protocol of I. Sato,
 K. Kurihara, H. Nakagawa: Practical collapsed variational Bayes inference for hierarchical
-Dirichlet process, KDD 2012; details in spec pcvb0 section 7.3.
+Dirichlet process, KDD 2012; details in theory/hdp 7.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The held-out split: what is put aside before training, with its own seed and its own hash.
 
-Two scores compare only when their split hashes agree (interface section 1, ``--holdout``).
+Two scores compare only when their split hashes agree (``--holdout``, docs/evaluation.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The run directory: what any command reads there, its lock, and the two files that grow.
 
-Layout and guarantees: interface section 3. Everything in it opens with numpy, json and a text
+Layout and guarantees: docs/runs.md. Everything in it opens with numpy, json and a text
 editor.
 """
 

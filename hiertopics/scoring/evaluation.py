@@ -1,6 +1,6 @@
 """``eval --heldout``: a run's score on what was put aside, or on another corpus.
 
-The protocols are defined in interface section 4 and live in ``hiertopics.scoring.protocols``.
+The protocols are explained in docs/evaluation.md and live in ``hiertopics.scoring.protocols``.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def with_parents(rows: ArrayLike, parents: Sequence[Sequence[int]], n_groups: in
 
 
 def tiny() -> Corpus:
-    """Return the corpus of spec chdp 8.4: [0, 0, 1] by two authors and [1, 2] by the first."""
+    """Return the corpus of theory/chdp 8.4: [0, 0, 1] by two authors and [1, 2] by the first."""
     return with_parents([[2, 1, 0], [0, 1, 1]], [[0, 1], [0]], 2)
 
 

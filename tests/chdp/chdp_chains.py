@@ -1,4 +1,4 @@
-"""Long chains of the package's kernels on the five tokens of spec chdp 8.4, all compiled."""
+"""Long chains of the package's kernels on the five tokens of theory/chdp 8.4, all compiled."""
 
 from __future__ import annotations
 

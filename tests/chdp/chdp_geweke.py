@@ -1,4 +1,4 @@
-"""The joint-distribution test of chdp-gibbs (spec chdp 8.6)."""
+"""The joint-distribution test of chdp-gibbs (theory/chdp 8.6)."""
 
 from __future__ import annotations
 

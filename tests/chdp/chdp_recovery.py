@@ -1,4 +1,4 @@
-"""Authors planted in a corpus, and how near a method comes to them (spec chdp 8.9)."""
+"""Authors planted in a corpus, and how near a method comes to them (theory/chdp 8.9)."""
 
 from __future__ import annotations
 

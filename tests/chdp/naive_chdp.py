@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 def base(parents: Sequence[int], pi: Array, pi_0: Array, share: Array, maximization: bool) -> Array:
-    """Return b_d (spec 1)."""
+    """Return b_d (theory/chdp 1)."""
     if not len(parents):
         return pi_0
     mine = pi[list(parents)]
@@ -26,7 +26,7 @@ def sweep(
     docs: Sequence[Sequence[int]], z: list[list[int]], bases: Array, alpha: float, eta: float,
     n_words: int, rng: np.random.Generator,
 ) -> None:  # fmt: skip
-    """Redraw each token given all others, counting everything anew for each (spec 4.1)."""
+    """Redraw each token given all others, counting everything anew for each (theory/chdp 4.1)."""
     for doc, words in enumerate(docs):
         for place, word in enumerate(words):
             z[doc][place] = -1
@@ -45,7 +45,7 @@ def sweep(
 def log_groups(
     log_pi: Array, prior: Array, m_dk: Array, rates: Array, parents: Sequence[Sequence[int]]
 ) -> float:
-    """Return the log density of the groups' weights under maximization (spec 4.3)."""
+    """Return the log density of the groups' weights under maximization (theory/chdp 4.3)."""
     density = float(((prior - 1) * log_pi).sum())
     for doc, groups in enumerate(parents):
         if len(groups):
@@ -68,7 +68,7 @@ def log_sticks(
 
 
 class Urn:
-    """The international restaurant process over tables alone (spec 3.2), in dictionaries.
+    """The international restaurant process over tables alone (theory/chdp 3.2), in dictionaries.
 
     A table is (author, option, topic); options are numbered within their author.
     """

@@ -53,7 +53,7 @@ def soft(scores: Any) -> Any:
 
 
 class SticksTwin:
-    """A copy of a state's indicators and concentrations, moved by the formulas of spec 5.1."""
+    """A copy of a state's indicators and concentrations, moved as theory/chdp 5.1 has it."""
 
     def __init__(self, rows: Any, parents: Sequence[Sequence[int]], state: Any):
         self.rows, self.parents = np.asarray(rows), parents
@@ -132,7 +132,7 @@ class SticksTwin:
                 self.c[a, option] = soft(corpus + sum(served))
 
     def elbo(self) -> float:
-        """Return the bound with sticks and phi at their best, each term as the spec writes it."""
+        """Return the bound with sticks and phi at their best, each term as theory/chdp does."""
         units = [(self.of_tables(d), self.alpha_doc) for d in range(len(self.rows))]
         units += [(self.of_options(a), self.alpha_group) for a in range(len(self.c))]
         units += [(self.of_topics(), self.gamma)]

@@ -1,4 +1,7 @@
-"""Links, bases and the urn of new tables: what documents hang from (spec chdp 0, 3.2, 8.1-8.3)."""
+"""Links, bases and the urn of new tables: what documents hang from.
+
+Source: theory/chdp 0, 3.2, 8.1-8.3.
+"""
 
 from __future__ import annotations
 

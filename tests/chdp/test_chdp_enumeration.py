@@ -1,4 +1,4 @@
-"""The samplers against exact probabilities of five tokens (spec chdp 8.1, 8.4, 8.5)."""
+"""The samplers against exact probabilities of five tokens (theory/chdp 8.1, 8.4, 8.5)."""
 
 from __future__ import annotations
 

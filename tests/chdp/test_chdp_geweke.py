@@ -1,4 +1,7 @@
-"""chdp-gibbs keeps the joint distribution, and the test notices where it does not (spec 8.6)."""
+"""chdp-gibbs keeps the joint distribution, and the test notices where it does not.
+
+Source: theory/chdp 8.6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels against plain twins, known laws and densities written out (spec chdp 4)."""
+"""Kernels against plain twins, known laws and densities written out (theory/chdp 4)."""
 
 from __future__ import annotations
 

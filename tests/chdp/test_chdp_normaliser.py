@@ -1,4 +1,7 @@
-"""chdp-variational, maximization: the ascent that takes the normaliser into account (spec 5.4)."""
+"""chdp-variational, maximization: the ascent that takes the normaliser into account.
+
+Source: theory/chdp 5.4.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Summaries and new documents: groups by name, unknown ones, nothing observed (spec 0, 6.1)."""
+"""Summaries and new documents: groups by name, unknown ones, nothing observed.
+
+Source: theory/chdp 0, 6.1.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Numbers of tables and topics under the prior: by weights, urn and formula (spec 1, 8.10)."""
+"""Numbers of tables and topics under the prior: by weights, urn and formula.
+
+Source: theory/chdp 1, 8.10.
+"""
 
 from __future__ import annotations
 

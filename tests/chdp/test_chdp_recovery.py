@@ -1,4 +1,4 @@
-"""Planted authors are found, by either method and either cooperation (spec chdp 8.9)."""
+"""Planted authors are found, by either method and either cooperation (theory/chdp 8.9)."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_no_change_of_an_indicator_that_was_just_fitted_raises_the_bound() -> No
 
 
 def test_the_bound_lies_below_the_evidence() -> None:
-    """Five tokens of spec 8.4; the evidence is the mean likelihood over 100,000 draws."""
+    """Five tokens of theory/chdp 8.4; the evidence is the mean likelihood over 100,000 draws."""
     rng, n_draws, n_topics, n_words = np.random.default_rng(0), 100_000, 3, 3
     rows = np.arange(n_draws)
 

@@ -48,7 +48,7 @@ class Twin:
         )
 
     def sweep(self) -> None:
-        """Refit each pair once, one token of it excluded (spec pcvb0 3.1)."""
+        """Refit each pair once, one token of it excluded (theory/hdp 3.1)."""
         priors, n_words = self.priors(), self.rows.shape[1]
         for pair, (d, w) in enumerate(self.pairs):
             own = self.q[pair]
@@ -125,7 +125,7 @@ def _tables(mean: float, variance: float, chance: float, x: float) -> float:
 
 
 def sticks(tables: Any, gamma: float) -> Any:
-    """Return E[pi] given tables by topic, largest first (spec pcvb0 3.3)."""
+    """Return E[pi] given tables by topic, largest first (theory/hdp 3.3)."""
     order = sorted(range(len(tables)), key=lambda k: -tables[k])
     weights, rest = np.zeros(len(tables)), 1.0
     for place, topic in enumerate(order[:-1]):

@@ -1,6 +1,6 @@
 """The bound of hierarchical component analysis written out, row by row and slot by slot.
 
-Every factor is explicit, so that the bound is defined for any values of them (spec ncrp 7).
+Every factor is explicit, so that the bound is defined for any values of them (theory/ncrp 7).
 """
 
 from __future__ import annotations

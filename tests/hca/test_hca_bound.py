@@ -1,4 +1,4 @@
-"""The bound and its updates: twins of the kernels, monotone, stationary (spec ncrp 7, T3-T5)."""
+"""The bound and its updates: twins of the kernels, monotone, stationary (theory/ncrp 7, T3-T5)."""
 
 from __future__ import annotations
 

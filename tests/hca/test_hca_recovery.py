@@ -1,4 +1,4 @@
-"""What is planted is found again; one path is principal component analysis (spec T11)."""
+"""What is planted is found again; one path is principal component analysis (theory/ncrp T11)."""
 
 from __future__ import annotations
 

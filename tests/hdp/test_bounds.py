@@ -1,4 +1,7 @@
-"""The PCVB0 bound: its surrogate along a fit, its place below the evidence (spec 11.5, 11.6)."""
+"""The PCVB0 bound: its surrogate along a fit, its place below the evidence.
+
+Source: theory/hdp 11.5, 11.6.
+"""
 
 from __future__ import annotations
 

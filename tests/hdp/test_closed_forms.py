@@ -1,4 +1,4 @@
-"""Sticks and hyperparameters against the bound that they maximise (spec 11.4)."""
+"""Sticks and hyperparameters against the bound that they maximise (theory/hdp 11.4)."""
 
 from __future__ import annotations
 

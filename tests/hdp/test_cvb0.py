@@ -1,4 +1,4 @@
-"""Expected tables and the global step of CVB0 against exact expectations (spec 5.2)."""
+"""Expected tables and the global step of CVB0 against exact expectations (theory/hdp 5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same seed and shards give the same bits on any number of workers (spec 11.12)."""
+"""The same seed and shards give the same bits on any number of workers (theory/hdp 11.12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gibbs sampler against the enumerated posterior of five tokens (spec section 6, V9)."""
+"""The Gibbs sampler against the enumerated posterior of five tokens (theory/hdp 6, V9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of the Gibbs sampler against their Python source and exact laws (spec section 6)."""
+"""The loops of the Gibbs sampler against their Python source and exact laws (theory/hdp 6)."""
 
 from __future__ import annotations
 

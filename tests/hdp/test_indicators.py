@@ -1,4 +1,4 @@
-"""E[I(n >= 1)] of documents and words, and Var[n] (spec 3.2 and 5.2, test 11.3)."""
+"""E[I(n >= 1)] of documents and words, and Var[n] (theory/hdp 3.2 and 5.2, test 11.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold after every iteration (spec 11.2)."""
+"""What must hold after every iteration (theory/hdp 11.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pair version of PCVB0 against a token-by-token one (spec 11.1)."""
+"""The pair version of PCVB0 against a token-by-token one (theory/hdp 11.1)."""
 
 from __future__ import annotations
 

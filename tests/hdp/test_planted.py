@@ -1,4 +1,7 @@
-"""Planted topics are found, and predictions come near those of the truth (spec 11.8, 11.9)."""
+"""Planted topics are found, and predictions come near those of the truth.
+
+Source: theory/hdp 11.8, 11.9.
+"""
 
 from __future__ import annotations
 

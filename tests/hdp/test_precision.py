@@ -1,4 +1,7 @@
-"""float32 tables against float64 ones, and the drift of counts that are only moved (spec 9.3)."""
+"""float32 tables against float64 ones, and the drift of counts that are only moved.
+
+Source: theory/hdp 9.3.
+"""
 
 from __future__ import annotations
 

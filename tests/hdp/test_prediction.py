@@ -1,4 +1,4 @@
-"""Predictive distributions by their formula, and against enumerated ones (spec 7.1, 11.7)."""
+"""Predictive distributions by their formula, and against enumerated ones (theory/hdp 7.1, 11.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Where the HDP becomes a simpler model: one topic, and sticks fixed to be uniform (spec 11.11)."""
+"""Where the HDP becomes a simpler model: one topic, and sticks fixed to be uniform.
+
+Source: theory/hdp 11.11.
+"""
 
 from __future__ import annotations
 

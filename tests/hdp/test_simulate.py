@@ -1,4 +1,4 @@
-"""The generative story run forwards has the moments of the model (spec section 1)."""
+"""The generative story run forwards has the moments of the model (theory/hdp 1)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Nothing here shares code with the package. ``docs[d][i]`` is the word of a token, ``levels[d][i]``
 its level, ``paths[d]`` a tuple of labels from below the root down; two documents share a node
-where their tuples agree up to it. Section numbers are those of spec ncrp.
+where their tuples agree up to it. Section numbers are those of theory/ncrp.
 """
 
 from __future__ import annotations

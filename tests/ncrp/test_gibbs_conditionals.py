@@ -68,7 +68,7 @@ def test_chances_of_paths_are_ratios_of_the_joint(depth: int, doc: int) -> None:
 
 @pytest.mark.parametrize("eta", [1e-6, 0.3, 50.0])
 def test_scores_of_nodes_are_differences_of_log_gammas(eta: float) -> None:
-    """F(i, l) of spec section 5, node by node, for a document with long products."""
+    """F(i, l) of theory/ncrp 5, node by node, for a document with long products."""
     prior = Prior(np.ones(3), 2.5, eta)
     data, chain, _ = random_chain(CORPUS, seed=3)
     for doc in range(data.n_docs):

@@ -1,4 +1,4 @@
-"""New documents under a draw: exact posteriors of short ones, and flat topics (spec section 6)."""
+"""New documents under a draw: exact posteriors of short ones, and flat topics (theory/ncrp 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted trees are found: spec section 9, T10, part (iii)."""
+"""Planted trees are found: theory/ncrp 9, T10, part (iii)."""
 
 from __future__ import annotations
 

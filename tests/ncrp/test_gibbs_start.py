@@ -1,4 +1,4 @@
-"""The variational start from a short Gibbs run (spec 4, initialisation 2; T12)."""
+"""The variational start from a short Gibbs run (theory/ncrp 4, initialisation 2; T12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The partially collapsed sweep against enumerated posteriors (spec section 9, T6 and T7)."""
+"""The partially collapsed sweep against enumerated posteriors (theory/ncrp 9, T6 and T7)."""
 
 from __future__ import annotations
 

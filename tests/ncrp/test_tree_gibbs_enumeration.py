@@ -1,4 +1,4 @@
-"""The sampler against the enumerated posterior of two documents (spec section 9, T6 and T7)."""
+"""The sampler against the enumerated posterior of two documents (theory/ncrp 9, T6 and T7)."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ def test_log_gamma_is_that_of_scipy(x: float) -> None:
 
 @pytest.mark.parametrize("depth", [2, 3, 4])
 def test_log_joint_is_the_joint_token_by_token(depth: int) -> None:
-    """Spec section 5, score; counts beyond the table of log gammas too."""
+    """theory/ncrp 5, score; counts beyond the table of log gammas too."""
     corpus = varied_corpus(seed=9)
     corpus.counts.data[corpus.counts.data > 30] += 2 * joint_kernels.TABLE
     data, chain, prior = random_chain(corpus, depth)

@@ -1,4 +1,7 @@
-"""Path mixtures of new documents on a tiny tree, against sums over every path (spec 6, T13)."""
+"""Path mixtures of new documents on a tiny tree, against sums over every path.
+
+Source: theory/ncrp 6, T13.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stochastic updates by batches of documents (spec 8)."""
+"""Stochastic updates by batches of documents (theory/ncrp 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formulas of the updates themselves, on naive factors (spec ncrp 3, T4, T5)."""
+"""The formulas of the updates themselves, on naive factors (theory/ncrp 3, T4, T5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound against the enumerated evidence of a tiny corpus (spec 9, T6)."""
+"""The bound against the enumerated evidence of a tiny corpus (theory/ncrp 9, T6)."""
 
 from __future__ import annotations
 

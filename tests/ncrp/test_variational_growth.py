@@ -1,4 +1,7 @@
-"""Growing the tree: neutral expansion changes nothing, seeded expansion seeds (spec 4, T3)."""
+"""Growing the tree: neutral expansion changes nothing, seeded expansion seeds.
+
+Source: theory/ncrp 4, T3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moves of the tree: their gains, what they keep, and the guard (spec 4)."""
+"""Moves of the tree: their gains, what they keep, and the guard (theory/ncrp 4)."""
 
 from __future__ import annotations
 

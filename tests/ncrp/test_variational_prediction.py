@@ -1,4 +1,4 @@
-"""New documents and summaries of the variational tree (spec 6, T13)."""
+"""New documents and summaries of the variational tree (theory/ncrp 6, T13)."""
 
 from __future__ import annotations
 

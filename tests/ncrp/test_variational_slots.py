@@ -1,4 +1,4 @@
-"""Path slots: their masses, their series, their sticks (spec ncrp 2, T1, T2)."""
+"""Path slots: their masses, their series, their sticks (theory/ncrp 2, T1, T2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts of the variational tree (spec 4, T12) and what they lead to (T10)."""
+"""Starts of the variational tree (theory/ncrp 4, T12) and what they lead to (T10)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_any_depth_goes(depth: int, start: str) -> None:
 
 
 def test_overcomplete_best_of_five_is_near_the_truth() -> None:
-    """T10 (ii): with the spec's third start and merges and prunes, five seeds."""
+    """T10 (ii): with the third start of theory/ncrp 4 and merges and prunes, five seeds."""
     reference, data = from_truth()
     settings = settings_of(moves="none", **FLAT)
     for iteration in range(1, 31):

@@ -1,4 +1,4 @@
-"""The run directory holds what the interface says, and its files agree with one another."""
+"""The run directory holds what docs/runs.md says, and its files agree with one another."""
 
 from __future__ import annotations
 

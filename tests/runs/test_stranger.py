@@ -75,7 +75,7 @@ def test_the_score_is_kept_in_the_run_as_it_was_returned(copied: Callable[..., P
 def test_one_count_from_the_file_to_the_tree(
     fit_tiny: Callable[..., object], call: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """``12:3`` on line 41 means that document 40 holds word 12 three times (design section 7).
+    """``12:3`` on line 41 means that document 40 holds word 12 three times.
 
     No other document has the word, so all that the tree says of it comes from this count.
     """

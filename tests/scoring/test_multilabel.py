@@ -1,4 +1,7 @@
-"""Metrics of multi-label classification against scikit-learn's, and thresholds (spec chdp 8.11)."""
+"""Metrics of multi-label classification against scikit-learn's, and thresholds.
+
+Source: theory/chdp 8.11.
+"""
 
 from __future__ import annotations
 

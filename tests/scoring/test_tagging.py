@@ -1,4 +1,7 @@
-"""Scores of tags by words: EM against an optimiser, the rule of one tag, edge cases (spec 6.3)."""
+"""Scores of tags by words: EM against an optimiser, the rule of one tag, edge cases.
+
+Source: theory/chdp 6.3.
+"""
 
 from __future__ import annotations
 

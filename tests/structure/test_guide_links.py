@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from guide import CONFIGS, PAGES, ROOT, anchors, commands, fences, name_of, typed, without_fences
 
-READ_TOO = [ROOT / folder / "README.md" for folder in ("data-samples", "benchmarks")]
+READ_TOO = [
+    *(ROOT / folder / "README.md" for folder in ("data-samples", "benchmarks")),
+    *sorted((ROOT / "docs" / "theory").glob("*.md")),
+    ROOT / "CONTRIBUTING.md",
+]
 
 
 def links(page: Path) -> Iterator[tuple[str, str]]:

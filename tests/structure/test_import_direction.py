@@ -1,4 +1,4 @@
-"""No arrow points up: who may import whom (design: import direction)."""
+"""No arrow points up: who may import whom."""
 
 from __future__ import annotations
 

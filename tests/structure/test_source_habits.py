@@ -41,7 +41,7 @@ def test_everything_public_has_a_docstring(name: str) -> None:
 
 @pytest.mark.parametrize("name", modules())
 def test_no_variable_is_called_beta(name: str) -> None:
-    """The letter names three different things in this field (design: names)."""
+    """The letter names three different things in this field."""
     for node in ast.walk(modules()[name]):
         used = {ast.Name: "id", ast.arg: "arg", ast.alias: "asname"}.get(type(node))
         assert used is None or getattr(node, used) != "beta", getattr(node, "lineno", name)

@@ -9,7 +9,7 @@ from hiertopics.families.tssb.diffusion_kernels import Family
 
 
 def log_joint(theta: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
-    """Return the log density of parameters and rows, column by column, as the spec writes it."""
+    """Return the log density of parameters and rows, column by column, as theory/tssb writes it."""
     total = np.zeros(theta.shape[1])
     for node, up in enumerate(family.up):
         centre = 0.0 if up < 0 else family.persistence * theta[up]

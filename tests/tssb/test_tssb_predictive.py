@@ -161,7 +161,7 @@ def test_each_start_makes_a_sound_tree(start: str) -> None:
 
 
 def closed_form(nodes: Nodes) -> float:
-    """Return the log chance of a partition with its tree (spec 1.2)."""
+    """Return the log chance of a partition with its tree (theory/tssb 1.2)."""
     total, gamma = log_stops(nodes, PRIOR), PRIOR.gamma
     for node in range(int(nodes.size[0])):
         sizes = nodes.n_sub[: nodes.size[0]][nodes.parent[: nodes.size[0]] == node]

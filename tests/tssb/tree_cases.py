@@ -251,7 +251,7 @@ State = tuple[tuple[int, ...], ...]
 
 
 def urn(n_data: int, process: Process) -> Iterator[tuple[float, State]]:
-    """Yield every way to seat data by the urn of spec 1.2, with its chance.
+    """Yield every way to seat data by the urn of theory/tssb 1.2, with its chance.
 
     A seat is a tuple of child numbers, children numbered as they are met.
     """

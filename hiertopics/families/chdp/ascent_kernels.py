@@ -1,4 +1,4 @@
-"""Maximization with its normaliser: gradient ascent on q(pi_a) = Dir(kappa_a) (spec chdp 5.4).
+"""Maximization with its normaliser: gradient ascent on q(pi_a) = Dir(kappa_a) (theory/chdp 5.4).
 
 For a group with tables s, prior p = alpha_a E[pi_0] and means mu = kappa / kappa_., given the other
 groups, its part of the surrogate is

@@ -2,7 +2,7 @@
 
 With pi_a the weights of group a and lambda the shares of a document's parents, the base b of
 Dir(alpha_doc b) is sum_a lambda_a pi_a (superposition) or max_a pi_a / Z, Z = sum_k max_a pi_ak
-(maximization); that of a document without parents is pi_0 (spec chdp sections 0 and 1).
+(maximization); that of a document without parents is pi_0 (theory/chdp 0 and 1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which concentrations are drawn, and draws of eta (spec chdp 3.3, step 4)."""
+"""Which concentrations are drawn, and draws of eta (theory/chdp 3.3, step 4)."""
 
 from __future__ import annotations
 

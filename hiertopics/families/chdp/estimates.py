@@ -89,7 +89,7 @@ def global_step(
     seen_dk: NDArray[np.floating],
     seen_wk: NDArray[np.floating],
 ) -> None:
-    """Refit tables, their split over parents, sticks and concentrations (spec chdp 5.3).
+    """Refit tables, their split over parents, sticks and concentrations (theory/chdp 5.3).
 
     prior [n_docs, T]: what the sweep took for documents. seen_dk and seen_wk: its indicators.
     """

@@ -1,4 +1,4 @@
-"""The exact sampler with explicit group weights: everything but the topics (spec chdp section 4).
+"""The exact sampler with explicit group weights: everything but the topics (theory/chdp 4).
 
 Given all topics, tables make the likelihood of the bases a product; superposition then splits
 them over parents and is conjugate, maximization updates the weights by slices.

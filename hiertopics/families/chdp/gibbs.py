@@ -5,9 +5,9 @@ several parents they are mixed (superposition) or the strongest one counts for e
 (maximization). Topics and document weights are integrated out.
 
 J. Xuan, J. Lu, G. Zhang, R. Y. D. Xu: Cooperative Hierarchical Dirichlet Processes: Superposition
-vs. Maximization, arXiv 1707.05420 (spec chdp).
+vs. Maximization, arXiv 1707.05420 (theory/chdp).
 
-    spec                         here
+    theory/chdp                  here
     alpha_d, alpha_a, alpha_0    alpha_doc, alpha_group, gamma
     lambda_da                    share [n_links]
     pi_0, pi_a, b_d              log_pi_0 [T], log_pi [n_groups, T], the base of a document

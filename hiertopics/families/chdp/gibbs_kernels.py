@@ -1,4 +1,4 @@
-"""Loops over tokens of the Gibbs sampler of the cooperative HDP (spec chdp sections 4.1 and 7)."""
+"""Loops over tokens of the Gibbs sampler of the cooperative HDP (theory/chdp 4.1 and 7)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The international restaurant process: groups and corpus integrated out (spec chdp section 3).
+"""The international restaurant process: groups and corpus integrated out (theory/chdp 3).
 
 Exact under superposition. Under maximization the urn takes the largest of the groups' predictive
-means and leaves the rest out, as published: an approximation (spec chdp 3.4), ``irp_max_plugin``.
+means and leaves the rest out, as published: an approximation (theory/chdp 3.4), ``irp_max_plugin``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sweeps of the international restaurant process over tokens, tables, options (spec chdp 3.3)."""
+"""Sweeps of the international restaurant process over tokens, tables, options (theory/chdp 3.3)."""
 
 from __future__ import annotations
 

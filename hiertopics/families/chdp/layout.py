@@ -13,7 +13,7 @@ from hiertopics.families.flat.layout import Cells
 
 
 class Parents(NamedTuple):
-    """Links between documents and the groups that have at least one of them (spec chdp 0).
+    """Links between documents and the groups that have at least one of them (theory/chdp 0).
 
     ptr: int64 [n_docs + 1]; the links of document d are ``ptr[d] .. ptr[d + 1]``. group: int32
     [n_links], the parent at the other end, ascending within a document. The transpose:

@@ -1,4 +1,4 @@
-"""Slice updates of maximization, where group weights have no conjugate form (spec chdp 4.3).
+"""Slice updates of maximization, where group weights have no conjugate form (theory/chdp 4.3).
 
 Given tables m_dk and auxiliary u_d ~ Gamma(m_d., Z_d), the weights of the groups have density
 

@@ -1,4 +1,4 @@
-"""The seating of the international restaurant process (spec chdp 3.1, 3.2).
+"""The seating of the international restaurant process (theory/chdp 3.1, 3.2).
 
 Tokens sit at tables of their document, tables choose an option of one of its parents, options
 serve a topic. A document without parents is served from the corpus: each of its tables has an
@@ -134,7 +134,7 @@ def new_table_row(
     served: NDArray[np.float64],
     row: NDArray[np.float64],
 ) -> float:
-    """Write the chances of the topic of a document's next table to ``row`` [T] (spec 3.2).
+    """Write the chances of the topic of a document's next table to ``row`` [T] (theory/chdp 3.2).
 
     Under maximization this is the plug-in urn. served [T] takes what ``global_row`` gives.
     Returns Z (1 for other documents than those with several parents under maximization).

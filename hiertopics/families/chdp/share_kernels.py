@@ -1,4 +1,4 @@
-"""Expected tables of documents, and how their parents share them (spec chdp 5.3, 5.4)."""
+"""Expected tables of documents, and how their parents share them (theory/chdp 5.3, 5.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generative story of the truncated cooperative HDP, run forwards (spec chdp section 1)."""
+"""The generative story of the truncated cooperative HDP, run forwards (theory/chdp 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops of the stick-breaking mean field of the cooperative HDP (spec chdp 5.1).
+"""Loops of the stick-breaking mean field of the cooperative HDP (theory/chdp 5.1).
 
 Names: T tables of a document, O options of a group, K topics. seat [n_pairs, T], option
 [n_links, T, O], dish [n_groups, O, K] and orphan [n_orphans, T, K] are the chances of a token's

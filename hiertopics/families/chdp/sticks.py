@@ -1,11 +1,11 @@
-"""The paper's variational method for superposition: a mean field over sticks (spec chdp 5.1).
+"""The paper's variational method for superposition: a mean field over sticks (theory/chdp 5.1).
 
 Tokens sit at tables of their document, tables take an option of one of its groups, options have
 a topic; all three are indicators of their own in q, beside Beta sticks at all three levels and
 Dirichlet topics. Sticks and topics are kept at their best given the indicators, so that the
 indicators and the concentrations are the whole state, and no step lowers the bound.
 
-    spec                  here
+    theory/chdp 5.1       here
     Y, X, C               resp [n_pairs, tables], option [n_links, tables, options],
                           dish [n_groups, options, T]
     R of a document       orphan [n_orphans, tables, T] where it has no parents

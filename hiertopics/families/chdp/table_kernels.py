@@ -1,4 +1,4 @@
-"""Tables, their split over parents, and options (spec chdp 4.1, 4.2)."""
+"""Tables, their split over parents, and options (theory/chdp 4.1, 4.2)."""
 
 from __future__ import annotations
 

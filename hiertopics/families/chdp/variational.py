@@ -5,12 +5,12 @@ document: the weights of its parents together. A document's expected tables are 
 parents, and what a group got makes its weights; bases are taken at the mean weights.
 
 J. Xuan, J. Lu, G. Zhang, R. Y. D. Xu: Cooperative Hierarchical Dirichlet Processes: Superposition
-vs. Maximization, arXiv 1707.05420; spec chdp 5.3 and 5.4, but for two things. Tables are not held
-at one for each document and topic: their expectation is taken (Teh, Kurihara and Welling; spec
-pcvb0 5.2), without which the weights of groups are far too even. Under maximization a parent is
-given a topic's tables in proportion to its weight over the largest one, not all or none.
+vs. Maximization, arXiv 1707.05420; theory/chdp 5.3 and 5.4, but for two things. Tables are not held
+at one for each document and topic: their expectation is taken (Teh, Kurihara and Welling;
+theory/hdp 5.2), without which the weights of groups are far too even. Under maximization a parent
+is given a topic's tables in proportion to its weight over the largest one, not all or none.
 
-    spec                         here
+    theory/chdp                  here
     alpha_d, alpha_a, alpha_0    alpha_doc, alpha_group, gamma
     eta V                        word_mass
     M_dk, M_dk r_dka, s_ak       m_dk, link_tables, n_group_tables

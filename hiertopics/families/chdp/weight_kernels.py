@@ -1,4 +1,4 @@
-"""Topic weights of corpus and groups in logs, where none underflows (spec chdp 4.1)."""
+"""Topic weights of corpus and groups in logs, where none underflows (theory/chdp 4.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hiertopics.numeric.jit import kernel
 
 SMALLEST = 1e-6
-"""Floor of alpha_group pi_0k wherever it stands (spec chdp 4)."""
+"""Floor of alpha_group pi_0k wherever it stands (theory/chdp 4)."""
 
 
 @kernel()

@@ -1,4 +1,4 @@
-"""Concentrations: steps that raise a bound (spec pcvb0 section 3.4), and draws (section 6, step 4).
+"""Concentrations: steps that raise a bound (theory/hdp 3.4), and draws (section 6, step 4).
 
 Draws are under a Gamma(1, 1) prior.
 """

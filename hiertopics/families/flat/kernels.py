@@ -1,4 +1,4 @@
-"""Loops of the collapsed variational HDP over (document, word) pairs (spec pcvb0 sections 3, 7).
+"""Loops of the collapsed variational HDP over (document, word) pairs (theory/hdp 3, 7).
 
 Names: resp is q(z) [n_pairs, T]; n_dk, n_wk, n_k are expected counts; seen_dk and seen_wk are
 E[I(n >= 1)]. The kernels are generic in the tables' dtype (float32 in use, float64 in tests);
@@ -60,7 +60,7 @@ def sweep_block(
     """Visit each pair of a block once: refit q(z), move the counts, note who has been seen.
 
     q(z = k) is proportional to (n_dk - q + doc prior)(n_wk - q + word prior)/(n_k - q + total),
-    one token excluded (spec 3.1; equation 35). n_k [T] is moved too: pass the block's own copy.
+    one token excluded (theory/hdp 3.1; equation 35). n_k [T] is moved too: pass the block's own.
     Returns -1, or the document at which the weights ceased to be positive and finite.
     """
     n_dk, n_wk, seen_wk = tables.n_dk, tables.n_wk, tables.seen_wk
@@ -246,7 +246,7 @@ def fold_in(
     n_sweeps: int,
     tolerance: float,
 ) -> NDArray[np.float64]:
-    """Return the expected topic counts [T] of one new document, topics held fixed (spec 7.2).
+    """Return the expected topic counts [T] of one new document, topics held fixed (theory/hdp 7.2).
 
     words, counts [n_pairs]; phi [n_words, T] (word-major); prior [T] document pseudo-counts.
     q(z = k) is proportional to phi (n_dk - q + prior), from q proportional to phi * prior,

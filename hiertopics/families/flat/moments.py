@@ -1,4 +1,4 @@
-"""Expected table counts from the moments of expected counts (spec pcvb0 section 5.2).
+"""Expected table counts from the moments of expected counts (theory/hdp 5.2).
 
 An expected count is a sum of independent Bernoulli variables. Of the number of tables that it
 makes, the expectation is taken by conditioning on n > 0 and expanding to second order.

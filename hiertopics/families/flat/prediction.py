@@ -1,4 +1,4 @@
-"""Inference on new documents by fold-in, the topics held fixed (spec pcvb0 section 7.2)."""
+"""Inference on new documents by fold-in, the topics held fixed (theory/hdp 7.2)."""
 
 from __future__ import annotations
 

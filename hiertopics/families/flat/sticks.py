@@ -1,6 +1,6 @@
 """Stick-breaking weights of the top level: pi_k = v_k prod_{l<k} (1 - v_l), v_k ~ Beta(1, gamma).
 
-Spec pcvb0 sections 3.3 and 4.2.
+theory/hdp 3.3 and 4.2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Sticks(NamedTuple):
 def fit_sticks(n_tables: NDArray[np.float64], gamma: float, *, reorder: bool) -> Sticks:
     """Return the exact maximiser q(v) given expected tables per topic [T] (equations 24-28).
 
-    reorder: sort topics by tables, decreasing, which is the best order (spec 4.2).
+    reorder: sort topics by tables, decreasing, which is the best order (theory/hdp 4.2).
     """
     order = np.argsort(-n_tables, kind="stable") if reorder else np.arange(len(n_tables))
     along = n_tables[order]

@@ -17,7 +17,7 @@ NEARLY_ALL = 0.95
 
 
 class TopicCounts(NamedTuple):
-    """Effective numbers of topics (spec pcvb0 3.6); the truncation is never one of them.
+    """Effective numbers of topics (theory/hdp 3.6); the truncation is never one of them.
 
     n_topics: topics with at least one expected token. n_topics_tables: with at least one
     expected table. n_topics_99: fewest topics that hold 99% of the tokens. n_topics_entropy:

@@ -1,4 +1,4 @@
-"""Topics of tokens: their counts, and the tables that counts make (spec pcvb0 section 6)."""
+"""Topics of tokens: their counts, and the tables that counts make (theory/hdp 6)."""
 
 from __future__ import annotations
 

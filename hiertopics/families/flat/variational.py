@@ -44,7 +44,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 def start(
     data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
 ) -> Responsibilities:
-    """Return q proportional to 0.1 + u, u uniform on [0, 1] (spec pcvb0 3.5), and its counts."""
+    """Return q proportional to 0.1 + u, u uniform on [0, 1] (theory/hdp 3.5), and its counts."""
     resp = np.empty((len(data.cells.word), n_topics), dtype)
     context.rng("init").random(dtype=resp.dtype.type, out=resp)
     resp += 0.1
@@ -97,7 +97,7 @@ def recount_is_due(context: Context) -> bool:
 def recount(state: Responsibilities, data: Data, context: Context) -> float:
     """Rebuild the counts from q(z); return the largest relative drift of n_k that this undid.
 
-    float32 counts that are only ever moved drift (spec pcvb0 9.3). Raises NumericalError above
+    float32 counts that are only ever moved drift (theory/hdp 9.3). Raises NumericalError above
     ``MAX_DRIFT`` of the tokens.
     """
     state.n_dk[:] = 0

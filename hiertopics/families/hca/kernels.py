@@ -1,7 +1,7 @@
 """Local steps of rows: coordinates on the axes of a path, and chances of path slots.
 
 Every row is done by itself, in one order of additions, so that its answer depends on nothing but
-itself (spec ncrp section 7).
+itself (theory/ncrp 7).
 """
 
 from __future__ import annotations

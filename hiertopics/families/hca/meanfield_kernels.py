@@ -1,4 +1,4 @@
-"""Local steps of rows where coordinates and path are apart (spec ncrp section 7, option A)."""
+"""Local steps of rows where coordinates and path are apart (theory/ncrp 7, option A)."""
 
 from __future__ import annotations
 

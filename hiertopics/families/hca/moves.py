@@ -1,4 +1,4 @@
-"""Rounds of structural moves, each tried on the bound (spec ncrp section 4).
+"""Rounds of structural moves, each tried on the bound (theory/ncrp 4).
 
 A trial sweeps the changed tree and the tree as it is equally often and keeps the better one.
 Where the tree is as large as it may be, paths that are missed little make room for new nodes, and

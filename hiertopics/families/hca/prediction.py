@@ -24,7 +24,7 @@ from hiertopics.model import Context, Posterior, Settings, Summary
 
 LIVE_DOCS = 1.0
 ROUNDS = 20
-"""Local rounds of new rows under mean field (spec ncrp section 7)."""
+"""Local rounds of new rows under mean field (theory/ncrp 7)."""
 
 
 def summarise(state: State, data: Data, settings: Settings) -> Summary:
@@ -81,7 +81,9 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
 
 
 def infer(tree: Tree, corpus: Vectors, settings: Settings, context: Context) -> Posterior:
-    """Return theta and the best paths of new rows by local steps, the tree held fixed (spec 7).
+    """Return theta and the best paths of new rows by local steps, the tree held fixed.
+
+    Source: theory/ncrp 7.
 
     Under mean field a row starts at the training rows' average.
     """

@@ -1,4 +1,4 @@
-"""Changes of the tree that may be worth a trial (spec ncrp section 4; Ueda et al. 2000).
+"""Changes of the tree that may be worth a trial (theory/ncrp 4; Ueda et al. 2000).
 
 Each function changes a draft and returns whether there was anything to change.
 """

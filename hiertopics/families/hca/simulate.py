@@ -1,4 +1,4 @@
-"""The generative story of hierarchical component analysis (spec ncrp section 7)."""
+"""The generative story of hierarchical component analysis (theory/ncrp 7)."""
 
 from __future__ import annotations
 

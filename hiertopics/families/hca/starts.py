@@ -1,4 +1,4 @@
-"""First trees (spec ncrp section 7, initialisation).
+"""First trees (theory/ncrp 7, initialisation).
 
 Rows are put on paths, and axes are laid through them level by level: each is the leading
 principal axis of what the axes above it leave.

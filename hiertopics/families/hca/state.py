@@ -1,4 +1,4 @@
-"""The state of a fit, one pass of local steps over the rows, and the bound (spec ncrp 7)."""
+"""The state of a fit, one pass of local steps over the rows, and the bound (theory/ncrp 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Global updates from the sums of a pass, each the best in its block (spec ncrp 3.5, 7)."""
+"""Global updates from the sums of a pass, each the best in its block (theory/ncrp 3.5, 7)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ space of the vectors on it; the tree is truncated, and what lies outside it is a
 exactly by path slots.
 
 C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009,
-section 5. Sections "spec" refer to spec ncrp.
+section 5.
 
     paper                 here
     c, q(c)               path; chances of slots

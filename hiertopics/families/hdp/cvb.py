@@ -3,7 +3,7 @@
 As hdp-cvb0, but the expected logarithms of the counts are expanded to second order.
 
 Y. W. Teh, K. Kurihara, M. Welling: Collapsed variational inference for HDP, NIPS 2007; equation
-18 of I. Sato, K. Kurihara, H. Nakagawa, KDD 2012 (spec pcvb0 section 5.2). Symbols as in
+18 of I. Sato, K. Kurihara, H. Nakagawa, KDD 2012 (theory/hdp 5.2). Symbols as in
 ``cvb0``; V[n_dk], V[n_kv], V[n_k] are var_dk, var_wk, var_k.
 """
 
@@ -36,7 +36,7 @@ class State(posteriors.State, second_order.Variances):
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
-    """Return random responsibilities and the start values of the config (spec 3.5)."""
+    """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
     begun = cvb0.init(data, settings, context, dtype)
     return State(**vars(begun), **second_order.variances(begun, data, context))
 

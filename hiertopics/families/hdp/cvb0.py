@@ -6,7 +6,7 @@ whose geometric means enter the update of q(z).
 
 Y. W. Teh, K. Kurihara, M. Welling: Collapsed variational inference for HDP, NIPS 2007, in the
 zero-order form of I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, equation 19. The denominators are
-E[beta0], as the derivation gives (spec pcvb0 section 5.2); the printed G[beta0] is an option.
+E[beta0], as the derivation gives (theory/hdp 5.2); the printed G[beta0] is an option.
 
     paper              here
     alpha0, beta0      alpha, word_mass (= eta V): their means, ``_geo`` their G[.] = exp E[log .]
@@ -39,7 +39,7 @@ from hiertopics.model import Backend, Context, Settings
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
-    """Return random responsibilities and the start values of the config (spec 3.5)."""
+    """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
     begun = variational.start(data, settings.model.truncation, context, dtype)
     return State(**posteriors.start(begun, data, settings))
 

@@ -46,7 +46,10 @@ class Info(NamedTuple):
 
 
 def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
-    """Return the fields of a ``State``: those begun, the others at the start values (spec 3.5)."""
+    """Return the fields of a ``State``: those begun, the others at the start values.
+
+    Source: theory/hdp 3.5.
+    """
     model = settings.model
     return {
         **vars(begun),

@@ -4,7 +4,7 @@ Topic weights come from truncated sticks; document weights and topics are integr
 sweep redraws every token's topic, then tables, sticks and concentrations, all exactly.
 
 Y. W. Teh, M. Jordan, M. Beal, D. Blei: Hierarchical Dirichlet processes, JASA 2006; truncated as
-in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (spec pcvb0 section 6).
+in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (theory/hdp 6).
 
     paper              here
     alpha0, gamma0     alpha, gamma
@@ -174,7 +174,7 @@ def _sweep(state: State, data: Data, context: Context) -> int:
 
 
 def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> None:
-    """Draw tables, sticks, alpha and gamma (spec section 6, steps 2 to 5)."""
+    """Draw tables, sticks, alpha and gamma (theory/hdp 6, steps 2 to 5)."""
     state.n_tables = np.zeros(len(state.pi), dtype=np.int64)
     by_doc = np.zeros(data.n_docs, dtype=np.int64)
     ones = np.ones(data.n_docs)

@@ -1,4 +1,4 @@
-"""Loops of the collapsed Gibbs sampler of the truncated HDP over tokens (spec pcvb0 section 6)."""
+"""Loops of the collapsed Gibbs sampler of the truncated HDP over tokens (theory/hdp 6)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def draw_tables(
 ) -> None:
     """Add the tables of each cell of ``counts`` to their sums by_row [n_rows], by_column [T].
 
-    The concentration of a cell is row_prior * column_prior (spec section 6, step 2).
+    The concentration of a cell is row_prior * column_prior (theory/hdp 6, step 2).
     """
     for row in range(counts.shape[0]):
         for column in range(counts.shape[1]):

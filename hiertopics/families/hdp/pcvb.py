@@ -5,7 +5,7 @@ logarithms are expanded to second order. It moves faster at first and usually en
 here to be compared.
 
 I. Sato, K. Kurihara, H. Nakagawa: Practical collapsed variational Bayes inference for
-hierarchical Dirichlet process, KDD 2012, equation 34 (spec pcvb0 section 5.1). Symbols as in
+hierarchical Dirichlet process, KDD 2012, equation 34 (theory/hdp 5.1). Symbols as in
 ``pcvb0``; V[n_dk], V[n_kv], V[n_k] are var_dk, var_wk, var_k.
 """
 
@@ -39,7 +39,7 @@ class State(estimates.State, second_order.Variances):
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
-    """Return random responsibilities and the start values of the config (spec 3.5)."""
+    """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
     begun = pcvb0.init(data, settings, context, dtype)
     return State(**vars(begun), **second_order.variances(begun, data, context))
 

@@ -6,7 +6,7 @@ responsibilities. Concentrations and sticks are refitted from the probability th
 a word, uses a topic at all, so nothing has to be set.
 
 I. Sato, K. Kurihara, H. Nakagawa: Practical collapsed variational Bayes inference for
-hierarchical Dirichlet process, KDD 2012. Sections "spec" refer to spec pcvb0.
+hierarchical Dirichlet process, KDD 2012.
 
     paper              here
     alpha0, gamma0     alpha, gamma
@@ -42,7 +42,7 @@ from hiertopics.model import Backend, Context, Settings
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
-    """Return random responsibilities and the start values of the config (spec 3.5)."""
+    """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
     begun = variational.start(data, settings.model.truncation, context, dtype)
     return State(**estimates.start(begun, data, settings))
 

@@ -1,7 +1,7 @@
 """What the practical methods share (pcvb0, pcvb): sticks and concentrations as point estimates.
 
 Table counts are replaced by the probability that a document, or a word, uses a topic at all,
-after which every update has a closed form (spec pcvb0 sections 2 to 3).
+after which every update has a closed form (theory/hdp 2 to 3).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def prior_of(state: State) -> Prior:
 def word_shape(n_tables: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return tau, float64 [n_words], from expected tables per word (equation 31).
 
-    The smoothing keeps words without a training token predictable (spec 3.4, AA pitfall).
+    The smoothing keeps words without a training token predictable (theory/hdp 3.4, AA pitfall).
     """
     smoothed = n_tables + WORD_SMOOTHING
     return np.asarray(smoothed / smoothed.sum())

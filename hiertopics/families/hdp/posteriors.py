@@ -2,7 +2,7 @@
 
 Auxiliary variables (table counts) make concentrations, sticks and word shape conjugate to the
 counts, so each has a posterior, whose mean or geometric mean enters the update of q(z)
-(spec pcvb0 section 5.2).
+(theory/hdp 5.2).
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ class Stats(NamedTuple):
 
 
 def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
-    """Return the fields of a ``State``: those begun, the others at the start values (spec 3.5)."""
+    """Return the fields of a ``State``: those begun, the others at the start values.
+
+    Source: theory/hdp 3.5.
+    """
     means = estimates.start(begun, data, settings)
     return {
         **means,
@@ -94,7 +97,7 @@ def gather(
     data: Data,
     context: Context,
 ) -> Stats:
-    """Return the expected tables that the counts make (spec 5.2).
+    """Return the expected tables that the counts make (theory/hdp 5.2).
 
     seen: P(n_dk >= 1) and P(n_wk >= 1), as a sweep noted them. variances: of n_dk and n_wk.
     """
@@ -113,7 +116,7 @@ def gather(
 
 
 def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
-    """Refit q of alpha, word mass, sticks, gamma and tau (spec 5.2)."""
+    """Refit q of alpha, word mass, sticks, gamma and tau (theory/hdp 5.2)."""
     state.n_tables = stats.doc_tables
     growth = digamma(data.lengths + state.alpha) - digamma(state.alpha)
     state.alpha, state.alpha_geo = _gamma_posterior(

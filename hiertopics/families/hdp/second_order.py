@@ -1,6 +1,6 @@
 """What the second-order methods add to ``flat.variational``: variances of counts, and their sweep.
 
-Spec pcvb0 section 5.1: E[log(x + n)] is expanded to second order around E[n], so that q(z) sees
+theory/hdp 5.1: E[log(x + n)] is expanded to second order around E[n], so that q(z) sees
 how certain a count is.
 """
 

@@ -1,4 +1,4 @@
-"""The sweep of the second-order methods over (document, word) pairs (spec pcvb0 section 5.1).
+"""The sweep of the second-order methods over (document, word) pairs (theory/hdp 5.1).
 
 Names as in ``flat.kernels``; var_dk, var_wk, var_k are the variances of the counts under q(z).
 """
@@ -158,7 +158,7 @@ def note_seen(
     doc_seen: NDArray[np.floating],
     word_seen: NDArray[np.floating],
 ) -> None:
-    """Note a settled pair in P(n_dk >= 1) and P(n_wk >= 1) (spec 3.2); all rows [T]."""
+    """Note a settled pair in P(n_dk >= 1) and P(n_wk >= 1) (theory/hdp 3.2); all rows [T]."""
     one = q.dtype.type(1)
     once = q
     if tokens > 1:

@@ -1,4 +1,4 @@
-"""The generative story of the truncated HDP topic model, run forwards (spec pcvb0 section 1)."""
+"""The generative story of the truncated HDP topic model, run forwards (theory/hdp 1)."""
 
 from __future__ import annotations
 

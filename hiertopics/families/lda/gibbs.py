@@ -3,7 +3,7 @@
 A fixed number of topics; document weights and topics are integrated out. A sweep redraws every
 token's topic; alpha, one or one for each topic, and eta can be drawn too.
 
-T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (spec tssb section 6).
+T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (theory/tssb 6).
 
     paper              here
     alpha, beta        alpha, eta

@@ -2,7 +2,7 @@
 
 Both are Dirichlet priors with their multinomials integrated out. Where they are symmetric, one
 function serves documents over topics (alpha) and topics over words (eta). Priors: n_topics * alpha
-is uniform from 0.1 to 1000, as kappa of the stick-breaking model (spec tssb section 6); so is the
+is uniform from 0.1 to 1000, as kappa of the stick-breaking model (theory/tssb 6); so is the
 sum of alphas that differ, and their shares of it are uniform too. eta is Exponential(1).
 """
 

@@ -1,4 +1,4 @@
-"""The evidence lower bound of the truncated tree, term by term (spec ncrp section 3.6).
+"""The evidence lower bound of the truncated tree, term by term (theory/ncrp 3.6).
 
 The sticks' term is with them, in ``nested.slots``.
 

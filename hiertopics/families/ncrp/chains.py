@@ -18,7 +18,7 @@ GROWTH = 1.5
 
 
 def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
-    """Return a chain whose documents were seated one by one in random order (spec section 5).
+    """Return a chain whose documents were seated one by one in random order (theory/ncrp 5).
 
     Each draws a path from the prior and levels on it, then path and levels given those before.
     """

@@ -103,7 +103,7 @@ class Draft:
         """Remove leaves with fewer documents than ``least``; return how many.
 
         Their documents go to the parent's slot; then inner nodes go that have neither children
-        nor as many documents (spec 4).
+        nor as many documents (theory/ncrp 4).
         """
         thin = [leaf for leaf in self.alive(self.depth - 1) if self.mass[leaf] < least]
         for leaf in thin:

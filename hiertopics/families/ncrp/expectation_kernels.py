@@ -1,4 +1,4 @@
-"""Tables of exp E log phi for local steps, word by word (spec ncrp sections 2.4, 8)."""
+"""Tables of exp E log phi for local steps, word by word (theory/ncrp 2.4, 8)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def expect_words(
     e_table: NDArray[np.floating],
     log_table: NDArray[np.floating],
 ) -> None:
-    """Write exp E log phi, and E log phi unless its table has no rows (spec 2.4).
+    """Write exp E log phi, and E log phi unless its table has no rows (theory/ncrp 2.4).
 
     log_total [n_nodes]: psi of each topic's total.
     """

@@ -25,7 +25,7 @@ def dtype_for(eta: float) -> DTypeLike:
 
 
 def outside_log_chance(eta: float, n_words: int) -> float:
-    """Return e0, E log phi of any word under the prior (spec 2.4)."""
+    """Return e0, E log phi of any word under the prior (theory/ncrp 2.4)."""
     return float(psi(eta) - psi(n_words * eta))
 
 

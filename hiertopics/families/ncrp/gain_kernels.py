@@ -1,4 +1,4 @@
-"""Sums of log gammas behind the moves of the tree (spec ncrp sections 4, 5).
+"""Sums of log gammas behind the moves of the tree (theory/ncrp 4, 5).
 
 Counts are node-major [n_nodes, n_words], expected and so no whole numbers. With lam and sticks at
 their best, a topic's share of the bound is log B(counts + eta) / B(eta).

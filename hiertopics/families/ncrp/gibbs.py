@@ -6,7 +6,7 @@ each document's whole path at once, new branches from every inner node included,
 of its tokens.
 
 D. Blei, T. Griffiths, M. Jordan: The nested Chinese restaurant process and Bayesian nonparametric
-inference of topic hierarchies, JACM 2010; C. Wang, D. Blei, NIPS 2009 (spec ncrp section 5).
+inference of topic hierarchies, JACM 2010; C. Wang, D. Blei, NIPS 2009 (theory/ncrp 5).
 Two moves of our own, leaps and grafts, take the chain out of trees that a sweep hardly leaves.
 Another sweep, in which most documents move side by side, is in ``partial``.
 
@@ -210,7 +210,7 @@ def _draw_prior(
 
 
 def _log_joint(walk: Walk, data: Data) -> float:
-    """Return the log joint from paths and levels alone (spec section 5, score)."""
+    """Return the log joint from paths and levels alone (theory/ncrp 5, score)."""
     path, level = walk.chain.path, walk.chain.level
     alpha, gamma, eta = walk.prior
     doc = np.repeat(np.arange(data.n_docs), np.diff(data.words.token_ptr[data.words.pair_ptr]))

@@ -1,4 +1,4 @@
-"""Sweeps of the collapsed Gibbs sampler of the nested CRP over documents (spec ncrp section 5)."""
+"""Sweeps of the collapsed Gibbs sampler of the nested CRP over documents (theory/ncrp 5)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,9 @@ def summarise(chain: Chain, prior: Prior, data: Data, inference: GibbsInference)
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta and the paths of new documents, the topics of the tree held fixed (spec 6).
+    """Return theta and the paths of new documents, the topics of the tree held fixed.
+
+    Source: theory/ncrp 6.
 
     They are averages over samples of a document's path and level weights; topics come from
     the training counts alone, and new branches have the flat topic. The randomness of a document

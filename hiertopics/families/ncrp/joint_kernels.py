@@ -1,4 +1,4 @@
-"""The log joint of a chain's paths, levels and words, from its counts (spec ncrp section 5)."""
+"""The log joint of a chain's paths, levels and words, from its counts (theory/ncrp 5)."""
 
 from __future__ import annotations
 

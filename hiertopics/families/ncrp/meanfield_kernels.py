@@ -1,4 +1,4 @@
-"""Local steps of the mean-field family, in which levels and path are apart (spec 2.5 A)."""
+"""Local steps of the mean-field family, in which levels and path are apart (theory/ncrp 2.5 A)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def _levels_of_words(
     resp: NDArray[np.float64],
     tokens: NDArray[np.float64],
 ) -> float:
-    """Write q(level) of each pair to ``resp`` and its tokens per level to ``tokens`` (spec 3.2 A).
+    """Write q(level) of each pair to ``resp`` and its tokens per level to ``tokens``.
+
+    Source: theory/ncrp 3.2 A.
 
     Returns the sum of count * log normaliser.
     """
@@ -122,7 +124,7 @@ def _meanfield_scores(
     given: Globals,
     scores: NDArray[np.float64],
 ) -> None:
-    """Write LM plus the linear score of each slot (spec 2.5 A)."""
+    """Write LM plus the linear score of each slot (theory/ncrp 2.5 A)."""
     slots = given.slots
     scores[:] = 0.0
     for pair in range(len(resp)):

@@ -1,4 +1,4 @@
-"""Stochastic updates: topics and sticks move after every batch of documents (spec ncrp 8).
+"""Stochastic updates: topics and sticks move after every batch of documents (theory/ncrp 8).
 
 One iteration is one epoch: every document is in one batch. The bound may fall between epochs.
 """

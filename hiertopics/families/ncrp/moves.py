@@ -1,4 +1,4 @@
-"""Rounds of structural moves, tried on the bound (spec ncrp section 4)."""
+"""Rounds of structural moves, tried on the bound (theory/ncrp 4)."""
 
 from __future__ import annotations
 

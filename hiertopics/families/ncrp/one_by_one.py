@@ -1,4 +1,4 @@
-"""The paper's starts: documents come one by one and may open new paths (spec ncrp section 4)."""
+"""The paper's starts: documents come one by one and may open new paths (theory/ncrp 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The moves of the paper: grow by either rule, merge by cosine (spec ncrp section 4).
+"""The moves of the paper: grow by either rule, merge by cosine (theory/ncrp 4).
 
 Its third move, to prune, is a method of every draft.
 """
@@ -102,8 +102,8 @@ def _seeds(state: State, data: Data, slot: int, doc: int) -> NDArray[np.float64]
 def merge_alike(draft: Draft) -> int:
     """Merge nodes that the same documents pass, by cosine; return how many.
 
-    Full paths may merge wherever they are (paper), inner nodes with their siblings alone (spec
-    4). Pairs come by decreasing cosine, and each node takes part at most once.
+    Full paths may merge wherever they are (paper), inner nodes with their siblings alone
+    (theory/ncrp 4). Pairs come by decreasing cosine, and each node takes part at most once.
     """
     n_merged = _merge_level(draft, draft.depth - 1)
     for level in range(draft.depth - 2, 0, -1):

@@ -5,7 +5,7 @@ A document's words at a level, x_w of word w, have under node i the log likeliho
     F(i) = log Gamma(n_i + V eta) - log Gamma(n_i + x + V eta)
            + sum_w log Gamma(n_iw + x_w + eta) - log Gamma(n_iw + eta)
 
-(spec ncrp section 5). The second line is the log of a product of n_iw + eta + j, j < x_w: it is
+(theory/ncrp 5). The second line is the log of a product of n_iw + eta + j, j < x_w: it is
 multiplied up for all nodes of the level side by side, with a logarithm every few words.
 """
 

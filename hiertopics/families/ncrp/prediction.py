@@ -53,7 +53,7 @@ def slot_chances(state: State, data: Data) -> NDArray[np.float64]:
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
-    """Return theta and the best paths of new documents, the tree held fixed (spec 6).
+    """Return theta and the best paths of new documents, the tree held fixed (theory/ncrp 6).
 
     Topics enter by their means, not by exp E log as in training: new words are predicted by the
     means, and paths found by the same measure score better on unseen words. Levels depend on the

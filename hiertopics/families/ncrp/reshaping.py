@@ -1,7 +1,7 @@
 """Moves that make the tree smaller or hang its parts elsewhere, each by the gain of the bound.
 
 With sticks and topics at their best, a topic is worth log B(counts + eta) / B(eta), and the
-tree's shape what the nested CRP gives it (spec ncrp section 5). The stick-breaking bound depends
+tree's shape what the nested CRP gives it (theory/ncrp 5). The stick-breaking bound depends
 on the order of siblings and lies a little below that; ``moves`` tries each result on the bound.
 """
 

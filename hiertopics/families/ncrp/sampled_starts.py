@@ -26,7 +26,7 @@ LEAP_EVERY = 2
 
 
 def from_gibbs(data: Data, settings: Settings, context: Context) -> State:
-    """Return the variational state of the best draw from a sequential start (spec 4)."""
+    """Return the variational state of the best draw from a sequential start (theory/ncrp 4)."""
     prior = _prior(settings)
     chain = chains.sequential(_in_tokens(data), prior, context.rng("start"))
     return _state_of(most_probable(chain, data, settings, context), data, settings)

@@ -1,4 +1,4 @@
-"""The generative story of hierarchical LDA under the nested CRP (spec ncrp section 1)."""
+"""The generative story of hierarchical LDA under the nested CRP (theory/ncrp 1)."""
 
 from __future__ import annotations
 

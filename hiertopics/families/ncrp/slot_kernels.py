@@ -1,4 +1,4 @@
-"""Chances of path slots for documents (spec ncrp sections 3, 8): what both families share.
+"""Chances of path slots for documents (theory/ncrp 3, 8): what both families share.
 
 Tables are word-major [n_words, n_nodes], float32 in use, float64 in tests and for tiny eta. A
 document's chance in a slot is a product over its tokens of ``sum over levels of exp(E log theta)
@@ -107,7 +107,7 @@ def slot_scores(
     scratch: Scratch,
     scores: NDArray[np.float64],
 ) -> None:
-    """Write to ``scores`` [n_nodes] the sum over tokens of log sum over levels (spec 3.1 B).
+    """Write to ``scores`` [n_nodes] the sum over tokens of log sum over levels (theory/ncrp 3.1 B).
 
     e_theta [depth]: exp E log theta. A word's factor is at most 1 and, as all paths share the
     root, at least what the root alone gives: exponents are moved only when they could run out.
@@ -269,7 +269,7 @@ def weigh_slots(
 ) -> float:
     """Write a document's log weights and chances of all slots [n_nodes] under its tau [depth].
 
-    Returns its log normaliser (spec 3.1 B).
+    Returns its log normaliser (theory/ncrp 3.1 B).
     """
     e_log_theta, e_theta = np.empty(len(tau)), np.empty(len(tau), given.e_table.dtype)
     level_chances(tau, e_log_theta, e_theta)

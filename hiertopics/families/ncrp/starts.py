@@ -1,4 +1,4 @@
-"""First states of the variational methods (spec ncrp section 4)."""
+"""First states of the variational methods (theory/ncrp 4)."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def from_assignment(
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
     level_tokens: [n_pairs, depth], tokens of each (document, word) pair by level. q of the path
     is 1 - ``UNSURE``, the rest spread over all other slots; levels are smoothed by the level
-    prior's mean (spec 4, initialisation 2).
+    prior's mean (theory/ncrp 4, initialisation 2).
     """
     state = from_paths(branch, data, settings)
     nodes, prior = state.nodes, state.level_prior

@@ -119,7 +119,7 @@ def local_pass(
 
 
 def refit(state: State, sums: Sums) -> None:
-    """Set sticks and topics to their best for what a pass has added up (spec 3.4, 3.5)."""
+    """Set sticks and topics to their best for what a pass has added up (theory/ncrp 3.4, 3.5)."""
     state.stick_a, state.stick_b = fit_sticks(state.nodes, sums.slot, state.gamma)
     state.lam = sums.words + sums.words.dtype.type(state.eta)
     state.n_outside = sums.n_outside

@@ -1,4 +1,4 @@
-"""Local steps of the structured family, in which levels depend on the path (spec 2.5 B)."""
+"""Local steps of the structured family, in which levels depend on the path (theory/ncrp 2.5 B)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ Each document takes one path from the root to a leaf of an infinite tree and mix
 it; the tree is truncated, and what lies outside it is accounted for exactly by path slots.
 
 C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009.
-Sections "spec" refer to spec ncrp.
 
     paper                 here
     c, q(c)               path; chances of slots
@@ -55,7 +54,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
-    """Return the first state by the start of the config (spec 4)."""
+    """Return the first state by the start of the config (theory/ncrp 4)."""
     start = {
         "clusters": sampled_starts.from_clusters,
         "crp": starts.one_by_one,

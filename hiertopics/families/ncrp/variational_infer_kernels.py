@@ -1,4 +1,4 @@
-"""Levels and path of one new document, the tree held fixed (spec ncrp section 6)."""
+"""Levels and path of one new document, the tree held fixed (theory/ncrp 6)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def infer_structured(
     chances: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> None:
-    """Fit ``chances`` [n_nodes] and level weights [n_nodes, depth] of one document (spec 6).
+    """Fit ``chances`` [n_nodes] and level weights [n_nodes, depth] of one document (theory/ncrp 6).
 
     The tree is held fixed. A common tau [depth] finds the slots that are not negligible; each of
     them then gets a tau of its own, the exact optimum of levels given the path. Rounds end when

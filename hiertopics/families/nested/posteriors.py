@@ -1,7 +1,7 @@
 """From chances of path slots to theta over nodes and paths.
 
 A path slot belongs to a node: at the last level it is the path that ends there; above it holds
-every path that leaves the tree right below the node (spec ncrp section 2.2).
+every path that leaves the tree right below the node (theory/ncrp 2.2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tree of the nested CRP, drawn with its documents (spec ncrp section 1)."""
+"""The tree of the nested CRP, drawn with its documents (theory/ncrp 1)."""
 
 from __future__ import annotations
 

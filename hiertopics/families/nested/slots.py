@@ -1,4 +1,4 @@
-"""The truncated tree, its path slots and their log masses, its sticks (spec ncrp section 2).
+"""The truncated tree, its path slots and their log masses, its sticks (theory/ncrp 2).
 
 Nodes are numbered level by level, and within a level by parent, siblings in the order of their
 sticks: the children of a node are contiguous in both senses, and node 0 is the root. The slot of
@@ -112,7 +112,7 @@ class Sticks(NamedTuple):
 
 
 def fit_sticks(nodes: Nodes, slot_mass: NDArray[np.float64], gamma: float) -> Sticks:
-    """Return the best sticks for the documents' mass in each slot (spec 3.5)."""
+    """Return the best sticks for the documents' mass in each slot (theory/ncrp 3.5)."""
     passing = subtree_sums(nodes, slot_mass)
     a, b = 1.0 + passing, np.ones(nodes.n_nodes)
     a[0] = 1.0
@@ -125,7 +125,7 @@ def fit_sticks(nodes: Nodes, slot_mass: NDArray[np.float64], gamma: float) -> St
 
 
 def sticks_term(sticks: Sticks, gamma: float) -> float:
-    """Return E_v, E log p(v) - E log q(v) over all nodes but the root (spec 3.6)."""
+    """Return E_v, E log p(v) - E log q(v) over all nodes but the root (theory/ncrp 3.6)."""
     a, b = sticks.a[1:], sticks.b[1:]
     both = psi(a + b)
     e_log_stick, e_log_rest = psi(a) - both, psi(b) - both
@@ -134,13 +134,13 @@ def sticks_term(sticks: Sticks, gamma: float) -> float:
 
 
 def log_series(gamma: float) -> float:
-    """Return log r, r the sum over a level's prior sticks of exp E log (spec 2.3)."""
+    """Return log r, r the sum over a level's prior sticks of exp E log (theory/ncrp 2.3)."""
     g = psi(1.0) - psi(1.0 + gamma)
     return float(g - np.log(-np.expm1(-1.0 / gamma)))
 
 
 def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> NDArray[np.float64]:
-    """Return LM, the log of the sum over a slot's paths of exp E log p(path) (spec 2.3)."""
+    """Return LM, the log of the sum over a slot's paths of exp E log p(path) (theory/ncrp 2.3)."""
     both = psi(sticks.a + sticks.b)
     e_log_stick, e_log_rest = psi(sticks.a) - both, psi(sticks.b) - both
     prefix, rest = np.zeros(nodes.n_nodes), np.zeros(nodes.n_nodes)

@@ -1,4 +1,4 @@
-"""The slice sampler of the assignments of data to nodes (spec tssb 4.1)."""
+"""The slice sampler of the assignments of data to nodes (theory/tssb 4.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The binary model: rows of 0 and 1; parameters of nodes diffuse down the tree.
 
 A row has a 1 in column p with chance sigmoid(theta_p), theta those of its node; a node's theta is
-normal around its parent's, the root's around 0 (spec tssb sections 2 and 4.5).
+normal around its parent's, the root's around 0 (theory/tssb 2 and 4.5).
 
     paper               here
     theta_e             nodes.value[e], on the grid of binary_kernels

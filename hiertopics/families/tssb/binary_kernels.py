@@ -1,7 +1,7 @@
 """Gaussian diffusion with logistic Bernoulli: the law of nodes, sums of rows, variances.
 
 A row x of 0 and 1 at a node with parameters theta has log likelihood
-x . theta - sum log(1 + e^theta) (spec tssb section 2).
+x . theta - sum log(1 + e^theta) (theory/tssb 2).
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def draw_variances(
     """Draw each variance in place given its ``n_steps`` steps, uniform on (low, high) before.
 
     By slice sampling of v^(-n/2) e^(-squares / 2v); the bracket is (low, high), shrunk to the
-    present value (spec 4.5).
+    present value (theory/tssb 4.5).
     """
     for item in range(len(variance)):
         if low == high:

@@ -1,4 +1,4 @@
-"""The generative story of the binary model (spec tssb sections 1 and 2)."""
+"""The generative story of the binary model (theory/tssb 1 and 2)."""
 
 from __future__ import annotations
 

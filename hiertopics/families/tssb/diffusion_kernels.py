@@ -1,7 +1,7 @@
 """Draws of all nodes' parameters given the data at them: Hamiltonian Monte Carlo and slices.
 
 Given the variances, columns are independent of each other: a proposal moves all nodes of a column
-at once and is accepted or not for that column alone (spec tssb 4.5).
+at once and is accepted or not for that column alone (theory/tssb 4.5).
 """
 
 from __future__ import annotations

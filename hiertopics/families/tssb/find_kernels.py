@@ -1,4 +1,4 @@
-"""Finding the node that a number in (0, 1) belongs to, sticks broken on the way (spec tssb 4.1).
+"""Finding the node that a number in (0, 1) belongs to, sticks broken on the way (theory/tssb 4.1).
 
 Numbers stay where they are: each node knows the interval of its subtree and of its own piece, so
 that one node precedes another exactly if its left end is the smaller one.

@@ -48,7 +48,7 @@ class Nodes(NamedTuple):
 class Process(NamedTuple):
     """The stick-breaking process: nu ~ Beta(1, alpha0 decay^depth), psi ~ Beta(1, gamma).
 
-    max_depth: at this depth nu = 1 (spec tssb 1.3).
+    max_depth: at this depth nu = 1 (theory/tssb 1.3).
     """
 
     alpha0: float

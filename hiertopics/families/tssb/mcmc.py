@@ -6,7 +6,7 @@ sticks as it meets them, redraws parameters, sticks and the order of children, a
 of the process with the sticks integrated out.
 
 R. Adams, Z. Ghahramani, M. Jordan: Tree-structured stick breaking for hierarchical data, NIPS 2010
-(spec tssb; two of the paper's steps are corrected there).
+(theory/tssb; two of the paper's steps are corrected there).
 
     paper                     here
     alpha_0, lambda, gamma    Process: alpha0, decay, gamma
@@ -50,7 +50,7 @@ class Info(NamedTuple):
     """Columns of metrics.jsonl: of the first chain, except moved.
 
     n_nodes: nodes with data at or below them; n_occupied: with data at them. depth: of the deepest
-    one. log_likelihood: of the complete data (spec section 5). kappa: how closely nodes follow
+    one. log_likelihood: of the complete data (theory/tssb 5). kappa: how closely nodes follow
     their parents (binary: the mean of 1/Lambda). moved: data that changed their node, all chains
     together.
     """
@@ -172,7 +172,7 @@ def per_chain(state: State, data: Any, settings: Settings) -> PerChain:
 
 
 def objective(state: State, data: Any, settings: Settings) -> float:
-    """Return the complete-data log likelihood (spec section 5); of several chains the mean."""
+    """Return the complete-data log likelihood (theory/tssb 5); of several chains the mean."""
     walks = unpack(state, settings.model.max_depth)
     return float(np.mean([_log_likelihood(walk.chain, data, settings) for walk in walks]))
 
@@ -221,7 +221,7 @@ def _new_sticks(chain: Chain, model: Model, rng: np.random.Generator) -> Chain:
 
 
 def _log_likelihood(chain: Chain, data: Any, settings: Settings) -> float:
-    """Return the log likelihood of data, their nodes and, for text, words (spec section 5)."""
+    """Return the log likelihood of data, their nodes and, for text, words (theory/tssb 5)."""
     likelihood = LIKELIHOODS[settings.model.likelihood]
     log_pi = kernels.log_masses(chain.nodes)[chain.node].sum()
     given_nodes = likelihood.log_likelihood(chain, data)

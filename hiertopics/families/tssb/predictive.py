@@ -1,4 +1,4 @@
-"""Documents drawn from a fitted tree, for the protocol ``empirical`` (spec tssb section 6)."""
+"""Documents drawn from a fitted tree, for the protocol ``empirical`` (theory/tssb 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slice sampling of alpha0, decay and gamma with the sticks integrated out (spec tssb 4.4)."""
+"""Slice sampling of alpha0, decay and gamma with the sticks integrated out (theory/tssb 4.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topic shares of nodes: their law down the tree, and their draw by tables (spec tssb 3).
+"""Topic shares of nodes: their law down the tree, and their draw by tables (theory/tssb 3).
 
 A node's shares are Dirichlet(kappa theta_parent). Given the topics of tokens, those of a whole
 tree are drawn as in a hierarchical Dirichlet process: tables upwards, shares downwards.
@@ -187,7 +187,7 @@ def draw_shares(
     root_share: float,
     rng: np.random.Generator,
 ) -> float:
-    """Draw tables upwards, kappa given them, then shares downwards (spec 3.2); return kappa.
+    """Draw tables upwards, kappa given them, then shares downwards (theory/tssb 3.2); return kappa.
 
     counts: int64 [n, K], topics of the tokens at each node; overwritten. bounds: where kappa is
     uniform; equal bounds: it is fixed. root_share: pseudo-count of a topic at the root over kappa.
@@ -231,7 +231,7 @@ def log_tables(
     totals: NDArray[np.int64],
     tables: NDArray[np.int64],
 ) -> float:
-    """Return the log density of kappa given tables, shares integrated out (spec 3.4).
+    """Return the log density of kappa given tables, shares integrated out (theory/tssb 3.4).
 
     root: int64 [K], the root's counts. totals, tables: int64 [n], the root's own not looked at.
     """

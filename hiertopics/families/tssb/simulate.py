@@ -1,4 +1,4 @@
-"""The generative story of tree-structured stick breaking (spec tssb sections 1 to 3)."""
+"""The generative story of tree-structured stick breaking (theory/tssb 1 to 3)."""
 
 from __future__ import annotations
 

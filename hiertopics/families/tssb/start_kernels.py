@@ -1,4 +1,7 @@
-"""Putting data into an empty tree, one by one: by the prior, or where they fit (spec tssb 4.7)."""
+"""Putting data into an empty tree, one by one: by the prior, or where they fit.
+
+Source: theory/tssb 4.7.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +26,10 @@ def seat(
     law: Any,
     rng: np.random.Generator,
 ) -> int:
-    """Give a node to each datum from ``start`` on by the urn (spec 1.2); return where room ran out.
+    """Give a node to each datum from ``start`` on by the urn; return where room ran out.
 
-    A datum goes on below the children that it founds, whose parameters come from the law. The tree
-    must have its root; children are numbered as they come.
+    A datum goes on below the children that it founds, whose parameters come from the law
+    (theory/tssb 1.2). The tree must have its root; children are numbered as they come.
     """
     for datum in range(start, len(home)):
         # Before anything of the datum is drawn: one drawn anew would stop too early.
@@ -87,9 +90,9 @@ def insert(
     """Give a node to each datum of ``order[start:]``; return where it stopped for want of room.
 
     A datum stays at a node, or at a new child of it whose parameters come from the law, in
-    proportion to the urn's chance (spec 1.2) and the likelihood. No datum goes on below a child
-    that it founds, so that this is a start and no draw from the prior. The tree must have its
-    root; children are numbered as they come, so that it must be packed.
+    proportion to the urn's chance (theory/tssb 1.2) and the likelihood. No datum goes on below a
+    child that it founds, so that this is a start and no draw from the prior. The tree must have
+    its root; children are numbered as they come, so that it must be packed.
     """
     capacity = len(nodes.parent)
     weight, log_reach = np.empty((2, capacity)), np.empty(capacity)

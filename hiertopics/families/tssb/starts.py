@@ -1,4 +1,4 @@
-"""The first state of a chain: a tree made by putting data into it (spec tssb 4.7)."""
+"""The first state of a chain: a tree made by putting data into it (theory/tssb 4.7)."""
 
 from __future__ import annotations
 

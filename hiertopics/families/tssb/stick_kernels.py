@@ -1,4 +1,4 @@
-"""Counts, sticks, the order of children and the packing of a tree (spec tssb 4.2, 4.3, 4.6)."""
+"""Counts, sticks, the order of children and the packing of a tree (theory/tssb 4.2, 4.3, 4.6)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def reorder(
 
     Children are picked in proportion to their shares until each with data was picked; what no
     stick has broken off yet takes part, and where it is hit, new sticks (NONE) are broken inside
-    it until one holds the same point (spec 4.3).
+    it until one holds the same point (theory/tssb 4.3).
     """
     n = nodes.size[0]
     begin, children = list_children(nodes)
@@ -227,7 +227,7 @@ def later_siblings(nodes: Nodes) -> NDArray[np.int64]:
 
 @kernel()
 def draw_sticks(nodes: Nodes, process: Process, rng: np.random.Generator, ordered: bool) -> None:
-    """Draw all sticks of a tree at rest given the counts, logs of both sides (spec 4.2).
+    """Draw all sticks of a tree at rest given the counts, logs of both sides (theory/tssb 4.2).
 
     ordered: children stand at their positions. Else all of them have data and stand anyhow: psi
     are then those of their shares, which with the rest are Dirichlet(n_sub, ..., gamma), and

@@ -1,7 +1,7 @@
 """The text model: K topics; each node has shares of its own, drawn around its parent's.
 
 A document takes its node's topic shares, theta_e; each token a topic of those and a word of the
-topic. Topics are integrated out; shares are kept, as logs (spec tssb section 3).
+topic. Topics are integrated out; shares are kept, as logs (theory/tssb 3).
 
     paper                  here
     z_dn, n_dk, n_kw       Topics: z, n_dk, n_wk (transposed)
@@ -118,7 +118,7 @@ def log_likelihood(chain: Chain, data: Data) -> float:
 
 
 def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
-    """Return the log probability of the words given their topics (spec section 5)."""
+    """Return the log probability of the words given their topics (theory/tssb 5)."""
     topics, eta = chain.topics, settings.model.eta
     mass = data.n_words * eta
     # Few counts differ: each is worked out once.

@@ -1,4 +1,4 @@
-"""The generative story of the text model (spec tssb sections 1 and 3)."""
+"""The generative story of the text model (theory/tssb 1 and 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics of tokens, topics of words summed out: the sweep of the text model (spec tssb 3)."""
+"""Topics of tokens, topics of words summed out: the sweep of the text model (theory/tssb 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pass of data through the tree by the urn, sticks integrated out (spec tssb 1.2).
+"""A pass of data through the tree by the urn, sticks integrated out (theory/tssb 1.2).
 
 A node that only one datum is at has its parameters summed out while that datum chooses, so that
 data found nodes that fit them; nodes drawn from the prior seldom do where a datum says much.

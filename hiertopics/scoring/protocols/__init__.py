@@ -1,4 +1,4 @@
-"""``eval --heldout``: the held-out scores, one module each (interface section 4).
+"""``eval --heldout``: the held-out scores, one module each.
 
 A protocol is a module and a line in the table. The module has ``Options``, a NamedTuple of what
 the user may choose, every field with its default, and ``score(request, options) -> Result``.

@@ -4,7 +4,7 @@
 
 with M word distributions p_m drawn from the fitted model, evenly from all kept draws. Nothing is
 learned from a document before it is scored. R. Adams, Z. Ghahramani, M. Jordan: Tree-structured
-stick breaking for hierarchical data, NIPS 2010 (spec tssb section 6).
+stick breaking for hierarchical data, NIPS 2010 (theory/tssb 6).
 """
 
 from __future__ import annotations

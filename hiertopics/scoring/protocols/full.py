@@ -1,7 +1,7 @@
 """Protocol ``full``: every token of a document is seen, then scored. Optimistic.
 
 For backends with paths it is the protocol of C. Wang, D. Blei: Variational inference for the
-nested Chinese restaurant process, NIPS 2009, Table 1 (spec ncrp section 6): paths and level
+nested Chinese restaurant process, NIPS 2009, Table 1 (theory/ncrp 6): paths and level
 weights come from the words that are scored, and the path is averaged over the whole document.
 """
 

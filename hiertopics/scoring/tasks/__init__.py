@@ -1,4 +1,4 @@
-"""``eval --task``: the task scores of the papers, each with its baselines (interface section 4).
+"""``eval --task``: the task scores of the papers, each with its baselines.
 
 A task is a module and a line in the table. The module has ``Options``, a NamedTuple of what the
 user may choose, every field with its default, and ``score(request, options) -> Result``.

@@ -1,4 +1,4 @@
-"""Task ``groups``: the groups (authors) of held-out documents, by their words (spec chdp 6.3)."""
+"""Task ``groups``: the groups (authors) of held-out documents, by their words (theory/chdp 6.3)."""
 
 from __future__ import annotations
 

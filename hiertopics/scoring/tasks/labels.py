@@ -1,4 +1,4 @@
-"""Task ``labels``: the labels of a document, several or none, by its words (spec chdp 6.5).
+"""Task ``labels``: the labels of a document, several or none, by its words (theory/chdp 6.5).
 
 Labels are groups: each has weights over topics, the model's own with ``model.parents: labels``,
 else the mean of theta over its training documents. Two rules with five strengths each are tried on

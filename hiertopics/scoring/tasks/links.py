@@ -2,7 +2,7 @@
 
 Ranked by p(l | j) = theta_j . phi_l under the training theta. I. Sato, K. Kurihara, H. Nakagawa:
 Practical collapsed variational Bayes inference for hierarchical Dirichlet process, KDD 2012;
-spec pcvb0 section 7.3.
+theory/hdp 7.3.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Nearest by squared Hellinger distance on theta, 2 - 2 <sqrt a, sqrt b>. Held-out documents are
 placed under the run's tree with all their tokens. I. Sato, K. Kurihara, H. Nakagawa: Practical
 collapsed variational Bayes inference for hierarchical Dirichlet process, KDD 2012, equation 38;
-spec pcvb0 section 7.2.
+theory/hdp 7.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The squared Euclidean distance per row, beside that to the space of as many principal components.
 C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009,
-table 2; spec ncrp section 7.
+table 2; theory/ncrp 7.
 """
 
 from __future__ import annotations

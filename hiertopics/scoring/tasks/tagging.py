@@ -1,4 +1,4 @@
-"""Which groups or labels a document has, by its words: one number for each (spec chdp 6.3)."""
+"""Which groups or labels a document has, by its words: one number for each (theory/chdp 6.3)."""
 
 from __future__ import annotations
 
