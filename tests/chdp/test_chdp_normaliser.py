@@ -90,8 +90,11 @@ def test_tables_go_to_the_parent_of_the_largest_expected_logarithm() -> None:
     state, data, _ = fit_variational(corpus, 8, truncation=4, **KEYS)
     m_dk = np.arange(24.0).reshape(6, 4)
     served = np.empty((len(data.parents.group), 4))
-    ascent.serve_by_best(data.parents, state.kappa, False, m_dk, served)
-    logs = digamma(state.kappa) - digamma(state.kappa.sum(axis=1, keepdims=True))
+    kappa = state.kappa * np.geomspace(0.05, 20.0, len(state.kappa))[:, None]
+    ascent.serve_by_best(data.parents, kappa, False, m_dk, served)
+    whole = kappa.sum(axis=1, keepdims=True)
+    logs, means = digamma(kappa) - digamma(whole), kappa / whole
+    assert any((logs[own].argmax(0) != means[own].argmax(0)).any() for own in PARENTS if own)
     for doc, own in enumerate(PARENTS):
         links = served[data.parents.ptr[doc] : data.parents.ptr[doc + 1]]
         for topic in range(4 if own else 0):
