@@ -24,7 +24,11 @@ def counter(log: list[Any], fail_at: int = -1) -> Any:
         log.append((context.seed, context.iteration, data))
         return state + 1, f"info {context.iteration}"
 
-    return SimpleNamespace(step=step, objective=lambda state, data, settings: -float(state))
+    return SimpleNamespace(
+        step=step,
+        objective=lambda state, data, settings: -float(state),
+        objective_name="the count, turned",
+    )
 
 
 def events(n: int, log: list[Any] | None = None, **options: Any) -> list[Event]:
