@@ -151,14 +151,26 @@ def _dotted(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
+def _choosing_by_type(root: Path) -> list[Path]:
+    sources = (root / PACKAGE).rglob("*.py")
+    return [path for path in sources if "\n@by_type(" in path.read_text(encoding="utf-8")]
+
+
 def importers(file: str, root: Path = ROOT) -> set[str]:
-    """Return the modules whose kernels may hold code of a file: its own, and all that import it."""
+    """Return the modules whose kernels may hold code of a file: its own, and all that import it.
+
+    A file that gives a variant to a function chosen by type is in the kernels of all who call that
+    function, though they import the module that declares it and not the file.
+    """
     graph = graph_of(root)
+    declaring = {_dotted(str(path.relative_to(root))) for path in _choosing_by_type(root)}
     found: set[str] = set()
     new = {_dotted(file)}
     while new:
         found |= new
-        new = {name for name, targets in graph.items() if targets & found} - found
+        new = {name for name, targets in graph.items() if targets & found}
+        new |= {target for name in found for target in graph.get(name, set()) & declaring}
+        new -= found
     return found
 
 

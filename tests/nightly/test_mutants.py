@@ -19,6 +19,7 @@ from mutants import (
     Mutant,
     Ran,
     drop_kernels,
+    importers,
     judge,
     lay_out,
     read_lists,
@@ -84,6 +85,13 @@ def test_every_backend_and_score_has_a_row() -> None:
     backends = [name for row in LISTS.rows.values() for name in row.backends]
     assert set(backends) == set(BACKENDS)
     assert {*PROTOCOLS, *TASKS} <= LISTS.rows.keys()
+
+
+def test_variants_by_type_reach_who_calls_the_function() -> None:
+    """The urn calls what the shares give a variant to, and imports the declaring module alone."""
+    reached = importers("hiertopics/families/tssb/share_kernels.py")
+    assert "hiertopics.families.tssb.urn_kernels" in reached
+    assert "hiertopics.families.ncrp.gibbs_kernels" not in reached
 
 
 LEAF = """

@@ -12,8 +12,16 @@ from scipy.special import gammaln, softmax
 from test_tssb_predictive import closed_form
 from tree_cases import PRIOR
 
-from hiertopics.families.tssb import binary_kernels, share_kernels, stick_kernels, urn_kernels
+from hiertopics.families.tssb import (
+    binary,
+    binary_kernels,
+    share_kernels,
+    stick_kernels,
+    urn_kernels,
+)
 from hiertopics.families.tssb.binary_kernels import Diffusion
+from hiertopics.families.tssb.config import Model
+from hiertopics.families.tssb.diffusion_kernels import Family
 from hiertopics.families.tssb.layout import Memo, Nodes, make_nodes
 from hiertopics.families.tssb.share_kernels import Dirichlet
 from hiertopics.families.tssb.urn_kernels import Urn
@@ -175,3 +183,35 @@ def test_a_founded_node_knows_its_row() -> None:
     error = draws.std(axis=0) / math.sqrt(N_DRAWS)
     assert abs((draws.mean(axis=0) - weighted / chance) / error).max() < 4.5
     assert not memo.ready[1] and memo.ready[0]
+
+
+def test_children_are_scattered_by_the_root_of_the_variance() -> None:
+    """The last value of the law is a step size, and no variance."""
+    law = binary.law(np.array([0.25, 4.0, 0.1]), binary_model(persistence=0.7))
+    assert (law.persistence, law.scale.tolist()) == (0.7, [0.5, 2.0])
+
+
+@pytest.mark.parametrize("root_variance", [None, 1.0])
+def test_variances_follow_their_posterior_given_the_steps(root_variance: float | None) -> None:
+    """v^(-n/2) exp(-S / 2v) on the prior's range; the root's step counts where it has no other."""
+    model = binary_model(variance=(0.01, 1.0), persistence=1.0, root_variance=root_variance)
+    steps = np.array([0.9, 0.4, -0.5, 0.2])
+    theta = np.tile(np.cumsum(steps)[:, None], N_DRAWS)
+    up = np.array([-1, 0, 1, 2], np.int32)
+    nothing = np.zeros(4)
+    family = Family(up, nothing, np.zeros_like(theta), 1.0, np.ones(N_DRAWS), np.ones(N_DRAWS))
+    variance, rng = np.full(N_DRAWS, 0.3), np.random.default_rng(8)
+    for _ in range(40):
+        binary.draw_law(theta, family, variance, model, rng)
+    counted = steps if root_variance is None else steps[1:]
+    grid = np.linspace(0.01, 1.0, 100_001)
+    density = grid ** (-len(counted) / 2) * np.exp(-(counted**2).sum() / (2 * grid))
+    density /= density.sum()
+    mean = density @ grid
+    error = np.sqrt((density @ (grid - mean) ** 2) / N_DRAWS)
+    assert abs(variance.mean() - mean) < 4.5 * error
+
+
+def binary_model(**keys: Any) -> Model:
+    """Return the model of rows of 0 and 1 under some keys."""
+    return Model(likelihood="binary", **keys)
