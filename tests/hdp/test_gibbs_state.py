@@ -12,7 +12,7 @@ from naive import log_joint
 from stepping import advance, at, docs_of, settings_of
 
 from hiertopics.families.flat import sticks
-from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp import gibbs, summary
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
 
@@ -70,3 +70,18 @@ def test_gamma_is_drawn_from_its_conditional() -> None:
     error = np.std(ratios) / math.sqrt(5000)
     assert np.mean(ratios) == pytest.approx(1.0, abs=4 * error)
     assert np.std(ratios) == pytest.approx(1 / math.sqrt(5.0), rel=0.05)
+
+
+@pytest.mark.parametrize("prior", [0.0, 5e-324])
+def test_dropped_topics_without_mass_are_one_row_of_their_mean(prior: float) -> None:
+    """A stick near 1 leaves later topics nothing that a float can hold."""
+    topics = summary.Fitted(
+        n_dk=np.array([[3, 0, 0]]),
+        n_wk=np.array([[2, 0, 0], [1, 0, 0]]),
+        n_k=np.array([3, 0, 0]),
+        doc_prior=np.array([1.0, prior, prior]),
+        word_prior=np.array([0.1, 0.3]),
+    )
+    found = summary.summarise(topics)
+    np.testing.assert_allclose(found.tree.phi[1], [0.25, 0.75])
+    assert found.theta.toarray() == pytest.approx(np.array([[1.0, 0.0]]))

@@ -13,6 +13,9 @@ from hiertopics.families.flat.prediction import fold_in
 from hiertopics.families.flat.summary import by_size, document_weights, summary_of
 from hiertopics.model import Context, Posterior, Settings, Summary
 
+NO_MASS = 1e-290
+"""Below it products with word probabilities underflow: dropped topics then count alike."""
+
 
 class Fitted(NamedTuple):
     """What every HDP method ends with, on its truncation T.
@@ -48,6 +51,8 @@ def summarise(fitted: Fitted) -> Summary:
     rows = phi[topics.live]
     if len(topics.dropped):
         mass = theta[:, topics.dropped].sum(axis=0) + fitted.doc_prior[topics.dropped]
+        if mass.sum() < NO_MASS:
+            mass = np.ones(len(mass))
         outside = mass @ phi[topics.dropped] / mass.sum()
         rows = np.vstack([rows, outside / outside.sum()])
     return summary_of(
