@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -40,12 +41,14 @@ def parse_holdout(text: str) -> Holdout:
     match = _PATTERN.fullmatch(text)
     if match is None:
         raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
-    kind, seed = match["kind"], int(match["seed"] or 0)
+    kind, seed = match["kind"], _bounded(match["seed"])
     try:
         value = float(match["value"])
     except ValueError:
         value = -1.0
-    n_folds, drop = int(match["n_folds"] or 0), match["drop"] is not None
+    if not math.isfinite(value):
+        value = -1.0
+    n_folds, drop = _bounded(match["n_folds"]), match["drop"] is not None
     if max(seed, n_folds) > LARGEST:
         raise ConfigError([f"data.holdout must hold numbers up to {LARGEST}; got {text!r}"])
     whole = value == int(value)
@@ -59,3 +62,9 @@ def parse_holdout(text: str) -> Holdout:
     if not fits[kind] or (drop and kind != "links"):
         raise ConfigError([f"data.holdout must be one of {_FORMS}; got {text!r}"])
     return Holdout(kind, value, n_folds, seed, drop)
+
+
+def _bounded(digits: str | None) -> int:
+    """Return a whole number as it is written, or one too many where it has too many digits."""
+    text = (digits or "0").lstrip("0") or "0"
+    return int(text) if len(text) <= len(str(LARGEST)) else LARGEST + 1

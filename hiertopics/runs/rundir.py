@@ -132,7 +132,7 @@ class RunDir:
             manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise RunError(f"{path} is missing") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise RunError(f"{path} is damaged: {error}") from error
         if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
             found = manifest.get("schema") if isinstance(manifest, dict) else None
@@ -224,7 +224,14 @@ class RunDir:
             splits[list(told)] = list(told.values())
         except FileNotFoundError:
             raise RunError(f"{path} is missing") from None
-        except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        except (
+            OSError,
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise RunError(f"{path} is damaged: {error}") from error
         return replace(self.tree, split_probability=splits)
 
@@ -384,7 +391,7 @@ def _metrics_row(line: bytes) -> dict[str, Any] | None:
     """Return a line of metrics.jsonl, or None where it is no record of an iteration."""
     try:
         row = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(row, dict) or type(row.get("iteration")) is not int:
         return None

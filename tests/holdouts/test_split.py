@@ -293,3 +293,15 @@ def test_the_corpus_is_not_changed(corpus: Corpus) -> None:
     for spec in SPECS:
         make_split(corpus, parse_holdout(spec))
     assert (corpus.counts.data.tobytes(), corpus.counts.indices.tobytes()) == before
+
+
+@pytest.mark.parametrize(
+    "spec", ["train:" + "9" * 400, "links:0.2@" + "9" * 5001, "fold:2/" + "9" * 5001]
+)
+def test_numbers_beyond_all_bounds_are_refused(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"data\.holdout must"):
+        parse_holdout(spec)
+
+
+def test_zeros_in_front_of_a_seed_say_nothing() -> None:
+    assert parse_holdout("docs:0.1@" + "0" * 5000 + "7") == parse_holdout("docs:0.1@7")
