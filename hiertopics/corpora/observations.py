@@ -65,13 +65,11 @@ def observed_by(experiment: Experiment) -> Observed:
     return KINDS[kind_of(experiment.backend, experiment.model)]
 
 
-def refuse_other_kind(experiment: Experiment, scorer: Any, name: str) -> None:
-    """Raise UsageError where a task or protocol is for other data than the experiment's.
+def refuse_other_kind(experiment: Experiment, wanted: tuple[str, ...], name: str) -> None:
+    """Raise UsageError where the experiment observes none of the kinds ``wanted``.
 
-    scorer: its module; ``observes`` names the kinds it is for (counts where it is missing). name:
-    for messages.
+    name: of the task or protocol that is for these, for messages.
     """
-    wanted = getattr(scorer, "observes", ("counts",))
     if kind_of(experiment.backend, experiment.model) not in wanted:
         nouns = " or ".join(KINDS[kind].noun for kind in wanted)
         mine = observed_by(experiment).noun

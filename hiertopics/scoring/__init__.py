@@ -2,5 +2,5 @@
 
 evaluation: the command ``eval``. comparison: ``compare``. request: what protocols and tasks are
 given. scores: log likelihoods, perplexity, errors. quality, hierarchy: of topics and of trees.
-protocols, tasks: one module for each way to score.
+protocols, tasks: the ways to score, a line of a table each.
 """

@@ -21,7 +21,6 @@ from hiertopics.runs.scorefiles import keep_score
 from hiertopics.runs.soundness import blamed, check_scores
 from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
 from hiertopics.scoring.protocols import PROTOCOLS
-from hiertopics.scoring.protocols.result import Result
 from hiertopics.scoring.quality import topic_quality
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
@@ -67,7 +66,6 @@ def _evaluate(
     """Score a run by a protocol; raises NumericalError where the score is not finite."""
     name = protocol or _default_protocol(target, options.get("corpus"))
     request = Request(target, data or {}, workers)
-    result: Result
     chosen, result = answer(request, "protocol", name, PROTOCOLS, options)
     try:
         check_scores(result.metrics)

@@ -1,16 +1,21 @@
-"""What the protocols and the tasks of ``eval`` have in common: the request and the options."""
+"""What the protocols and the tasks of ``eval`` have in common: request, options, results."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from numpy.typing import NDArray
 
 from hiertopics.corpora.observations import refuse_other_kind
 from hiertopics.errors import UsageError
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
+
+ResultT = TypeVar("ResultT")
+
+Metrics = Mapping[str, float | None]
 
 
 class Request(NamedTuple):
@@ -21,21 +26,62 @@ class Request(NamedTuple):
     workers: int
 
 
+class HeldoutResult(NamedTuple):
+    """The fields of a protocol's record, and the arrays that it can be recomputed from.
+
+    split: hash of the split scored on. of_words: whether topic quality belongs into the record.
+    """
+
+    metrics: Mapping[str, Any]
+    split: str
+    arrays: Mapping[str, NDArray[Any]]
+    of_words: bool = True
+
+
+class TaskResult(NamedTuple):
+    """The run's metrics, the same metrics of each baseline, and the arrays behind them.
+
+    sizes: what was scored (``n_docs`` and the like). split: hash of the split scored on.
+    """
+
+    metrics: Metrics
+    sizes: Mapping[str, Any]
+    split: str
+    baselines: Mapping[str, Metrics]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+class Scorer(NamedTuple, Generic[ResultT]):
+    """A protocol or a task.
+
+    options: a NamedTuple of what the user may choose, every field with its default. score: takes
+    the request and the options. observes: the kinds of data that it is for.
+    """
+
+    options: Any
+    score: Callable[[Request, Any], ResultT]
+    observes: tuple[str, ...] = ("counts",)
+
+
 def answer(
-    request: Request, kind: str, name: str, homes: Mapping[str, str], given: Mapping[str, Any]
-) -> tuple[Any, Any]:
+    request: Request,
+    kind: str,
+    name: str,
+    scorers: Mapping[str, Scorer[ResultT]],
+    given: Mapping[str, Any],
+) -> tuple[Any, ResultT]:
     """Have a protocol or a task score the run; return its options and its result.
 
-    kind: "protocol" or "task", of which ``homes`` names the modules. given: options; None and
-    False are defaults. Raises UsageError for an unknown name, for a run of other data, and for
-    what has no meaning there.
+    kind: "protocol" or "task", all of which are ``scorers``. given: options; None and False are
+    defaults. Raises UsageError for an unknown name, for a run of other data, and for what has no
+    meaning there.
     """
-    if name not in homes:
-        raise UsageError(f"unknown {kind} {name!r}; there are {', '.join(homes)}")
-    module, owner = import_module(homes[name]), f"{kind} {name}"
-    refuse_other_kind(experiment_of(request.run), module, owner)
-    options = choose_options(module.Options, given, request.data, owner)
-    return options, module.score(request, options)
+    if name not in scorers:
+        raise UsageError(f"unknown {kind} {name!r}; there are {', '.join(scorers)}")
+    scorer, owner = scorers[name], f"{kind} {name}"
+    refuse_other_kind(experiment_of(request.run), scorer.observes, owner)
+    options = choose_options(scorer.options, given, request.data, owner)
+    return options, scorer.score(request, options)
 
 
 def choose_options(

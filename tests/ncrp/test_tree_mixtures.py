@@ -21,7 +21,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp import gibbs, variational
 from hiertopics.model import PathMixture
-from hiertopics.scoring.protocols.mixtures import log_likelihoods
+from hiertopics.scoring.protocols.predicting import path_log_likelihoods
 
 PARENT = np.array([-1, 0, 1, 1, 0, -1], dtype=np.int32)
 """The root, its children 1 and 4, the children 2 and 3 of 1; 5 is outside."""
@@ -92,7 +92,7 @@ def test_with_level_weights_known_a_path_score_is_the_exact_predictive(name: str
         )
         known = sum(m * chance(tree.phi, p, seen) for m, p in zip(MASS, PATHS, strict=True))
         expected.append(math.log(joint / known))
-    found = log_likelihoods(mixture, tree.phi, corpus_of(SCORED).counts)
+    found = path_log_likelihoods(mixture, tree.phi, corpus_of(SCORED).counts)
     assert found == pytest.approx(expected, abs=2e-3)
 
 
@@ -104,7 +104,7 @@ def test_with_level_weights_known_full_scores_by_the_paths_of_the_same_words(nam
     for scored in SCORED:
         chances = np.array([chance(tree.phi, path, scored) for path in PATHS])
         expected.append(math.log((MASS * chances**2).sum() / (MASS * chances).sum()))
-    found = log_likelihoods(mixture, tree.phi, corpus_of(SCORED).counts)
+    found = path_log_likelihoods(mixture, tree.phi, corpus_of(SCORED).counts)
     assert found == pytest.approx(expected, abs=2e-3)
 
 
@@ -114,7 +114,7 @@ def test_uniform_topics_give_one_in_v_by_every_method(name: str) -> None:
     tree = tree_of(np.full((5, 4), 0.25), np.array([2.0, 1.0, 0.5]))
     mixture = METHODS[name](tree, corpus_of(OBSERVED))
     for counts in (OBSERVED, SCORED):
-        found = log_likelihoods(mixture, tree.phi, corpus_of(counts).counts)
+        found = path_log_likelihoods(mixture, tree.phi, corpus_of(counts).counts)
         assert found == pytest.approx(-math.log(4) * counts.sum(axis=1), rel=1e-13, abs=1e-15)
 
 
@@ -126,7 +126,7 @@ def test_the_tokens_of_a_document_score_the_same_one_after_the_other(name: str) 
     total = 0.0
     for pair in itertools.product(range(4), repeat=2):
         counts = corpus_of([np.bincount(pair, minlength=4)]).counts
-        total += math.exp(log_likelihoods(mixture, tree.phi, counts)[0])
+        total += math.exp(path_log_likelihoods(mixture, tree.phi, counts)[0])
     assert total == pytest.approx(1, rel=1e-12)
 
 

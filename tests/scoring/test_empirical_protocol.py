@@ -20,9 +20,14 @@ from hiertopics.model import Components, Settings
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
-from hiertopics.scoring.protocols import pseudo_documents
-from hiertopics.scoring.protocols.empirical import N_BLOCKS, log_likelihoods
-from hiertopics.scoring.protocols.pseudo_documents import Documents, LogSums, parts
+from hiertopics.scoring.protocols import empirical
+from hiertopics.scoring.protocols.empirical import (
+    N_BLOCKS,
+    Documents,
+    LogSums,
+    log_likelihoods,
+    parts,
+)
 
 Finished = Callable[..., Path]
 Copied = Callable[..., Path]
@@ -73,7 +78,7 @@ def test_a_document_has_the_mean_chance_over_what_was_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Component by component, token by token; weights are numbers of equal components."""
-    monkeypatch.setattr(pseudo_documents, "CHUNK", 2)
+    monkeypatch.setattr(empirical, "CHUNK", 2)
     weights = [3.0, 1.0, 0.5, 9.0, 2.0]
     counts = np.array([[2, 0, 1], [0, 40, 0], [0, 0, 0], [300, 100, 200]])
     drawn = list(blocks(weights))

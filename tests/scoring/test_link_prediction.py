@@ -22,9 +22,9 @@ from hiertopics.holdouts.split import Split, make_split
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.comparison import compare
 from hiertopics.scoring.evaluation import evaluate
-from hiertopics.scoring.tasks import evaluate_task, graph
-from hiertopics.scoring.tasks.graph import BASELINES
-from hiertopics.scoring.tasks.ranking import (
+from hiertopics.scoring.tasks import baselines, evaluate_task
+from hiertopics.scoring.tasks.baselines import BASELINES
+from hiertopics.scoring.tasks.links import (
     Candidates,
     average_precisions,
     candidates,
@@ -150,7 +150,7 @@ def scores_by_hand(name: str, bags: list[set[int]], query: int, node: int) -> fl
 def test_a_baseline_is_that_of_sets_of_training_links(
     baseline: Any, spec: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph, "QUERIES", 7)
+    monkeypatch.setattr(baselines, "QUERIES", 7)
     split = split_of(spec)
     assert split.links is not None
     among = candidates(split.links.positives, split.links.negatives, np.random.default_rng(0))
@@ -179,7 +179,7 @@ def test_a_shared_node_of_degree_one_does_not_divide_by_zero() -> None:
     training = sparse.csr_array(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]]))
     pairs = sparse.csr_array(np.array([[1, 1, 1]]))
     with np.errstate(all="raise"):
-        found = graph.adamic_adar(training, np.array([0]), pairs)
+        found = baselines.adamic_adar(training, np.array([0]), pairs)
     assert np.isfinite(found).all() and found[1] == 0
 
 

@@ -24,9 +24,9 @@ from hiertopics.formats.source import Source
 from hiertopics.runs import newdocs
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.tasks import evaluate_task, nearest
-from hiertopics.scoring.tasks.nearest import predict
-from hiertopics.scoring.tasks.tfidf import inverse_document_frequency, unit_vectors
+from hiertopics.scoring.tasks import evaluate_task, neighbours
+from hiertopics.scoring.tasks.baselines import inverse_document_frequency, unit_vectors
+from hiertopics.scoring.tasks.neighbours import predict
 
 Fit = Callable[..., Any]
 
@@ -85,17 +85,17 @@ def test_blocks_and_storage_change_nothing(
     test, train = unit_rows(23, 5, 1), unit_rows(15, 5, 2)
     labels = np.arange(15) % 4
     expected = predict(test, train, labels, 3, np.random.default_rng(0))
-    monkeypatch.setattr(nearest, "FULL", full)
-    monkeypatch.setattr(nearest, "CELLS", cells)
+    monkeypatch.setattr(neighbours, "FULL", full)
+    monkeypatch.setattr(neighbours, "CELLS", cells)
     again = predict(test, train, labels, 3, np.random.default_rng(0))
     assert again.by_vote.tolist() == expected.by_vote.tolist()
     assert again.by_nearest.tolist() == expected.by_nearest.tolist()
 
 
 def test_no_block_holds_more_similarities_than_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nearest, "CELLS", 100)
+    monkeypatch.setattr(neighbours, "CELLS", 100)
     shapes = [
-        block.shape for block in nearest._similarities(unit_rows(23, 5, 1), unit_rows(15, 5, 2))
+        block.shape for block in neighbours._similarities(unit_rows(23, 5, 1), unit_rows(15, 5, 2))
     ]
     assert shapes == [(6, 15)] * 3 + [(5, 15)]
 

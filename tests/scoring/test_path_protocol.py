@@ -19,7 +19,7 @@ from hiertopics.model import PathMixture
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
-from hiertopics.scoring.protocols.mixtures import log_likelihoods
+from hiertopics.scoring.protocols.predicting import path_log_likelihoods
 from hiertopics.scoring.scores import word_chances
 
 Copied = Callable[..., Path]
@@ -56,18 +56,20 @@ def one_by_one(mixture: PathMixture, phi: NDArray[Any], scored: Any) -> list[flo
 
 def test_a_document_sums_over_its_paths_the_chance_of_all_its_tokens() -> None:
     expected = one_by_one(MIXTURE, PHI, SCORED)
-    assert log_likelihoods(MIXTURE, PHI, SCORED) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    assert path_log_likelihoods(MIXTURE, PHI, SCORED) == pytest.approx(
+        expected, rel=1e-12, abs=1e-15
+    )
 
 
 def test_thousands_of_tokens_do_not_underflow() -> None:
     many = sparse.csr_array(SCORED * 5000)
-    found = log_likelihoods(MIXTURE, PHI, many)
+    found = path_log_likelihoods(MIXTURE, PHI, many)
     assert np.isfinite(found).all() and found[0] < -10_000
 
 
 def test_uniform_topics_give_one_in_v_whatever_the_paths() -> None:
     """T13: -log V per token, exactly."""
-    found = log_likelihoods(MIXTURE, np.full((5, 4), 0.25), SCORED)
+    found = path_log_likelihoods(MIXTURE, np.full((5, 4), 0.25), SCORED)
     assert found == pytest.approx(-math.log(4) * SCORED.sum(axis=1), rel=1e-14, abs=1e-15)
 
 
@@ -81,7 +83,7 @@ def test_with_one_path_it_is_the_score_token_by_token() -> None:
     wide = np.vstack([PHI, np.full(4, 0.25)])
     by_token = SCORED.data * np.log(word_chances(sparse.csr_array(theta), wide, SCORED))
     expected = np.bincount(np.repeat(np.arange(3), np.diff(SCORED.indptr)), by_token, 3)
-    assert log_likelihoods(alone, PHI, SCORED) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+    assert path_log_likelihoods(alone, PHI, SCORED) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 def test_with_one_token_it_is_the_score_token_by_token_too() -> None:
@@ -95,7 +97,7 @@ def test_with_one_token_it_is_the_score_token_by_token_too() -> None:
     for word in range(4):
         token = sparse.csr_array(np.eye(4, dtype=int)[[word]])
         expected = np.log(word_chances(sparse.csr_array(theta), wide, token))
-        assert log_likelihoods(first, PHI, token) == pytest.approx(expected, rel=1e-12)
+        assert path_log_likelihoods(first, PHI, token) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.fixture(params=TREES)

@@ -1,26 +1,33 @@
-"""``eval --heldout``: the held-out scores, one module each.
+"""``eval --heldout``: the held-out scores. A protocol is a function, its options and a line here.
 
-A protocol is a module and a line in the table. The module has ``Options``, a NamedTuple of what
-the user may choose, every field with its default, and ``score(request, options) -> Result``.
-
-job: what of which documents is seen before what is scored. predicting: theta and what it predicts.
-mixtures: mixtures over paths. pseudo_documents: documents drawn from the model.
+job: what of which documents is seen before what is scored. predicting: theta and paths, and what
+they predict. empirical: documents drawn from the model. density: rows of numbers.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from hiertopics.scoring.protocols import density, empirical
+from hiertopics.scoring.protocols.job import CutOptions
+from hiertopics.scoring.protocols.predicting import (
+    FullOptions,
+    TokensOptions,
+    completion,
+    full,
+    path,
+    tokens,
+)
+from hiertopics.scoring.request import HeldoutResult, Scorer
 
-PROTOCOLS = {
-    "completion": "hiertopics.scoring.protocols.completion",
-    "tokens": "hiertopics.scoring.protocols.tokens",
-    "full": "hiertopics.scoring.protocols.full",
-    "path": "hiertopics.scoring.protocols.path",
-    "empirical": "hiertopics.scoring.protocols.empirical",
-    "density": "hiertopics.scoring.protocols.density",
+PROTOCOLS: dict[str, Scorer[HeldoutResult]] = {
+    "completion": Scorer(CutOptions, completion),
+    "tokens": Scorer(TokensOptions, tokens),
+    "full": Scorer(FullOptions, full),
+    "path": Scorer(CutOptions, path),
+    "empirical": Scorer(empirical.EmpiricalOptions, empirical.score),
+    "density": Scorer(density.DensityOptions, density.score, ("vectors", "bits")),
 }
 
 
 def averages(protocol: str) -> bool:
     """Return whether a protocol can score the mean over a sampler's kept draws."""
-    return "average" in import_module(PROTOCOLS[protocol]).Options._fields
+    return "average" in PROTOCOLS[protocol].options._fields

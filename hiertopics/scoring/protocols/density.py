@@ -16,19 +16,16 @@ from hiertopics.model import Settings
 from hiertopics.runs import newdocs
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.scoring.protocols.job import documents_aside
-from hiertopics.scoring.protocols.result import Result
-from hiertopics.scoring.request import Request
-
-observes = ("vectors", "bits")
+from hiertopics.scoring.request import HeldoutResult, Request
 
 
-class Options(NamedTuple):
+class DensityOptions(NamedTuple):
     """corpus: score the rows of this file."""
 
     corpus: Path | str | None = None
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: DensityOptions) -> HeldoutResult:
     """Return the mean log density per row (natural logs) and its standard error over rows.
 
     The backend's ``log_density`` gives that of each row. Perplexity has no meaning here.
@@ -55,4 +52,4 @@ def score(request: Request, options: Options) -> Result:
         "n_docs": rows.n_docs,
     }
     arrays = files.pack_csr("scored", sparse.csr_array(rows.rows))
-    return Result(metrics, code, arrays | {"log_density": log_density}, of_words=False)
+    return HeldoutResult(metrics, code, arrays | {"log_density": log_density}, of_words=False)

@@ -9,7 +9,7 @@ stick breaking for hierarchical data, NIPS 2010 (theory/tssb 6).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,15 +25,17 @@ from hiertopics.model import Components, Settings
 from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.protocols.job import Job, whole_job
-from hiertopics.scoring.protocols.pseudo_documents import Documents, Draw, LogSums, parts
-from hiertopics.scoring.protocols.result import Result
-from hiertopics.scoring.request import Request
+from hiertopics.scoring.request import HeldoutResult, Request
 from hiertopics.scoring.scores import pool
 
 N_BLOCKS = 10
+CHUNK = 128
+"""Drawn documents whose word chances are tabulated at a time."""
+
+Draw = Callable[[Tree, int, np.random.Generator], Iterator[Components]]
 
 
-class Options(NamedTuple):
+class EmpiricalOptions(NamedTuple):
     """corpus: score this file. samples: documents drawn, in all. seed: of these draws."""
 
     corpus: Path | str | None = None
@@ -41,7 +43,7 @@ class Options(NamedTuple):
     seed: int = 0
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: EmpiricalOptions) -> HeldoutResult:
     """Return the score of all tokens of each document."""
     if options.samples < N_BLOCKS:
         raise UsageError(f"--samples must be >= {N_BLOCKS}, got {options.samples}")
@@ -108,7 +110,9 @@ def _block_sizes(n_samples: int) -> NDArray[np.int64]:
     return sizes
 
 
-def _result(request: Request, job: Job, options: Options, by_block: NDArray[np.float64]) -> Result:
+def _result(
+    request: Request, job: Job, options: EmpiricalOptions, by_block: NDArray[np.float64]
+) -> HeldoutResult:
     sizes = _block_sizes(options.samples)
     per_doc = logsumexp(by_block, axis=0, b=(sizes / sizes.sum())[:, None])
     found = pool(per_doc, job.scored)
@@ -127,4 +131,83 @@ def _result(request: Request, job: Job, options: Options, by_block: NDArray[np.f
         "seed": options.seed,
     }
     arrays = {**files.pack_csr("scored", job.scored), "log_likelihood": per_doc}
-    return Result(metrics, job.split, arrays | {"log_likelihood_by_block": by_block})
+    return HeldoutResult(metrics, job.split, arrays | {"log_likelihood_by_block": by_block})
+
+
+class Part(NamedTuple):
+    """Some of the documents to draw: how many, from which tree, for which block of them."""
+
+    draw: int
+    block: int
+    n_samples: int
+
+
+def parts(n_samples: int, n_draws: int, n_blocks: int) -> list[Part]:
+    """Spread samples evenly over draws and, in the same order, over disjoint blocks."""
+    by_draw = [n_samples * draw // n_draws for draw in range(n_draws + 1)]
+    by_block = [n_samples * block // n_blocks for block in range(n_blocks + 1)]
+    cuts = sorted({*by_draw, *by_block})
+    ends = np.array(cuts[1:])
+    draws = np.searchsorted(by_draw, ends) - 1
+    blocks = np.searchsorted(by_block, ends) - 1
+    sizes = np.diff(cuts)
+    return [Part(*map(int, part)) for part in zip(draws, blocks, sizes, strict=True)]
+
+
+class Documents:
+    """Documents to be scored, relative to a distribution over words that is about theirs.
+
+    Sums of float32 logarithms of p(w) / reference(w) stay small, and so do their errors.
+    """
+
+    def __init__(self, scored: sparse.csr_array, reference: NDArray[np.float64]) -> None:
+        """Keep the words that occur; ``reference`` [n_words] is positive."""
+        self.words = np.unique(scored.indices)
+        self.counts = sparse.csr_array(scored[:, self.words], dtype=np.float32)
+        self.reference = reference[self.words]
+        self.base = self.counts.astype(np.float64) @ np.log(self.reference)
+
+    def __len__(self) -> int:
+        """Return how many documents there are."""
+        return int(self.counts.shape[0])
+
+    def log_ratios(
+        self, tree: Tree, blocks: Iterable[Components]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float32]]]:
+        """Yield (weights [m], log p(d | component) - log reference(d) [n_docs, m])."""
+        before, by_word = None, np.empty((0, 0), np.float32)
+        for weights, mixtures, own in blocks:
+            rows = tree.phi if own is None else own
+            if rows is not before:
+                before = rows
+                by_word = (rows[:, self.words] / self.reference).T.astype(np.float32)
+            for start in range(0, len(weights), CHUNK):
+                chunk = slice(start, start + CHUNK)
+                table = by_word @ mixtures[chunk].T.astype(np.float32)
+                with np.errstate(divide="ignore"):
+                    np.log(table, out=table)
+                yield weights[chunk], self.counts @ table
+
+
+class LogSums:
+    """Running log sums of exponentials, one per document: float64 [n_docs]."""
+
+    def __init__(self, n_docs: int) -> None:
+        """Begin with empty sums."""
+        self.peak = np.full(n_docs, -np.inf)
+        self.total = np.zeros(n_docs)
+
+    def add(self, weights: NDArray[np.float64], logs: NDArray[np.float32]) -> None:
+        """Add weights [m] times the exponentials of logs [n_docs, m]."""
+        peak = np.maximum(self.peak, logs.max(axis=1))
+        # A document that is impossible so far has nothing to be scaled by.
+        shift = np.where(np.isfinite(peak), peak, 0.0)
+        self.total *= np.exp(self.peak - shift)
+        self.total += np.exp(logs - shift[:, None]) @ weights
+        self.peak = peak
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The logarithms of the sums."""
+        with np.errstate(divide="ignore"):
+            return np.where(np.isfinite(self.peak), self.peak, 0.0) + np.log(self.total)

@@ -1,12 +1,23 @@
-"""Where documents lie under a run's tree, and how well that predicts what is scored."""
+"""Protocols ``completion``, ``tokens``, ``full`` and ``path``: documents under a run's tree.
+
+Where they lie there (theta, paths) predicts what is scored. All but ``path``, and ``full`` for
+backends with paths, score each token by itself under theta @ phi. With one path for all scored
+tokens of a document,
+
+    log p(scored | observed) = log sum_c q(c | observed) prod_w (sum_l theta_l(c) phi(c, l, w))^n_w,
+
+with 1 / V for the levels of a path that lie outside the tree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logsumexp
 
 from hiertopics import files
@@ -15,12 +26,61 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.model import PathMixture, Posterior
 from hiertopics.runs import newdocs
-from hiertopics.scoring.protocols.job import Job
-from hiertopics.scoring.protocols.mixtures import log_likelihoods
-from hiertopics.scoring.protocols.result import Result
-from hiertopics.scoring.request import Request
-from hiertopics.scoring.scores import log_likelihoods as word_by_word
-from hiertopics.scoring.scores import pool, word_chances
+from hiertopics.scoring.protocols.job import CutOptions, Job, cut_job, tokens_aside, whole_job
+from hiertopics.scoring.request import HeldoutResult, Request
+from hiertopics.scoring.scores import log_likelihoods, pool, word_chances
+
+
+class TokensOptions(NamedTuple):
+    """average: score the mean over a sampler's kept draws."""
+
+    average: bool = False
+
+
+class FullOptions(NamedTuple):
+    """corpus: score this file. average: score the mean over a sampler's kept draws."""
+
+    corpus: Path | str | None = None
+    average: bool = False
+
+
+def completion(request: Request, options: CutOptions) -> HeldoutResult:
+    """Return the score of the tokens that were not seen of documents of which a share was."""
+    job = cut_job(request, options, "completion")
+    return score_words(request, job, place(request, job), average=options.average)
+
+
+def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
+    """Return the score of what was put aside of each document, under the theta of its training."""
+    split = tokens_aside(request.run, "tokens")
+    job = Job(None, split.scored, 0, split.hash)
+    return score_words(request, job, place(request, job), average=options.average)
+
+
+def full(request: Request, options: FullOptions) -> HeldoutResult:
+    """Return the score of all tokens, which are all seen before: optimistic.
+
+    For backends with paths it is the protocol of C. Wang, D. Blei: Variational inference for the
+    nested Chinese restaurant process, NIPS 2009, Table 1 (theory/ncrp 6): paths and level
+    weights come from the words that are scored, and the path is averaged over the whole document.
+    """
+    job = whole_job(request, options.corpus, "full")
+    placed = place(request, job)
+    rule = score_words if placed.mixture is None else score_paths
+    return rule(request, job, placed, average=options.average)
+
+
+def path(request: Request, options: CutOptions) -> HeldoutResult:
+    """Return the score of the tokens that were not seen, one path going for all of a document's.
+
+    Raises UsageError for a backend without paths.
+    """
+    job = cut_job(request, options, "path")
+    placed = place(request, job)
+    if placed.mixture is None:
+        backend = request.run.manifest["backend"]
+        raise UsageError(f"protocol path needs a backend whose documents take paths, not {backend}")
+    return score_paths(request, job, placed, average=options.average)
 
 
 def place(request: Request, job: Job, tree: Tree | None = None) -> Posterior:
@@ -31,7 +91,7 @@ def place(request: Request, job: Job, tree: Tree | None = None) -> Posterior:
     return newdocs.infer_theta(request.run, corpus, tree=tree, workers=request.workers)
 
 
-def score_words(request: Request, job: Job, placed: Posterior, *, average: bool) -> Result:
+def score_words(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
     """Score each token by itself under theta @ phi; ``average``: under its mean over draws."""
     phi = request.run.tree.phi
     if average:
@@ -41,10 +101,10 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
         )
     else:
         chances = word_chances(placed.theta, phi, job.scored)
-    return _result(request, job, placed, word_by_word(chances, job.scored))
+    return _result(request, job, placed, log_likelihoods(chances, job.scored))
 
 
-def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> Result:
+def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
     """Score each document's tokens by one path; ``average``: by the mean of that over draws."""
     if average:
         logs = np.array([_by_paths(tree, at, job) for tree, at in _draws(request, job)])
@@ -54,8 +114,30 @@ def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool)
     return _result(request, job, placed, per_doc, _paths_of(placed).to_arrays())
 
 
+def path_log_likelihoods(
+    mixture: PathMixture, phi: NDArray[np.float64], scored: sparse.csr_array
+) -> NDArray[np.float64]:
+    """Return log sum over paths of q(path) p(scored tokens | path) per document, float64 [n_docs].
+
+    phi: [n_nodes, n_words]. Levels outside the tree have the flat topic 1 / n_words.
+    """
+    n_words = phi.shape[1]
+    # Words first, for rows that lie together; node -1 is the last column.
+    by_word = np.vstack([phi, np.full(n_words, 1.0 / n_words)]).T.copy()
+    found = np.zeros(scored.shape[0])
+    for doc in range(scored.shape[0]):
+        cells = slice(scored.indptr[doc], scored.indptr[doc + 1])
+        paths = slice(mixture.indptr[doc], mixture.indptr[doc + 1])
+        rows = by_word[scored.indices[cells]]
+        chances = np.einsum(
+            "wpl,pl->pw", rows[:, mixture.node[paths]], mixture.level_weights[paths]
+        )
+        found[doc] = logsumexp(mixture.log_prob[paths] + np.log(chances) @ scored.data[cells])
+    return found
+
+
 def _by_paths(tree: Tree, placed: Posterior, job: Job) -> NDArray[np.float64]:
-    return log_likelihoods(_paths_of(placed), tree.phi, job.scored)
+    return path_log_likelihoods(_paths_of(placed), tree.phi, job.scored)
 
 
 def _paths_of(placed: Posterior) -> PathMixture:
@@ -78,7 +160,7 @@ def _result(
     placed: Posterior,
     per_doc: NDArray[np.float64],
     more: dict[str, NDArray[Any]] | None = None,
-) -> Result:
+) -> HeldoutResult:
     found = pool(per_doc, job.scored)
     if found.n_tokens == 0:
         raise UsageError("there is no token to score")
@@ -89,4 +171,4 @@ def _result(
         "unseen_tokens": int(job.scored.data[unseen].sum()),
     }
     arrays = files.pack_csr("theta", placed.theta) | files.pack_csr("scored", job.scored)
-    return Result(metrics, job.split, arrays | {"log_likelihood": per_doc} | (more or {}))
+    return HeldoutResult(metrics, job.split, arrays | {"log_likelihood": per_doc} | (more or {}))

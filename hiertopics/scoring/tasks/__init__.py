@@ -1,10 +1,9 @@
 """``eval --task``: the task scores of the papers, each with its baselines.
 
-A task is a module and a line in the table. The module has ``Options``, a NamedTuple of what the
-user may choose, every field with its default, and ``score(request, options) -> Result``.
+A task is a function, its options and a line here.
 
-sides: training and test documents with their tags. nearest, tagging, ranking, multilabel: how a
-task is done and measured. graph, logistic, tfidf: what it is compared with.
+sides: training and test documents with their tags. tagging, multilabel: how tags are told and
+measured. baselines: what tasks are compared with.
 """
 
 from __future__ import annotations
@@ -15,15 +14,17 @@ from typing import Any
 
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
-from hiertopics.scoring.request import Request, answer, not_default
-from hiertopics.scoring.tasks.result import Result
+from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
+from hiertopics.scoring.tasks import groups, labels, links, neighbours, reconstruction
 
-TASKS = {
-    "neighbours": "hiertopics.scoring.tasks.neighbours",
-    "links": "hiertopics.scoring.tasks.links",
-    "reconstruction": "hiertopics.scoring.tasks.reconstruction",
-    "groups": "hiertopics.scoring.tasks.groups",
-    "labels": "hiertopics.scoring.tasks.labels",
+TASKS: dict[str, Scorer[TaskResult]] = {
+    "neighbours": Scorer(neighbours.NeighboursOptions, neighbours.score),
+    "links": Scorer(links.LinksOptions, links.score),
+    "reconstruction": Scorer(
+        reconstruction.ReconstructionOptions, reconstruction.score, ("vectors",)
+    ),
+    "groups": Scorer(groups.GroupsOptions, groups.score),
+    "labels": Scorer(labels.LabelsOptions, labels.score),
 }
 
 
@@ -42,14 +43,13 @@ def evaluate_task(
     entries that describe the corpus file. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
-    result: Result
     chosen, result = answer(Request(target, data or {}, workers), "task", task, TASKS, options)
     record = _record(target, task, chosen, result)
     keep_score(target, task, not_default(chosen), record, result.arrays)
     return record
 
 
-def _record(run: RunDir, task: str, options: Any, result: Result) -> dict[str, Any]:
+def _record(run: RunDir, task: str, options: Any, result: TaskResult) -> dict[str, Any]:
     corpus = getattr(options, "corpus", None)
     shown = options._asdict() | ({} if corpus is None else {"corpus": str(corpus)})
     return {

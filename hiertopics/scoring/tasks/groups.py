@@ -12,11 +12,10 @@ from scipy import sparse
 from hiertopics import seeds
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
-from hiertopics.scoring.request import Request
-from hiertopics.scoring.tasks.result import Metrics, Result
+from hiertopics.scoring.request import Metrics, Request, TaskResult
+from hiertopics.scoring.tasks.baselines import inverse_document_frequency, unit_vectors
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
 from hiertopics.scoring.tasks.tagging import RULES, Tagger, tag_scores
-from hiertopics.scoring.tasks.tfidf import inverse_document_frequency, unit_vectors
 
 RANKS = (1, 5, 10)
 STRENGTH = 1.0
@@ -26,14 +25,14 @@ SHARPNESS = 20.0
 Array = NDArray[np.float64]
 
 
-class Options(NamedTuple):
+class GroupsOptions(NamedTuple):
     """score: documents, mixture or single, what groups are ranked by. corpus: score this file."""
 
     score: str = "documents"
     corpus: Path | str | None = None
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: GroupsOptions) -> TaskResult:
     """Return precision at 1, 5 and 10 and the mean reciprocal rank of the first right group.
 
     Over documents with a group that a training document has; the others are counted.
@@ -59,7 +58,7 @@ def score(request: Request, options: Options) -> Result:
         "popularity": np.tile(known.sum(axis=0).astype(np.float64), (len(able), 1)),
         "tfidf_nearest": _by_tfidf(sides, able),
     }
-    return Result(
+    return TaskResult(
         metrics=rank_metrics(truth[able], scores, ties),
         sizes={
             "n_docs": len(able),

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from hiertopics import seeds
 from hiertopics.errors import UsageError
-from hiertopics.scoring.request import Request
+from hiertopics.scoring.request import Metrics, Request, TaskResult
 from hiertopics.scoring.tasks import multilabel
-from hiertopics.scoring.tasks.logistic import logistic_scores
-from hiertopics.scoring.tasks.result import Metrics, Result
+from hiertopics.scoring.tasks.baselines import logistic_scores
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
 from hiertopics.scoring.tasks.tagging import RULES, Tagger, padded, tag_scores
 
@@ -30,13 +29,13 @@ MAX_TRAIN_DOCS = 1000
 Array = NDArray[np.float64]
 
 
-class Options(NamedTuple):
+class LabelsOptions(NamedTuple):
     """corpus: classify this file, not the held-out documents."""
 
     corpus: Path | str | None = None
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: LabelsOptions) -> TaskResult:
     """Return the metrics of multi-label classification, and the rule and strength chosen."""
     sides = read_sides(request, options.corpus, "labels")
     if not sides.n_known:
@@ -51,7 +50,7 @@ def score(request: Request, options: Options) -> Result:
     (scores,) = tag_scores(tagger, sides.test.counts, [choices[best]])
     level = multilabel.threshold(known, tried[best])
     scores = padded(scores, len(sides.names))
-    return Result(
+    return TaskResult(
         metrics=multilabel.metrics(sides.test_tags, scores, scores > level),
         sizes={
             "n_docs": sides.test.n_docs,

@@ -7,6 +7,8 @@ theory/hdp 7.3.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -16,20 +18,18 @@ from scipy import sparse
 from hiertopics import seeds
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.request import Request
+from hiertopics.scoring.request import Metrics, Request, TaskResult
 from hiertopics.scoring.scores import word_chances
-from hiertopics.scoring.tasks.graph import BASELINES
-from hiertopics.scoring.tasks.ranking import average_precisions, candidates, mean_with_error
-from hiertopics.scoring.tasks.result import Result
+from hiertopics.scoring.tasks.baselines import BASELINES
 
 
-class Options(NamedTuple):
+class LinksOptions(NamedTuple):
     """average: rank by the mean of p(l | j) over a sampler's kept draws."""
 
     average: bool = False
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: LinksOptions) -> TaskResult:
     """Return ``mean_average_precision`` over the query nodes and its ``standard_error``."""
     run = request.run
     split, links = run.split, run.split.links
@@ -43,7 +43,7 @@ def score(request: Request, options: Options) -> Result:
         )
         for baseline in BASELINES
     }
-    return Result(
+    return TaskResult(
         metrics=mean_with_error(precisions),
         sizes={
             "n_queries": len(links.query),
@@ -67,3 +67,55 @@ def _chances(
         raise UsageError(f"{run.path} kept no draws to average over")
     mean: NDArray[np.float64] = np.mean(chances, axis=0)
     return mean
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Positives and negatives of the queries, every query with a positive.
+
+    pairs: CSR [n_queries, n_nodes], column indices sorted; what it stores has no meaning.
+    positive: bool [nnz], in the order of its entries. ties: int64 [nnz], a permutation that
+    ranks candidates of equal score.
+    """
+
+    pairs: sparse.csr_array
+    positive: NDArray[np.bool_]
+    ties: NDArray[np.int64]
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """The query of each entry, int64 [nnz]."""
+        return np.repeat(np.arange(self.pairs.shape[0]), np.diff(self.pairs.indptr))
+
+
+def candidates(
+    positives: sparse.csr_array, negatives: sparse.csr_array, rng: np.random.Generator
+) -> Candidates:
+    """Put the positives and negatives of each query together."""
+    pairs = sparse.csr_array(positives.astype(bool) * 1 + negatives.astype(bool) * 2)
+    pairs.sort_indices()
+    return Candidates(pairs, pairs.data == 1, rng.permutation(pairs.nnz))
+
+
+def average_precisions(among: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each query the mean over its positives of the precision at their rank.
+
+    scores: float64 [nnz], large ones first.
+    """
+    n_queries, rows = among.pairs.shape[0], among.rows
+    order = np.lexsort((among.ties, -scores, rows))
+    hit = among.positive[order]
+    starts = among.pairs.indptr[rows]
+    seen = np.cumsum(hit)
+    hits = seen - np.concatenate([[0], seen])[starts]
+    precision = hits / (np.arange(len(rows)) - starts + 1)
+    summed = np.bincount(rows, precision * hit, minlength=n_queries)
+    mean: NDArray[np.float64] = summed / np.bincount(rows, hit, minlength=n_queries)
+    return mean
+
+
+def mean_with_error(values: NDArray[np.float64]) -> Metrics:
+    """Return the mean over queries and its standard error (None for a single query)."""
+    n_queries = len(values)
+    error = float(values.std(ddof=1) / np.sqrt(n_queries)) if n_queries > 1 else None
+    return {"mean_average_precision": float(values.mean()), "standard_error": error}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.scoring.tasks.result import Metrics
+from hiertopics.scoring.request import Metrics
 
 Truth = NDArray[np.bool_]
 Scores = NDArray[np.float64]

@@ -8,7 +8,7 @@ theory/hdp 7.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,14 +22,18 @@ from hiertopics import files, seeds
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
-from hiertopics.scoring.request import Request
-from hiertopics.scoring.tasks.nearest import Predicted, predict
-from hiertopics.scoring.tasks.result import Metrics, Result
+from hiertopics.scoring.request import Metrics, Request, TaskResult
+from hiertopics.scoring.tasks.baselines import inverse_document_frequency, unit_vectors
 from hiertopics.scoring.tasks.sides import read_documents
-from hiertopics.scoring.tasks.tfidf import inverse_document_frequency, unit_vectors
+
+CELLS = 1 << 21
+"""Similarities held at a time: 16 MB."""
+
+FULL = 1 / 3
+"""A matrix with a larger share of stored entries is multiplied faster when it is dense."""
 
 
-class Options(NamedTuple):
+class NeighboursOptions(NamedTuple):
     """k: neighbours that vote. corpus: classify this file, not the held-out documents."""
 
     k: int = 7
@@ -48,7 +52,7 @@ class _Sides(NamedTuple):
     split: str
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: NeighboursOptions) -> TaskResult:
     """Return ``accuracy`` by majority vote of k neighbours and ``accuracy_1`` of the nearest."""
     sides = _read(request, options)
     n_train = sides.train.n_docs
@@ -57,7 +61,7 @@ def score(request: Request, options: Options) -> Result:
     test = replace(sides.test, labels=None)
     theta = newdocs.infer_theta(request.run, test, workers=request.workers).theta
     predicted = _predict(request, options, sides, theta.sqrt(), request.run.theta.sqrt())
-    return Result(
+    return TaskResult(
         metrics=_accuracy(predicted, sides.label),
         sizes={
             "n_docs": test.n_docs,
@@ -77,7 +81,7 @@ def score(request: Request, options: Options) -> Result:
     )
 
 
-def _read(request: Request, options: Options) -> _Sides:
+def _read(request: Request, options: NeighboursOptions) -> _Sides:
     found = read_documents(request, options.corpus, "labels")
     train, test = found.original.train, found.test
     for corpus, source in zip((found.original.whole, test), found.sources, strict=True):
@@ -117,7 +121,7 @@ def _label_ids(tags: Tags, names: Sequence[str]) -> NDArray[np.int64]:
 
 def _predict(
     request: Request,
-    options: Options,
+    options: NeighboursOptions,
     sides: _Sides,
     test: sparse.csr_array,
     train: sparse.csr_array,
@@ -133,7 +137,7 @@ def _accuracy(predicted: Predicted, label: NDArray[np.int64]) -> Metrics:
     }
 
 
-def _baselines(request: Request, options: Options, sides: _Sides) -> dict[str, Metrics]:
+def _baselines(request: Request, options: NeighboursOptions, sides: _Sides) -> dict[str, Metrics]:
     idf = inverse_document_frequency(sides.train.counts)
     found = {}
     for name, sublinear in (("tfidf_cosine", False), ("tfidf_cosine_sublinear", True)):
@@ -143,3 +147,67 @@ def _baselines(request: Request, options: Options, sides: _Sides) -> dict[str, M
     commonest = np.full(len(sides.label), np.bincount(sides.train_label).argmax())
     found["majority_label"] = _accuracy(Predicted(commonest, commonest), sides.label)
     return found
+
+
+class Predicted(NamedTuple):
+    """Label ids of the test rows, int64 [n_test]: by majority vote, and of the nearest alone."""
+
+    by_vote: NDArray[np.int64]
+    by_nearest: NDArray[np.int64]
+
+
+def predict(
+    test: sparse.csr_array,
+    train: sparse.csr_array,
+    labels: NDArray[np.int64],
+    k: int,
+    rng: np.random.Generator,
+) -> Predicted:
+    """Label each row of ``test`` by the ``k`` rows of ``train`` with the largest inner product.
+
+    Rows are unit vectors (or zero), so that this is a ranking by distance too. Equal votes go to
+    the label with the larger summed similarity; rows at equal distance stand in an order drawn
+    by ``rng``, never in that of the corpus.
+    """
+    order = rng.permutation(train.shape[0])
+    shuffled = labels[order]
+    votes, nearest = [], []
+    for similarity in _similarities(test, sparse.csr_array(train[order])):
+        near = _nearest(similarity, k)
+        found = shuffled[near]
+        votes.append(_vote(found, np.take_along_axis(similarity, near, axis=1)))
+        nearest.append(found[:, 0])
+    return Predicted(np.concatenate(votes), np.concatenate(nearest))
+
+
+def _similarities(test: sparse.csr_array, train: sparse.csr_array) -> Iterator[NDArray[np.float64]]:
+    """Yield inner products block by block, float64 [n_rows, n_train]."""
+    dense = train.nnz > FULL * train.shape[0] * train.shape[1]
+    columns = np.ascontiguousarray(train.toarray().T) if dense else sparse.csr_array(train.T)
+    n_rows = max(1, CELLS // train.shape[0])
+    for first in range(0, test.shape[0], n_rows):
+        block = test[first : first + n_rows]
+        yield block.toarray() @ columns if dense else (block @ columns).toarray()
+
+
+def _nearest(similarity: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """Return the columns of the ``k`` largest of each row, largest first, ties by column."""
+    n_rows, n_columns = similarity.shape
+    least = np.partition(similarity, n_columns - k, axis=1)[:, n_columns - k]
+    rows, columns = np.nonzero(similarity >= least[:, None])
+    ranked = np.lexsort((columns, -similarity[rows, columns], rows))
+    starts = np.searchsorted(rows, np.arange(n_rows))
+    near: NDArray[np.int64] = columns[ranked[starts[:, None] + np.arange(k)]]
+    return near
+
+
+def _vote(found: NDArray[np.int64], similarity: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the label of most neighbours of each row; found: label ids [n_rows, k]."""
+    n_labels = int(found.max()) + 1
+    place = np.arange(len(found))[:, None] * n_labels + found
+    n_votes = np.bincount(place.ravel())[place]
+    summed = np.bincount(place.ravel(), similarity.ravel())[place]
+    # The sort is stable: a label that ties in both wins by its nearest neighbour.
+    best = np.lexsort((-summed, -n_votes), axis=1)[:, :1]
+    winner: NDArray[np.int64] = np.take_along_axis(found, best, axis=1)[:, 0]
+    return winner

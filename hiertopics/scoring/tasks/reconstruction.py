@@ -18,19 +18,16 @@ from hiertopics.errors import UsageError
 from hiertopics.holdouts.rows import hash_of_file
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
-from hiertopics.scoring.request import Request
-from hiertopics.scoring.tasks.result import Result
-
-observes = ("vectors",)
+from hiertopics.scoring.request import Request, TaskResult
 
 
-class Options(NamedTuple):
+class ReconstructionOptions(NamedTuple):
     """corpus: the rows of this file, not those of the training."""
 
     corpus: Path | str | None = None
 
 
-def score(request: Request, options: Options) -> Result:
+def score(request: Request, options: ReconstructionOptions) -> TaskResult:
     """Return ``mean_squared_error`` over rows, and that of as many principal components.
 
     Paths of new rows come from local steps with the tree held fixed; PCA has its mean and axes
@@ -50,7 +47,7 @@ def score(request: Request, options: Options) -> Result:
     squared = squared_distances(rows, run.tree, paths.node)
     baseline = pca_squared_distances(rows, train.rows, paths.node.shape[1])
     pca = float(baseline.mean())
-    return Result(
+    return TaskResult(
         metrics={
             "mean_squared_error": float(squared.mean()),
             "pca_mean_squared_error": pca,

@@ -1,4 +1,8 @@
-"""Scores of a pair of nodes read off the training links themselves, without a model."""
+"""What tasks are compared with: scores that need no topics.
+
+Of a pair of nodes, from the training links themselves; of documents, by TF-IDF vectors; of labels,
+by one-vs-rest logistic regression.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from scipy import sparse
 
 QUERIES = 128
 """Rows of a product of adjacency matrices held at a time."""
+
+MAX_STEPS = 1000
 
 Score = Callable[[sparse.csr_array, NDArray[np.int64], sparse.csr_array], NDArray[np.float64]]
 """Takes the training counts [n_nodes, n_nodes], the queries and the pairs [n_queries, n_nodes];
@@ -108,3 +114,54 @@ def _pattern(counts: sparse.csr_array) -> sparse.csr_array:
 
 def _degrees(training: sparse.csr_array) -> NDArray[np.float64]:
     return np.bincount(training.indices, minlength=training.shape[1]).astype(np.float64)
+
+
+def inverse_document_frequency(counts: sparse.csr_array) -> NDArray[np.float64]:
+    """Return log((1 + N) / (1 + df)) + 1 of each word, float64 [n_words]; counts: N documents."""
+    n_docs, n_words = counts.shape
+    frequency = np.bincount(counts.indices, minlength=n_words)
+    idf: NDArray[np.float64] = np.log((1 + n_docs) / (1 + frequency)) + 1
+    return idf
+
+
+def unit_vectors(
+    counts: sparse.csr_array, idf: NDArray[np.float64], *, sublinear: bool
+) -> sparse.csr_array:
+    """Return term frequency times ``idf``, rows of length 1 (a document without words: 0).
+
+    sublinear: 1 + log of the count is the term frequency, not the count.
+    """
+    frequency = 1 + np.log(counts.data) if sublinear else counts.data
+    weights = frequency * idf[counts.indices]
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    length = np.sqrt(np.bincount(rows, weights**2, minlength=counts.shape[0]))
+    parts = (weights / length[rows], counts.indices, counts.indptr)
+    return sparse.csr_array(parts, shape=counts.shape)
+
+
+def logistic_scores(
+    train: sparse.csr_array, labels: NDArray[np.bool_], test: sparse.csr_array
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Return p(label) of training and test documents [n_docs, n_labels], each label by itself.
+
+    labels: bool [n_train, n_labels]; one that all or no training documents have keeps that share.
+    The counts of words are the features. None where scikit-learn is missing (extra ``text``).
+    """
+    try:
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        return None
+    sides = [_features(counts) for counts in (train, test)]
+    found = [np.tile(labels.mean(axis=0), (side.shape[0], 1)) for side in sides]
+    for label in np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0)):
+        model = LogisticRegression(solver="liblinear", max_iter=MAX_STEPS)
+        model.fit(sides[0], labels[:, label])
+        for scores, side in zip(found, sides, strict=True):
+            scores[:, label] = model.predict_proba(side)[:, 1]
+    return found[0], found[1]
+
+
+def _features(counts: sparse.csr_array) -> sparse.csr_matrix:
+    """Return counts as scikit-learn takes them: with indices of 32 bits."""
+    places = (counts.indices.astype(np.int32), counts.indptr.astype(np.int32))
+    return sparse.csr_matrix((counts.data.astype(np.float64), *places), shape=counts.shape)
