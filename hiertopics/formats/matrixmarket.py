@@ -106,7 +106,7 @@ def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Itera
             elif line and not line.startswith("%"):
                 sizes = _read_sizes(source, line, number)
                 if symmetric and sizes[0] != sizes[1]:
-                    what = f"a symmetric matrix must be square, got {line}"
+                    what = f"a symmetric matrix must be square, got {shown(line)}"
                     raise DataError(source.path, what, number)
                 header = Header(field, symmetric, *sizes, number)
                 rest = block[start:]

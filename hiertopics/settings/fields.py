@@ -63,7 +63,7 @@ def read_value(value: object, annotation: object) -> object:
         value = str(value)
     try:
         converted: object = msgspec.convert(value, annotation, strict=True)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: half a pair
         # msgspec adds ", got" only if the type is wrong; else a bound is, and says enough.
         out_of_bounds = str(error).startswith("Expected") and ", got" not in str(error)
         bounds = _bounds(info) if out_of_bounds else ""

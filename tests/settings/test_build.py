@@ -109,6 +109,8 @@ def test_everything_wrong_is_reported_at_once(make: Build) -> None:
     [
         ("model.gamma", True, "a number > 0, got true"),
         ("model.gamma", None, "a number > 0, got null"),
+        ("model.gamma", "\ud800", r"a number > 0, got '\ud800'"),
+        ("seed", "\ud800", r"a whole number >= 0, got '\ud800'"),
         ("model.gamma", {"a": 1}, "a number > 0, got a mapping"),
         ("model.gamma", [1.0], "a number > 0, got a list"),
         ("model.gamma", "1e-3", "a number > 0, got '1e-3'"),
