@@ -54,7 +54,9 @@ class OurBackend:
 
     def live_topics(self) -> int:
         """Return the number of topics, or nodes, that a run would write."""
-        summary: Any = self._backend.summarise(self._state, self._data, self._settings)
+        summary: Any = self._backend.summarise(
+            self._state, self._data, self._settings, Context(0, 0, Workers())
+        )
         return len(summary.tree.shown)
 
 

@@ -190,6 +190,7 @@ class Backend(Generic[SeenT, DataT, StateT]):
     as a tree of live nodes and theta of the training documents. infer: theta of new documents over
     the tree's vocabulary, the tree held fixed; the answer for a document depends on its counts
     alone, not on its neighbours or place. objective: recomputed from scratch, slow and trusted.
+    What reads a state has a context for its workers; it draws nothing and changes nothing.
     simulate(settings, sizes, context): a corpus from the model's own generative story, with the
     truth beside it. memory: the bytes of a fit's largest arrays, for the estimate printed before.
 
@@ -217,9 +218,9 @@ class Backend(Generic[SeenT, DataT, StateT]):
     prepare: Callable[[SeenT, Settings], DataT]
     init: Callable[[DataT, Settings, Context], StateT]
     step: Callable[[StateT, DataT, Settings, Context], tuple[StateT, Any]]
-    summarise: Callable[[StateT, DataT, Settings], Summary]
+    summarise: Callable[[StateT, DataT, Settings, Context], Summary]
     infer: Callable[[Tree, SeenT, Settings, Context], Posterior]
-    objective: Callable[[StateT, DataT, Settings], float]
+    objective: Callable[[StateT, DataT, Settings, Context], float]
     simulate: Callable[..., tuple[SeenT, Mapping[str, NDArray[Any]]]]
     memory: Callable[[SeenT, Settings], int]
 
@@ -227,8 +228,8 @@ class Backend(Generic[SeenT, DataT, StateT]):
     sampler: bool = False
     monotone: Callable[[Settings], bool] = never
 
-    draw: Callable[[StateT, DataT, Settings], Summary] | None = None
-    per_chain: Callable[[StateT, DataT, Settings], PerChain] | None = None
+    draw: Callable[[StateT, DataT, Settings, Context], Summary] | None = None
+    per_chain: Callable[[StateT, DataT, Settings, Context], PerChain] | None = None
     predictive: (
         Callable[[Tree, int, Settings, np.random.Generator], Iterable[Components]] | None
     ) = None

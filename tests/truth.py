@@ -71,7 +71,7 @@ class Case(NamedTuple):
 
     def statistics(self, state: Any, data: Any, settings: Settings) -> dict[str, float]:
         """Return the statistics of a state, the objective among them."""
-        objective = self.module.objective(state, data, settings)
+        objective = self.module.objective(state, data, settings, at(0))
         return {**self.measure(state, data, settings), "objective": float(objective)}
 
     def draw(self, settings: Settings, seed: int) -> tuple[Any, Any]:

@@ -72,7 +72,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, Info(int((state.n_w > 0).sum()))
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the one node; every document sits there."""
     n_tokens = float(state.n_w.sum())
     chances = state.n_w + settings.model.smoothing
@@ -99,7 +99,7 @@ def predictive(
     yield Components(np.array([float(n_samples)]), np.ones((1, 1)))
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log chance of all training words in their order, their distribution unknown."""
     smoothing = settings.model.smoothing
     mass = smoothing * len(state.n_w)

@@ -244,14 +244,16 @@ class Job:
         What goes on from the checkpoint has no columns to write a line of metrics from.
         """
         objective, sampling = event.objective, self._sampling(data)
+        context = self._context(event.iteration)
         if objective is None:
-            objective = self.backend.objective(event.state, data, self.settings)
+            objective = self.backend.objective(event.state, data, self.settings, context)
             check_objective(objective, self.backend.objective_name)
             if event.info is not None:
-                per_chain = sampling.per_chain(event.state)
+                per_chain = sampling.per_chain(event)
                 self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
         save_checkpoint(self.run, event.iteration, event.state, self.stamp)
-        summary = self._with_bins(self.backend.summarise(event.state, data, self.settings))
+        summary = self.backend.summarise(event.state, data, self.settings, context)
+        summary = self._with_bins(summary)
         summary = sampling.with_splits(summary, event, self.train.doc_lengths)
         for note in (*summary.notes, *degenerate.notes(summary)):
             self._say(f"note: {note}")
@@ -264,7 +266,7 @@ class Job:
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
 
     def _sampling(self, data: object) -> Sampling:
-        return Sampling(self.run, self.backend, self.settings, data)
+        return Sampling(self.run, self.backend, self.settings, data, self._context)
 
     def _with_bins(self, summary: Summary) -> Summary:
         """Return the summary with the bins of dense columns, which belong to the model."""

@@ -74,9 +74,10 @@ def iterate(
         iteration += 1
         began = time.perf_counter()
         try:
-            state, info = backend.step(state, data, settings, Context(seed, iteration, pool))
+            context = Context(seed, iteration, pool)
+            state, info = backend.step(state, data, settings, context)
             recorded = iteration % record_every == 0
-            objective = backend.objective(state, data, settings) if recorded else None
+            objective = backend.objective(state, data, settings, context) if recorded else None
             if objective is not None:
                 check_objective(objective, backend.objective_name)
         except (NumericalError, *ARITHMETIC) as error:

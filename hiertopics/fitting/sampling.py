@@ -13,25 +13,28 @@ from hiertopics.errors import UsageError
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.fitting.support import split_probability
-from hiertopics.model import AnyBackend, PerChain, Settings, Summary
+from hiertopics.model import AnyBackend, Context, PerChain, Settings, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.rundir import RunDir
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The draws of one fit. data: what the backend prepared."""
+    """The draws of one fit. data: what the backend prepared. context: of an iteration."""
 
     run: RunDir
     backend: AnyBackend
     settings: Settings
     data: object
+    context: Callable[[int], Context]
 
-    def per_chain(self, state: object) -> PerChain | None:
+    def per_chain(self, event: Event) -> PerChain | None:
         """Return what several chains are compared by; None where one runs alone."""
         if self.backend.per_chain is None:
             return None
-        found = self.backend.per_chain(state, self.data, self.settings)
+        found = self.backend.per_chain(
+            event.state, self.data, self.settings, self.context(event.iteration)
+        )
         return found if len(found.traces["objective"]) > 1 else None
 
     def draws(self, finish: Callable[[Summary], Summary]) -> Callback:
@@ -41,9 +44,9 @@ class Sampling:
         def watch(event: Event) -> None:
             past = event.iteration - schedule.burn_in
             if past > 0 and past % schedule.keep_every == 0:
-                chains = self.per_chain(event.state)
+                chains = self.per_chain(event)
                 paths = None if chains is None else chains.paths
-                draw = finish(self._draw(event.state))
+                draw = finish(self._draw(event))
                 artifacts.write_draw(self.run, event.iteration, draw, paths)
 
         return watch
@@ -53,7 +56,7 @@ class Sampling:
 
         n_tokens: of each document; those without a word are left out, since they sit anywhere.
         """
-        if summary.paths is None or self.per_chain(event.state) is None:
+        if summary.paths is None or self.per_chain(event) is None:
             return summary
         docs = np.flatnonzero(n_tokens)
         draws = (paths[docs] for paths in self.run.drawn_paths(event.iteration))
@@ -75,7 +78,7 @@ class Sampling:
                 say(f"note: {name or diagnosis.trace}: {diagnosis.problem}")
         return [diagnosis._asdict() for diagnosis in found]
 
-    def _draw(self, state: object) -> Summary:
+    def _draw(self, event: Event) -> Summary:
         """Return the current draw; a sampler may summarise another one, and then has ``draw``."""
         draw = self.backend.draw or self.backend.summarise
-        return draw(state, self.data, self.settings)
+        return draw(event.state, self.data, self.settings, self.context(event.iteration))

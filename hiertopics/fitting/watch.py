@@ -61,12 +61,12 @@ def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
         yield watch
 
 
-def metrics(run: RunDir, per_chain: Callable[[object], PerChain | None]) -> Callback:
+def metrics(run: RunDir, per_chain: Callable[[Event], PerChain | None]) -> Callback:
     """Add a line to metrics.jsonl for each iteration whose objective was computed."""
 
     def watch(event: Event) -> None:
         if event.objective is not None:
-            run.append_metrics(metrics_row(event, event.objective, per_chain(event.state)))
+            run.append_metrics(metrics_row(event, event.objective, per_chain(event)))
 
     return watch
 

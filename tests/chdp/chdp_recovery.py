@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from chdp_cases import simulated
-from stepping import advance, begin, settings_of
+from stepping import advance, at, begin, settings_of
 
 from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import Tree
@@ -30,7 +30,7 @@ def recover(backend: ModuleType, planted: str, fitted: str, **keys: Any) -> Reco
     settings = settings_of(backend, **keys)
     state, data = begin(backend, corpus, settings)
     state = advance(backend, state, data, settings, 70)
-    return recovery_of(backend.summarise(state, data, settings).tree, truth)
+    return recovery_of(backend.summarise(state, data, settings, at(0)).tree, truth)
 
 
 def recovery_of(tree: Tree, truth: dict[str, Any]) -> Recovery:

@@ -11,6 +11,7 @@ from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, wit
 from naive_chdp import Urn as NaiveUrn
 from naive_chdp import base
 from scipy import sparse
+from stepping import at
 
 from hiertopics.data.corpus import Tags
 from hiertopics.families.chdp import gibbs, irp
@@ -192,7 +193,7 @@ def test_the_published_sampler_of_maximization_says_what_it_is() -> None:
     for cooperation in COOPERATIONS:
         settings = settings_of(cooperation=cooperation, sampler="irp", truncation=3)
         state, data = begin(corpus, settings)
-        notes = " ".join(gibbs.summarise(state, data, settings).notes)
+        notes = " ".join(gibbs.summarise(state, data, settings, at(0)).notes)
         assert ("irp_max_plugin" in notes) == (cooperation == "maximization")
 
 

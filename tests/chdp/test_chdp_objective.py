@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, fit_variational, settings_of, with_parents
 from scipy.special import gammaln, xlogy
-from stepping import docs_of
+from stepping import at, docs_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs, variational
@@ -44,7 +44,7 @@ def test_the_samplers_objective_is_the_joint_token_by_token(cooperation: str) ->
             n_dk[topic] += 1
             n_kw[topic, word] += 1
             n_k[topic] += 1
-    assert gibbs.objective(state, data, settings) == pytest.approx(total, rel=1e-10)
+    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(total, rel=1e-10)
 
 
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
@@ -59,4 +59,4 @@ def test_the_surrogate_is_its_formula(cooperation: str) -> None:
     total += (gammaln(eta + state.n_wk) - gammaln(eta)).sum()
     total -= (gammaln(state.word_mass + state.n_k) - gammaln(state.word_mass)).sum()
     total -= data.cells.tokens @ xlogy(state.resp, state.resp).sum(axis=1)
-    assert variational.objective(state, data, settings) == pytest.approx(total, rel=1e-9)
+    assert variational.objective(state, data, settings, at(0)) == pytest.approx(total, rel=1e-9)

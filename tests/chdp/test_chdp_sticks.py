@@ -68,7 +68,9 @@ def test_a_step_is_that_of_a_plain_twin_and_so_is_the_bound(weights: str) -> Non
             served = state.option.sum(axis=(1, 2)) / SMALL["tables"]
             np.testing.assert_allclose(state.share, served, atol=1e-12)
             twin.share = state.share
-        assert variational.objective(state, data, settings) == pytest.approx(twin.elbo(), abs=1e-9)
+        assert variational.objective(state, data, settings, at(0)) == pytest.approx(
+            twin.elbo(), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize(
@@ -79,10 +81,10 @@ def test_the_bound_never_falls(keys: dict[str, Any]) -> None:
     simulated_corpus, _ = simulated(Sizes(20, 15, 12), seed=2, truncation=4, gamma=3.0)
     for corpus, seed in ((six_documents(), 0), (six_documents(), 1), (simulated_corpus, 0)):
         state, data, settings = start(corpus, seed, hyper_start=5, **keys)
-        bounds = [variational.objective(state, data, settings)]
+        bounds = [variational.objective(state, data, settings, at(0))]
         for iteration in range(1, 61):
             state, _ = variational.step(state, data, settings, at(iteration, seed=seed))
-            bounds.append(variational.objective(state, data, settings))
+            bounds.append(variational.objective(state, data, settings, at(0)))
         assert np.diff(bounds).min() > -1e-9
         assert bounds[-1] > bounds[0] + 5
 
@@ -112,7 +114,7 @@ def test_no_change_of_an_indicator_that_was_just_fitted_raises_the_bound() -> No
     state, data, settings = start(six_documents(), hyper_start=100)
     for iteration in range(1, 601):
         state, _ = variational.step(state, data, settings, at(iteration))
-    best = variational.objective(state, data, settings)
+    best = variational.objective(state, data, settings, at(0))
     rng = np.random.default_rng(5)
     for name in ("dish", "resp", "orphan"):
         kept = getattr(state, name).copy()
@@ -120,7 +122,7 @@ def test_no_change_of_an_indicator_that_was_just_fitted_raises_the_bound() -> No
             moved = kept * np.exp(0.05 * rng.standard_normal(kept.shape))
             setattr(state, name, moved / moved.sum(axis=-1, keepdims=True))
             sticks._count(state, data, at(1))
-            assert variational.objective(state, data, settings) < best + 1e-9
+            assert variational.objective(state, data, settings, at(0)) < best + 1e-9
         setattr(state, name, kept)
 
 
@@ -156,7 +158,7 @@ def test_the_bound_lies_below_the_evidence() -> None:
     for seed in range(5):
         state, data, settings = start(tiny(), seed, **keys, **sizes)
         state = advance(variational, state, data, settings, 100, seed=seed)
-        best.append(variational.objective(state, data, settings) + 2.0 + 1.5 + 1.2)
+        best.append(variational.objective(state, data, settings, at(0)) + 2.0 + 1.5 + 1.2)
     assert evidence - 6 < max(best) < evidence
 
 
@@ -165,7 +167,7 @@ def test_planted_authors_are_found_by_sticks_too() -> None:
     keys = {"truncation": 20, "tables": 10, "options": 10, "hyper_start": 10}
     state, data, settings = start(corpus, **keys)
     state = advance(variational, state, data, settings, 70)
-    tree = variational.summarise(state, data, settings).tree
+    tree = variational.summarise(state, data, settings, at(0)).tree
     assert recovery_of(tree, truth).correlation > 0.75
 
 

@@ -103,7 +103,7 @@ def test_groups_tied_to_the_corpus_predict_as_the_hdp_does() -> None:
     assert tied.alpha_doc == pytest.approx(free.alpha_doc, rel=0.02)
     np.testing.assert_allclose(np.sort(tied.pi), np.sort(free.pi), atol=0.01)
     found, expected = (
-        variational.summarise(s, d, settings) for s, d in ((tied, data), (free, others))
+        variational.summarise(s, d, settings, at(0)) for s, d in ((tied, data), (free, others))
     )
     words, twin = found.theta @ found.tree.phi, expected.theta @ expected.tree.phi
     assert np.abs(words - twin).sum(axis=1).max() < 0.02
@@ -118,7 +118,7 @@ def test_documents_without_parents_and_groups_without_documents_are_kept(coopera
     prior = variational.prior_of(state, data, settings.model).doc
     np.testing.assert_allclose(prior[2], state.alpha_doc * state.pi, rtol=1e-5)
     np.testing.assert_allclose(prior[5], state.alpha_doc * weights.group[2], rtol=1e-5)
-    tree = variational.summarise(state, data, settings).tree
+    tree = variational.summarise(state, data, settings, at(0)).tree
     groups = groups_of(tree)
     assert groups is not None and groups.n_docs.tolist() == [3, 3, 1, 0]
     np.testing.assert_allclose(groups.theta[3], tree.extra["corpus_theta"])
@@ -142,9 +142,9 @@ def test_the_surrogate_rises_while_weights_are_held() -> None:
     settings = settings_of(variational, truncation=8, hyper_start=60)
     data = variational.prepare(corpus, settings)
     state = variational.init(data, settings, at(0), np.float64)
-    scores = [variational.objective(state, data, settings)]
+    scores = [variational.objective(state, data, settings, at(0))]
     for iteration in range(1, 61):
         state, _ = variational.step(state, data, settings, at(iteration))
-        scores.append(variational.objective(state, data, settings))
+        scores.append(variational.objective(state, data, settings, at(0)))
     rise = scores[-1] - scores[0]
     assert rise > 0 and min(np.diff(scores)) > -0.001 * rise

@@ -9,6 +9,7 @@ import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, with_parents
 from naive import log_topics, share, stick_nodes
 from scipy import stats
+from stepping import at
 
 from hiertopics.families.chdp import exact, gibbs
 from hiertopics.families.chdp import maximum_kernels as maximum
@@ -83,7 +84,7 @@ def test_groups_are_shown_at_their_mean_given_the_tables() -> None:
     state, data = begin(with_parents(rows, [[0, 1], [0], [1], [0], [1], [0, 1]], 2), settings)
     state = advance(state, data, settings, 4)
     assert state.n_k.min() > 0
-    tree = gibbs.summarise(state, data, settings).tree
+    tree = gibbs.summarise(state, data, settings, at(0)).tree
     weights = state.n_group_tables + 4.0 * np.exp(state.log_pi_0)
     weights = weights[:, np.argsort(-state.n_k, kind="stable")]
     expected = weights / weights.sum(axis=1, keepdims=True)

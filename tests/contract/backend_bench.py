@@ -81,14 +81,22 @@ class Bench:
             state, _ = self.step(state, data, iteration, seed, workers)
         return data, state
 
-    def objective(self, state: Any, data: Any) -> float:
+    def objective(self, state: Any, data: Any, workers: int = 1) -> Any:
         """Return the objective from scratch."""
-        return float(self.module.objective(state, data, self.settings))
+        with Workers(workers) as pool:
+            return self.module.objective(state, data, self.settings, Context(0, 0, pool))
 
     def summarise(self, corpus: Corpus, iterations: int = 6) -> Summary:
         """Return the summary of a fit."""
         data, state = self.fit(corpus, iterations)
-        summary: Summary = self.module.summarise(state, data, self.settings)
+        return self.summary_of(state, data)
+
+    def summary_of(self, state: Any, data: Any, workers: int = 1) -> Summary:
+        """Return the summary of a state."""
+        with Workers(workers) as pool:
+            summary: Summary = self.module.summarise(
+                state, data, self.settings, Context(0, 0, pool)
+            )
         return summary
 
     def log_density(self, summary: Summary, corpus: Corpus) -> Any:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from hiertopics.engine import Workers
 from hiertopics.errors import Interrupted, NumericalError
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event
-from hiertopics.model import Settings
+from hiertopics.model import Context, Settings
 
 SETTINGS = Settings(None, None)
 
@@ -24,11 +25,11 @@ def counter(log: list[Any], fail_at: int = -1) -> Any:
         log.append((context.seed, context.iteration, data))
         return state + 1, f"info {context.iteration}"
 
-    return SimpleNamespace(
-        step=step,
-        objective=lambda state, data, settings: -float(state),
-        objective_name="the count, turned",
-    )
+    def objective(state: int, data: str, settings: Settings, context: Context) -> float:
+        log.append(context)
+        return -float(state)
+
+    return SimpleNamespace(step=step, objective=objective, objective_name="the count, turned")
 
 
 def events(n: int, log: list[Any] | None = None, **options: Any) -> list[Event]:
@@ -56,6 +57,13 @@ def test_the_objective_is_computed_now_and_then_at_fixed_iterations() -> None:
         None, -12.0, None, -14.0, None,
     ]  # fmt: skip
     assert [event.objective for event in events(2, record_every=3, start=1)] == [None, -12.0]
+
+
+def test_the_objective_is_computed_by_the_workers_of_the_loop() -> None:
+    log: list[Any] = []
+    pool = Workers()
+    events(2, log, record_every=2, workers=pool)
+    assert log[-1] == Context(4, 2, pool)
 
 
 def test_trouble_names_the_iteration() -> None:

@@ -53,7 +53,7 @@ def test_a_structured_pass_is_the_best_local_step_written_out(shards: int) -> No
     assert value == pytest.approx(naive.local_bound(state, data, MODEL, best, structured=True))
     for found, wanted in zip(sums, naive.sums_of(state, data, best), strict=True):
         assert found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
-    chances = slot_chances(slot_scores(state, data, MODEL))
+    chances = slot_chances(slot_scores(state, data, MODEL, at(0)))
     assert chances == pytest.approx(best.chances, abs=1e-12)
 
 

@@ -99,7 +99,7 @@ def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None
     state = starts.first_state(data, settings, at(0))
     kinds = {kind.__name__: 0 for kind in proposals.kinds(depth)}
     for _ in range(60):
-        scores = slot_scores(state, data, settings.model)
+        scores = slot_scores(state, data, settings.model, at(0))
         draft = draft_of(state, data.rows, scores.argmax(axis=1))
         for kind in proposals.kinds(depth):
             alone = copy.deepcopy(draft)
@@ -125,7 +125,7 @@ def test_a_move_that_lowers_the_bound_is_undone(mode: str) -> None:
     settings = settings_for(2, 4, mode=mode)
     data, state = good_state(settings)
     before = elbo(state, data, settings.model, at(0))
-    scores = slot_scores(state, data, settings.model)
+    scores = slot_scores(state, data, settings.model, at(0))
     draft = draft_of(state, data.rows, scores.argmax(axis=1))
     assert proposals.drop(draft, scores, np.random.default_rng(0))
     after, kept = moves._better(state, draft, data, settings, at(0))
@@ -137,7 +137,9 @@ def test_a_trial_is_swept_no_more_than_the_tree_as_it_is(monkeypatch: pytest.Mon
     """Sweeps alone raise the bound: more of them would flatter every trial."""
     settings, n_sweeps = settings_for(2, 4), []
     data, state = good_state(settings)
-    draft = draft_of(state, data.rows, slot_scores(state, data, settings.model).argmax(axis=1))
+    draft = draft_of(
+        state, data.rows, slot_scores(state, data, settings.model, at(0)).argmax(axis=1)
+    )
     sweep = moves.sweep
 
     def counted(each: State, *others: Any) -> Any:
@@ -157,7 +159,7 @@ def test_a_split_that_raises_the_bound_is_kept(mode: str) -> None:
     before = elbo(state, data, settings.model, at(0))
     n_kept = 0
     for seed in range(6):
-        best = slot_scores(state, data, settings.model).argmax(axis=1)
+        best = slot_scores(state, data, settings.model, at(0)).argmax(axis=1)
         draft = draft_of(state, data.rows, best)
         assert proposals.split(draft, np.random.default_rng(seed))
         after, kept = moves._better(state, draft, data, settings, at(0))
@@ -206,7 +208,7 @@ def test_a_path_without_rows_is_pruned_with_the_nodes_above_it() -> None:
 
 def test_a_leaf_that_is_dropped_is_one_that_is_missed_little() -> None:
     data, state = good_state(settings_for(2, 9))
-    scores = slot_scores(state, data, settings_for(2, 9).model)
+    scores = slot_scores(state, data, settings_for(2, 9).model, at(0))
     chances = slot_chances(scores)
     best = scores.argmax(axis=1)
     for seed in range(10):
@@ -227,7 +229,7 @@ def test_a_leaf_that_is_dropped_is_one_that_is_missed_little() -> None:
 
 def test_at_its_cap_a_tree_trades_a_leaf_for_another() -> None:
     data, state = good_state(settings_for(2, 4))
-    scores = slot_scores(state, data, settings_for(2, 4).model)
+    scores = slot_scores(state, data, settings_for(2, 4).model, at(0))
     n_made = 0
     for seed in range(10):
         draft = draft_of(state, data.rows, scores.argmax(axis=1))

@@ -17,7 +17,7 @@ def fitted(rows: np.ndarray, settings: Settings, iterations: int, seed: int = 0)
     vectors = Vectors(rows, default_columns(rows.shape[1]))
     state, data = begin(hca, vectors, settings, seed=seed)
     state = advance(hca, state, data, settings, iterations, seed=seed)
-    return hca.summarise(state, data, settings)
+    return hca.summarise(state, data, settings, at(0))
 
 
 @pytest.mark.parametrize("vectors", ["joint", "separate"])
@@ -73,7 +73,7 @@ def test_the_structured_bound_is_above_the_meanfield_one() -> None:
     for mode, each in settings.items():
         state, data = begin(hca, rows, each)
         state = advance(hca, state, data, each, 15)
-        best[mode] = hca.objective(state, data, each)
+        best[mode] = hca.objective(state, data, each, at(0))
     assert best["structured"] > best["meanfield"]
 
 

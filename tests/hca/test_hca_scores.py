@@ -154,7 +154,7 @@ def test_dropped_nodes_hand_their_mass_to_their_nearest_live_ancestor() -> None:
     state, data = naive.random_state(3, structured=False), naive.random_data(3)
     state.chances[:] = [0.3, 0, 0, 0, 0.7, 0, 0]
     settings = Settings(naive.MODEL, Inference(mode="meanfield"))
-    tree = hca.summarise(state, data, settings).tree
+    tree = hca.summarise(state, data, settings, at(0)).tree
     own = mean_masses(state.nodes, state.sticks)
     expected = [own[[0, 2, 3, 6]].sum(), own[[1, 5]].sum(), own[4], 0.0]
     assert tree.extra["mass"] == pytest.approx(expected, rel=1e-12)
@@ -185,7 +185,7 @@ def test_meanfield_inference_starts_at_the_average_and_settles() -> None:
     )
     state, data = begin(hca, vectors, settings)
     state = advance(hca, state, data, settings, 15)
-    summary = hca.summarise(state, data, settings)
+    summary = hca.summarise(state, data, settings, at(0))
     found = hca.infer(summary.tree, vectors, settings, at(0))
     assert found.paths is not None and summary.paths is not None
     assert (found.paths.node == summary.paths.node).mean() > 0.97

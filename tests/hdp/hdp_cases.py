@@ -130,7 +130,7 @@ def best_point(state: Any, *, reorder: bool = False) -> Point:
 
 def word_chances(backend: ModuleType, state: Any, data: Data, settings: Settings) -> Any:
     """Return p(v | d), float64 [n_docs, n_words], of the training documents."""
-    summary = backend.summarise(state, data, settings)
+    summary = backend.summarise(state, data, settings, at(0))
     return summary.theta.toarray() @ summary.tree.phi
 
 

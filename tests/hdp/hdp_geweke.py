@@ -9,7 +9,7 @@ import numpy as np
 from hdp_cases import begin
 from joint import Outcome, Story
 from numpy.typing import NDArray
-from stepping import corpus_of, settings_of
+from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.layout import Data
@@ -88,7 +88,7 @@ def measure(state: Any, data: Data, settings: Any) -> list[float]:
         float((state.n_wk**2).sum()),
         float((state.tau**2).sum()),
         # Clipped, because log(1 - v) has no mean under the prior.
-        float(np.clip(gibbs.objective(state, data, settings), -100.0, 100.0)),
+        float(np.clip(gibbs.objective(state, data, settings, at(0)), -100.0, 100.0)),
     ]
 
 

@@ -33,7 +33,7 @@ def test_objective_is_the_joint_token_by_token(prior: str, iterations: int) -> N
     """17: log p(z, w, sticks), each token given those before it."""
     keys = {"truncation": 5, "hyper_start": 0, "prior": prior}
     state, data, settings = fitted(gibbs, CORPUS, iterations, **keys)
-    found = gibbs.objective(state, data, settings)
+    found = gibbs.objective(state, data, settings, at(0))
     assert found == pytest.approx(naive_objective(state), rel=1e-12)
 
 
@@ -57,7 +57,7 @@ def test_extreme_gamma_leaves_a_usable_state(gamma: float) -> None:
         assert np.all(state.pi >= 0) and state.pi.sum() == pytest.approx(1.0, abs=1e-12)
         assert np.all(state.pi[state.n_k > 0] > 0)
         assert 0 < state.gamma < math.inf and 0 < state.alpha < math.inf
-        assert math.isfinite(gibbs.objective(state, data, settings))
+        assert math.isfinite(gibbs.objective(state, data, settings, at(0)))
 
 
 def test_gamma_is_drawn_from_its_conditional() -> None:

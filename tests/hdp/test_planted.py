@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hdp_cases import BACKENDS, VARIATIONAL, Planted, begin, perplexity, planted, word_chances
 from numpy.typing import NDArray
-from stepping import advance, settings_of
+from stepping import advance, at, settings_of
 
 from hiertopics.families.hdp import gibbs, pcvb0
 
@@ -43,7 +43,7 @@ def follow(backend: ModuleType, text: Planted, iterations: int, checks: int, **k
         state = advance(backend, state, data, settings, stride, start=start)
         chances = word_chances(backend, state, data, settings)
         perplexities.append(perplexity(chances, text.heldout))
-    return Curve(perplexities, backend.summarise(state, data, settings).tree.phi)
+    return Curve(perplexities, backend.summarise(state, data, settings, at(0)).tree.phi)
 
 
 def cosines_of_best_matches(

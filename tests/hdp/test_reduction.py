@@ -50,7 +50,7 @@ def test_one_topic_is_the_smoothed_unigram_model(backend: ModuleType, prior: str
     assert state.pi.tolist() == [1.0]
     if backend in VARIATIONAL:
         by_hand = (BY_WORD * np.log(chances)).sum() / BY_WORD.sum()
-        assert backend.objective(state, data, settings) == pytest.approx(by_hand, rel=1e-10)
+        assert backend.objective(state, data, settings, at(0)) == pytest.approx(by_hand, rel=1e-10)
 
 
 def growth(sizes: NDArray[np.integer], value: float) -> float:
@@ -99,7 +99,7 @@ def test_one_topic_has_the_polya_probability_of_the_words_in_gibbs() -> None:
     prior = state.word_mass * state.tau
     by_hand = (gammaln(prior + BY_WORD) - gammaln(prior)).sum()
     by_hand += gammaln(prior.sum()) - gammaln(prior.sum() + 11)
-    assert gibbs.objective(state, data, settings) == pytest.approx(by_hand, rel=1e-12)
+    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(by_hand, rel=1e-12)
 
 
 def uniform_sticks(backend: ModuleType) -> tuple[Any, Any, Any, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from joint import Outcome, Story
 from lda_cases import settings_of
-from stepping import begin, corpus_of
+from stepping import at, begin, corpus_of
 
 from hiertopics.families.lda import gibbs, gibbs_kernels, hyperparameters
 from hiertopics.families.lda.gibbs_kernels import Prior
@@ -85,7 +85,7 @@ def measure(state: Any, data: Any, settings: Any) -> list[float]:
         float((state.n_wk**2).sum()),
         float((state.n_k**2).sum()),
         float(same.sum()),
-        gibbs.objective(state, data, settings),
+        gibbs.objective(state, data, settings, at(0)),
     ]
 
 

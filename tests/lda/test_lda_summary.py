@@ -29,7 +29,7 @@ def fitted(n_topics: int, iterations: int = 5, **model: float):
 def test_objective_is_the_joint_token_by_token(n_topics: int, iterations: int) -> None:
     state, data, settings = fitted(n_topics, iterations, alpha=0.3, eta=0.2)
     expected = log_joint(DOCS, split(state.z, DOCS), n_topics, CORPUS.n_words, 0.3, 0.2)
-    assert gibbs.objective(state, data, settings) == pytest.approx(expected, rel=1e-12)
+    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_objective_with_differing_alphas_is_the_joint_token_by_token() -> None:
@@ -37,7 +37,7 @@ def test_objective_with_differing_alphas_is_the_joint_token_by_token() -> None:
     state.alpha = np.array([0.9, 0.1, 0.02, 3.0])
     topics = split(state.z, DOCS)
     expected = log_joint(DOCS, topics, 4, CORPUS.n_words, state.alpha.tolist(), 0.2)
-    assert gibbs.objective(state, data, settings) == pytest.approx(expected, rel=1e-12)
+    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_alphas_begin_alike_and_are_drawn_apart() -> None:
@@ -84,7 +84,7 @@ def test_alpha_left_open_is_fifty_over_the_number_of_topics() -> None:
 def test_predictions_are_those_of_all_topics(n_topics: int) -> None:
     """theta @ phi token by token; with 90 topics most are empty and lie outside the tree."""
     state, data, settings = fitted(n_topics, alpha=0.2, eta=0.1)
-    summary = gibbs.summarise(state, data, settings)
+    summary = gibbs.summarise(state, data, settings, at(0))
     n_dk = np.array([np.bincount(z, minlength=n_topics) for z in split(state.z, DOCS)])
     theta = (n_dk + 0.2) / (n_dk + 0.2).sum(axis=1, keepdims=True)
     n_kw = state.n_wk[:, :n_topics].T + 0.1
@@ -102,7 +102,7 @@ def test_rows_keep_the_alpha_of_their_topic(n_topics: int) -> None:
     """Predictions of all topics again; the row outside has the sum of its topics' alphas."""
     state, data, settings = fitted(n_topics, prior="asymmetric")
     alphas = state.alpha = np.random.default_rng(1).gamma(0.5, size=n_topics)
-    summary = gibbs.summarise(state, data, settings)
+    summary = gibbs.summarise(state, data, settings, at(0))
     n_dk = np.array([np.bincount(z, minlength=n_topics) for z in split(state.z, DOCS)])
     theta = (n_dk + alphas) / (n_dk + alphas).sum(axis=1, keepdims=True)
     n_kw = state.n_wk[:, :n_topics].T + 0.1
@@ -116,7 +116,7 @@ def test_rows_keep_the_alpha_of_their_topic(n_topics: int) -> None:
 def test_drawn_documents_have_the_moments_of_the_dirichlet() -> None:
     """E[theta] = prior / mass and E[theta^2], the row outside included; weights count to n."""
     state, data, settings = fitted(60, alpha=0.05)
-    tree = gibbs.summarise(state, data, settings).tree
+    tree = gibbs.summarise(state, data, settings, at(0)).tree
     prior = tree.extra["doc_prior"]
     assert tree.kind[-1] == OUTSIDE
     drawn = list(gibbs.predictive(tree, 30_000, settings, np.random.default_rng(0)))
@@ -137,7 +137,7 @@ def test_drawn_documents_have_the_moments_of_the_dirichlet() -> None:
 def test_a_tiny_alpha_draws_documents_of_one_topic_each() -> None:
     """Gamma numbers may then vanish for every topic at once; no row may become NaN."""
     state, data, settings = fitted(4, alpha=1e-5)
-    tree = gibbs.summarise(state, data, settings).tree
+    tree = gibbs.summarise(state, data, settings, at(0)).tree
     (drawn,) = gibbs.predictive(tree, 500, settings, np.random.default_rng(0))
     assert drawn.mixtures.sum(axis=1) == pytest.approx(1)
     assert (drawn.mixtures.max(axis=1) > 0.999).mean() > 0.99

@@ -23,7 +23,7 @@ def test_words_have_their_smoothed_shares() -> None:
     words = [word for doc in docs_of(CORPUS) for word in doc]
     mass = len(words) + SMOOTHING * CORPUS.n_words
     expected = [(words.count(word) + SMOOTHING) / mass for word in range(CORPUS.n_words)]
-    tree = multinomial.summarise(state, data, settings).tree
+    tree = multinomial.summarise(state, data, settings, at(0)).tree
     np.testing.assert_allclose(tree.phi, [expected], rtol=1e-14)
 
 
@@ -35,7 +35,7 @@ def test_the_objective_is_the_urn_token_by_token() -> None:
         chance = (seen[word] + SMOOTHING) / (place + SMOOTHING * CORPUS.n_words)
         total += math.log(chance)
         seen[word] += 1
-    assert multinomial.objective(state, data, settings) == pytest.approx(total, rel=1e-12)
+    assert multinomial.objective(state, data, settings, at(0)) == pytest.approx(total, rel=1e-12)
 
 
 def test_the_story_draws_words_from_the_distribution_that_it_tells() -> None:

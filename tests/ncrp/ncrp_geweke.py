@@ -8,7 +8,7 @@ import joint
 import numpy as np
 from joint import Outcome, Story
 from numpy.typing import NDArray
-from stepping import begin, corpus_of, settings_of
+from stepping import at, begin, corpus_of, settings_of
 
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import gibbs, gibbs_state, hyperparameters
@@ -116,7 +116,7 @@ def measure(state: Any, data: Data, settings: Settings) -> list[float]:
         float(squares.sum()),
         float((state.n_k.astype(float) ** 2).sum()),
         float(squares[first[2] :].sum()),
-        gibbs.objective(state, data, settings),
+        gibbs.objective(state, data, settings, at(0)),
     ]
 
 

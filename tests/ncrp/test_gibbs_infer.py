@@ -66,7 +66,7 @@ def summary_of(n: int = 6, **keys: Any) -> tuple[Summary, Any]:
     settings = settings_of(**keys)
     data = gibbs.prepare(varied_corpus(), settings)
     state = advance(gibbs.init(data, settings, at(0)), data, settings, n)
-    return gibbs.summarise(state, data, settings), settings
+    return gibbs.summarise(state, data, settings, at(0)), settings
 
 
 def test_an_empty_document_gets_the_prior() -> None:
@@ -117,7 +117,7 @@ def test_a_training_document_finds_its_own_path() -> None:
     settings = settings_of(gamma=0.5, eta=0.01)
     data = gibbs.prepare(corpus_of(np.repeat(block, 20, axis=0)), settings)
     state = advance(gibbs.init(data, settings, at(0)), data, settings, 30)
-    fitted = gibbs.summarise(state, data, settings)
+    fitted = gibbs.summarise(state, data, settings, at(0))
     found = gibbs.infer(fitted.tree, corpus_of(block), settings, at(0))
     assert fitted.paths is not None and found.paths is not None
     predicted = found.theta @ fitted.tree.phi

@@ -9,7 +9,7 @@ import pytest
 from gibbs_cases import advance, settings_of
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
-from stepping import begin, corpus_of
+from stepping import at, begin, corpus_of
 
 from hiertopics.families.ncrp import gibbs
 
@@ -52,7 +52,7 @@ def agreement(
     )
     state, data = begin(gibbs, corpus_of(text.counts), settings, seed=seed)
     state = advance(state, data, settings, iterations, seed=seed)
-    paths = gibbs.summarise(state, data, settings).paths
+    paths = gibbs.summarise(state, data, settings, at(0)).paths
     assert paths is not None
     return float(adjusted_rand_score(text.leaf, paths.node[:, 2]))
 

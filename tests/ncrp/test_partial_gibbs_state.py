@@ -91,7 +91,7 @@ def test_a_step_needs_nothing_but_the_state() -> None:
 def test_shards_that_have_no_effect_are_reported(collapse: str, n_notes: int) -> None:
     settings = settings_of(collapse=collapse, shards=2)
     data = gibbs.prepare(CORPUS, settings)
-    notes = gibbs.summarise(gibbs.init(data, settings, at(0)), data, settings).notes
+    notes = gibbs.summarise(gibbs.init(data, settings, at(0)), data, settings, at(0)).notes
     assert sum("shards" in note for note in notes) == n_notes
 
 

@@ -51,13 +51,13 @@ def test_objective_is_the_joint_token_by_token(depth: int, n: int) -> None:
         levels_of(CORPUS, state.level),
         hyper_of(walk.prior, data.n_words),
     )
-    assert gibbs.objective(state, data, settings) == pytest.approx(expected, rel=1e-12)
+    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_info_tells_the_objective_and_the_size_of_the_tree() -> None:
     state, data, settings = fitted(4)
     state, info = gibbs.step(state, data, settings, at(5))
-    assert info.log_joint == pytest.approx(gibbs.objective(state, data, settings), rel=1e-12)
+    assert info.log_joint == pytest.approx(gibbs.objective(state, data, settings, at(0)), rel=1e-12)
     nodes = {path[:cut] for path in map(tuple, state.path.tolist()) for cut in (1, 2, 3)}
     leaves = [tuple(path) for path in state.path.tolist()]
     assert (info.n_nodes, info.n_leaves) == (len(nodes), len(set(leaves)))
@@ -75,8 +75,8 @@ def test_words_in_another_order_leave_the_objective() -> None:
     for words, level in zip(docs_of(CORPUS), levels_of(CORPUS, state.level), strict=True):
         levels += [level[k] for k in np.argsort(place[words], kind="stable")]
     changed = State(**{**vars(state), "level": np.array(levels, dtype=np.int8)})
-    expected = gibbs.objective(state, data, settings)
-    found = gibbs.objective(changed, gibbs.prepare(moved, settings), settings)
+    expected = gibbs.objective(state, data, settings, at(0))
+    found = gibbs.objective(changed, gibbs.prepare(moved, settings), settings, at(0))
     assert (rows[:, order] != rows).any()
     assert found == pytest.approx(expected, rel=1e-12)
 
@@ -127,15 +127,15 @@ def test_the_best_draw_is_the_most_probable_after_the_burn_in() -> None:
     for iteration in range(1, 41):
         state, info = gibbs.step(state, data, settings, at(iteration))
         told[iteration] = info.log_joint
-        trees[iteration] = gibbs.draw(state, data, settings)
+        trees[iteration] = gibbs.draw(state, data, settings, at(0))
     best = max(range(6, 41), key=told.__getitem__)
     assert state.best_log_joint[0] == pytest.approx(
         told[best] + hyperparameters.log_prior(unpack(state)[0].prior), rel=1e-12
     )
-    summary = gibbs.summarise(state, data, settings)
+    summary = gibbs.summarise(state, data, settings, at(0))
     np.testing.assert_array_equal(summary.tree.phi, trees[best].tree.phi)
     np.testing.assert_array_equal(summary.theta.toarray(), trees[best].theta.toarray())
-    last = gibbs.summarise(state, data, settings_of(burn_in=5, summarise="last"))
+    last = gibbs.summarise(state, data, settings_of(burn_in=5, summarise="last"), at(0))
     np.testing.assert_array_equal(last.tree.phi, trees[40].tree.phi)
 
 
@@ -155,7 +155,7 @@ def test_no_draw_of_the_burn_in_is_the_best() -> None:
 
 def test_before_the_burn_in_ends_the_last_draw_is_summarised() -> None:
     state, data, settings = fitted(4, burn_in=5)
-    found, last = (f(state, data, settings) for f in (gibbs.summarise, gibbs.draw))
+    found, last = (f(state, data, settings, at(4)) for f in (gibbs.summarise, gibbs.draw))
     np.testing.assert_array_equal(found.tree.phi, last.tree.phi)
 
 
@@ -178,7 +178,9 @@ def test_the_most_probable_try_goes_on_from_where_it_ended() -> None:
     np.testing.assert_array_equal(state.level, level)
     same = [(x[:, None] == x).all(axis=2) for x in (path, state.path)]
     np.testing.assert_array_equal(*same)
-    assert gibbs.objective(state, data, settings) == pytest.approx(told[4 * winner + 3], rel=1e-12)
+    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(
+        told[4 * winner + 3], rel=1e-12
+    )
     assert not np.isfinite(state.best_log_joint[0])
 
 
@@ -201,7 +203,7 @@ def test_tries_that_reach_beyond_the_burn_in_are_refused() -> None:
 def test_a_summary_holds_the_counts_of_the_draw() -> None:
     """phi, theta, paths, documents and prior masses of every node, from the state alone."""
     state, data, settings = fitted(6, gamma=2.0, level_prior=[2.0, 1.0, 0.5])
-    summary = gibbs.draw(state, data, settings)
+    summary = gibbs.draw(state, data, settings, at(0))
     tree, eta = summary.tree, settings.model.eta
     assert summary.paths is not None
     path = summary.paths.node

@@ -39,7 +39,7 @@ def fit(request: pytest.FixtureRequest) -> tuple[State, Data]:
 
 
 def draft(state: State, data: Data) -> Draft:
-    return draft_of(state, data, slot_chances(state, data), at(1))
+    return draft_of(state, data, slot_chances(state, data, at(0)), at(1))
 
 
 def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
@@ -183,7 +183,7 @@ def test_a_branch_that_mixes_themes_is_split_and_the_bound_rises() -> None:
     state, data = fitted(CORPUS, settings, 0, 3)
     assert state.n_nodes == 3
     before = bound(state, data)
-    chances = slot_chances(state, data)
+    chances = slot_chances(state, data, at(0))
     made, n_made = splits.split_level(state, data, chances, 1, 100, at(5))
     assert (made.n_nodes, n_made) == (5, 1)
     assert bound(made, data) > before + 10
@@ -196,7 +196,7 @@ def test_leaves_of_one_theme_are_not_split() -> None:
     rng = np.random.default_rng(0)
     corpus = corpus_of(rng.multinomial(40, np.full(12, 1 / 12), 30))
     state, data = fitted(corpus, settings_of(moves="none", start_leaves=1, start_sweeps=0), 0, 3)
-    chances = slot_chances(state, data)
+    chances = slot_chances(state, data, at(0))
     for level in (1, 2):
         assert splits.split_level(state, data, chances, level, 100, at(5))[1] == 0
 
@@ -214,16 +214,16 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
         state, _ = variational.step(state, data, settings, at(iteration))
     assert state.nodes.bounds[2] == 5
     before = bound(state, data)
-    made, n_made = joins.join_level(state, data, slot_chances(state, data), 1, at(5))
+    made, n_made = joins.join_level(state, data, slot_chances(state, data, at(0)), 1, at(5))
     assert n_made == 1 and made.nodes.bounds[2] == 4
     assert bound(made, data) > before
     assert adjusted_rand(made.nodes.path[best_leaves(made, data), 1], branch[:, 0]) == 1.0
-    assert joins.join_level(made, data, slot_chances(made, data), 1, at(5))[1] == 0
+    assert joins.join_level(made, data, slot_chances(made, data, at(0)), 1, at(5))[1] == 0
 
 
 def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
     state, data = fit
-    chances = slot_chances(state, data)
+    chances = slot_chances(state, data, at(0))
     tried = [splits.split_level(state, data, chances, level, 100, at(5)) for level in (1, 2)]
     tried.append(joins.join_level(state, data, chances, 1, at(5)))
     assert sum(n_made for _, n_made in tried) > 0

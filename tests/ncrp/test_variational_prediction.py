@@ -21,7 +21,7 @@ NEW, NEW_BRANCH, _ = planted(1, 40)
 
 def summary_of(settings: Settings) -> Summary:
     state, data = fitted(CORPUS, settings, 0, 15)
-    return variational.summarise(state, data, settings)
+    return variational.summarise(state, data, settings, at(0))
 
 
 @pytest.fixture(scope="module", params=MODES)
@@ -136,15 +136,15 @@ def test_a_corpus_on_one_path_is_reported() -> None:
     corpus = corpus_of(rng.multinomial(30, np.full(10, 0.1), 25))
     settings = settings_of(start_leaves=1)
     state, data = fitted(corpus, settings, 0, 6)
-    notes = degenerate.notes(variational.summarise(state, data, settings))
+    notes = degenerate.notes(variational.summarise(state, data, settings, at(0)))
     assert any("one path holds nearly every document" in note for note in notes)
 
 
 def test_equal_siblings_are_reported_and_others_are_not() -> None:
     settings = settings_of(moves="none")
     state, data = fitted(CORPUS, settings, 0, 3)
-    assert degenerate.notes(variational.summarise(state, data, settings)) == ()
+    assert degenerate.notes(variational.summarise(state, data, settings, at(0))) == ()
     first, second = np.flatnonzero(state.parent == 0)[:2]
     state.lam[:, second] = 0.9 * state.lam[:, first]
-    notes = degenerate.notes(variational.summarise(state, data, settings))
+    notes = degenerate.notes(variational.summarise(state, data, settings, at(0)))
     assert any("sibling" in note for note in notes)

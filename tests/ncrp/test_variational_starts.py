@@ -91,7 +91,7 @@ def test_any_depth_goes(depth: int, start: str) -> None:
     settings = settings_of(start=start, depth=depth, moves_every=2, start_leaves=6)
     state, data = fitted(corpus, settings, 0, 6)
     assert state.nodes.depth == depth == state.tau.shape[1]
-    assert slot_chances(state, data).sum(axis=1) == pytest.approx(1)
+    assert slot_chances(state, data, at(0)).sum(axis=1) == pytest.approx(1)
 
 
 def test_overcomplete_best_of_five_is_near_the_truth() -> None:

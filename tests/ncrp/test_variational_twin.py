@@ -84,7 +84,7 @@ def test_shards_add_up_to_the_whole(q: Q) -> None:
 
 
 def test_chances_of_slots_are_the_naive_ones(q: Q) -> None:
-    found = slot_chances(state_of(q), data_of(q.counts))
+    found = slot_chances(state_of(q), data_of(q.counts), at(0))
     expected = naive.at_best_levels(q).chances if q.structured else q.chances
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-6)
 

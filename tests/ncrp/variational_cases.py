@@ -67,7 +67,7 @@ def fitted(corpus: Corpus, settings: Settings, seed: int, iterations: int) -> tu
 
 def bound(state: State, data: Data) -> float:
     """Return the evidence lower bound."""
-    return variational.objective(state, data, settings_of())
+    return variational.objective(state, data, settings_of(), at(0))
 
 
 def planted(
@@ -113,4 +113,4 @@ def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
     """Return the most probable slot of each document."""
     from hiertopics.families.ncrp.prediction import slot_chances
 
-    return np.asarray(np.argmax(slot_chances(state, data), axis=1))
+    return np.asarray(np.argmax(slot_chances(state, data, at(0)), axis=1))

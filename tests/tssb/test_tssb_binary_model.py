@@ -70,7 +70,7 @@ def grown() -> Any:
 
 def test_a_planted_tree_is_found(grown: Any) -> None:
     settings, _, node, data, state = grown
-    summary = mcmc.summarise(state, data, settings)
+    summary = mcmc.summarise(state, data, settings, at(0))
     home = summary.theta.toarray().argmax(axis=1)
     assert adjusted_rand_score(node, home) > 0.8
     apart = edges_between(lineage(summary.tree.parent)[home])
@@ -80,7 +80,7 @@ def test_a_planted_tree_is_found(grown: Any) -> None:
 
 def test_rows_that_differ_more_stand_further_apart(grown: Any) -> None:
     settings, vectors, _, data, state = grown
-    summary = mcmc.summarise(state, data, settings)
+    summary = mcmc.summarise(state, data, settings, at(0))
     assert summary.paths is not None
     first, second = np.triu_indices(vectors.n_docs, 1)
     differing = np.abs(vectors.rows[first] - vectors.rows[second]).sum(axis=1)
@@ -129,7 +129,7 @@ def test_the_objective_is_that_of_rows_and_nodes_one_by_one(grown: Any) -> None:
         mass[node] = reach * np.exp(chain.nodes.log_nu[node])
         below[node] = reach * np.exp(chain.nodes.log_rest[node])
     expected = of_rows + np.log(mass[chain.node]).sum()
-    assert mcmc.objective(state, data, settings) == pytest.approx(expected, rel=1e-6)
+    assert mcmc.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_sums_and_offsets_are_those_of_numpy() -> None:
@@ -148,7 +148,7 @@ def test_the_chances_of_all_rows_add_up_to_one() -> None:
     rows = np.array(list(itertools.product((0.0, 1.0), repeat=5)))
     vectors = Vectors(rows, default_columns(5))
     data, state = fitted(vectors, settings, 5)
-    tree = mcmc.summarise(state, data, settings).tree
+    tree = mcmc.summarise(state, data, settings, at(0)).tree
     density = mcmc.log_density(tree, vectors, settings)
     assert np.exp(density).sum() == pytest.approx(1, abs=1e-7)
     theta = mcmc.infer(tree, vectors, settings, at(0)).theta.toarray()

@@ -35,7 +35,7 @@ def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
     settings = Settings(built.model, built.inference)
     state, data = begin(mcmc, CORPUS, settings)
     state = advance(mcmc, state, data, settings, 7)
-    return mcmc.summarise(state, data, settings), settings
+    return mcmc.summarise(state, data, settings, at(0)), settings
 
 
 def drawn(n_topics: int, n_samples: int) -> tuple[Summary, list[Any]]:
@@ -75,7 +75,7 @@ def test_as_many_topics_as_nodes_stay_topics() -> None:
         state = mcmc.init(data, settings, at(0, seed=seed))
         state, info = mcmc.step(state, data, settings, at(1, seed=seed))
         if info.n_nodes == 5:
-            tree = mcmc.draw(state, data, settings).tree
+            tree = mcmc.draw(state, data, settings, at(0)).tree
             assert tree.extra["topics"].shape == (5, 6)
             assert tree.extra["shares"].shape == (6, 5)
             return

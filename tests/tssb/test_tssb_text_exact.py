@@ -83,12 +83,12 @@ def test_the_objective_is_that_of_nodes_topics_and_words_one_by_one(fitted: Any)
     node_of_token = np.repeat(chain.node, CORPUS.doc_lengths)
     expected = np.log(mass[chain.node]).sum() + nodes.value[node_of_token, z].sum()
     expected += log_words(word, z, CORPUS.n_words, settings.model.eta)
-    assert mcmc.objective(state, data, settings) == pytest.approx(expected, rel=1e-9)
+    assert mcmc.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_new_document_lies_at_nodes_by_their_mass_and_its_words(fitted: Any) -> None:
     settings, data, state = fitted
-    tree = mcmc.summarise(state, data, settings).tree
+    tree = mcmc.summarise(state, data, settings, at(0)).tree
     corpus = corpus_of([[3, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 1, 0, 4, 2]])
     log_weights = tree.extra["log_mass"] + corpus.counts.toarray() @ np.log(tree.phi).T
     theta = mcmc.infer(tree, corpus, settings, at(0)).theta.toarray()

@@ -137,7 +137,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, Info(n_topics, n_topics_tables, n_topics_99, *concentrations, moved)
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, theta of the documents, and the groups' weights.
 
     Under superposition the weights are their mean given the tables of this draw.
@@ -150,7 +150,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return replace(summary, notes=(*summary.notes, *_notes(settings)))
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log probability of words and topics given the groups' weights."""
     base = base_rows(data.parents, weights_of(state, data, settings.model))
     prior = np.maximum(state.alpha_doc * base, SMALLEST)

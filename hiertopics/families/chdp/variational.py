@@ -148,7 +148,7 @@ def prior_of(state: State, data: Data, model: Model) -> Prior:
     return Prior(rows, words, state.word_mass)
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
     by_sticks = settings.inference.method == "sticks"
     weights = (
@@ -159,7 +159,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound.
 
     Method ``sticks``: its bound.
@@ -167,7 +167,7 @@ def objective(state: State, data: Data, settings: Settings) -> float:
     if settings.inference.method == "sticks":
         return sticks.bound(state, data)
     prior = prior_of(state, data, settings.model)
-    return log_joint(state, prior, state.alpha_doc, data.laid)
+    return log_joint(state, prior, state.alpha_doc, data.laid, context)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

@@ -45,7 +45,7 @@ def round_of_moves(state: State, data: Data, settings: Settings, context: Contex
     rng = context.rng("moves")
     n_tried = n_kept = 0
     for turn in range(settings.inference.trials + 1):
-        scores = slot_scores(state, data, settings.model)
+        scores = slot_scores(state, data, settings.model, context)
         draft = draft_of(state, data.rows, scores.argmax(axis=1))
         if turn:
             changed = _changed(draft, scores, settings.model.max_nodes, rng)

@@ -27,7 +27,7 @@ ROUNDS = 20
 """Local rounds of new rows under mean field (theory/ncrp 7)."""
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes with one row for what lies outside, and where rows sit in it.
 
     A node lives with at least one expected row at or below it, or as the root; what is dropped
@@ -38,7 +38,11 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     share [n_nodes], of the rows in each slot.
     """
     model, nodes = settings.model, state.nodes
-    chances = slot_chances(slot_scores(state, data, model)) if state.structured else state.chances
+    chances = (
+        slot_chances(slot_scores(state, data, model, context))
+        if state.structured
+        else state.chances
+    )
     live, slot_of = _live(nodes, chances.sum(axis=0))
     n_live = len(live)
     new_id = np.full(nodes.n_nodes, ROOT)

@@ -138,14 +138,19 @@ def local_pass(
     return sums, value
 
 
-def slot_scores(state: State, data: Data, model: Model) -> NDArray[np.float64]:
+def slot_scores(state: State, data: Data, model: Model, context: Context) -> NDArray[np.float64]:
     """Return log S of the slots for each row, float64 [n_docs, n_nodes], not normalised."""
     given = globals_of(state, model)
     scores = np.empty((data.n_docs, state.n_nodes))
-    if state.structured:
-        structured_scores(data.rows, given, scores)
-    else:
-        meanfield_scores(data.rows, state.chances, given, 1, scores)
+
+    def of_shard(shard: int) -> None:
+        docs = slice(int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1]))
+        if state.structured:
+            structured_scores(data.rows[docs], given, scores[docs])
+        else:
+            meanfield_scores(data.rows[docs], state.chances[docs], given, 1, scores[docs])
+
+    context.map(of_shard, range(len(data.shard_bounds) - 1))
     return scores
 
 

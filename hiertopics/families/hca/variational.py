@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Workers
 from hiertopics.families.hca import moves, prediction, starts
 from hiertopics.families.hca.config import Inference as Inference
 from hiertopics.families.hca.config import Model as Model
@@ -90,14 +89,14 @@ def reordered(state: State, slot: NDArray[np.float64], gamma: float) -> State:
     return replace(state, mean=np.ascontiguousarray(mean), cov=np.ascontiguousarray(cov))
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training rows."""
-    return prediction.summarise(state, data, settings)
+    return prediction.summarise(state, data, settings, context)
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the evidence lower bound, recomputed from scratch."""
-    return elbo(state, data, settings.model, Context(0, 0, Workers()))
+    return elbo(state, data, settings.model, context)
 
 
 def memory(corpus: Vectors, settings: Settings) -> int:

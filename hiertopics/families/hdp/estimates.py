@@ -13,7 +13,7 @@ from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.summary import document_weights, topic_counts
 from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.families.hdp import summary as common
-from hiertopics.model import Settings, Summary
+from hiertopics.model import Context, Settings, Summary
 
 
 @dataclass
@@ -68,19 +68,22 @@ def info_of(state: State, data: Data, drift: float) -> Info:
     return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
     return common.summarise(_fitted(state))
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     fitted = _fitted(state)
     dtype = fitted.n_dk.dtype
     theta = document_weights(fitted.n_dk, fitted.doc_prior).astype(dtype)
     phi = common.word_probabilities(fitted).astype(dtype)
-    shards = range(data.cells.n_shards)
-    parts = [kernels.block_log_likelihood(data.cells, shard, theta, phi) for shard in shards]
+
+    def of_shard(shard: int) -> float:
+        return kernels.block_log_likelihood(data.cells, shard, theta, phi)
+
+    parts = context.map(of_shard, range(data.cells.n_shards))
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 

@@ -124,7 +124,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, Info(*counts, state.alpha, state.gamma, eta, moved)
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
     fitted = common.Fitted(
         state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
@@ -134,7 +134,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return replace(summary, notes=notes)
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
     log_joint = 0.0
     for counts, prior, totals in (

@@ -134,7 +134,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, Info(int((state.n_k > 0).sum()), mean_alpha, state.eta, moved)
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw's topics with a token as roots, largest first, and theta."""
     n_topics = settings.model.n_topics
     n_dk = _document_counts(state, data, n_topics)
@@ -142,7 +142,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     return common.summarise(n_dk, n_wk, state.alpha, state.eta, settings.inference.shards)
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words and topics given alpha and eta, from the topics alone."""
     n_topics = settings.model.n_topics
     n_dk = _document_counts(state, data, n_topics)

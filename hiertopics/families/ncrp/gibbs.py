@@ -130,7 +130,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return pack(walks), info
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the draw that ``inference.summarise`` asks for; the last where no best is known yet.
 
     Of several chains it is that of the chain where this draw is the most probable.
@@ -140,33 +140,32 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     if settings.inference.summarise == "map" and np.isfinite(best.log_joint):
         chain = recounted(data, best.slot, best.level)
         return gibbs_prediction.summarise(chain, best.prior, data, settings.inference)
-    return draw(state, data, settings)
+    return draw(state, data, settings, context)
 
 
-def draw(state: State, data: Data, settings: Settings) -> Summary:
+def draw(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the current draw; of several chains the most probable one."""
-    walk = max(
-        unpack(state), key=lambda walk: float(joint_kernels.log_joint(walk.chain, walk.prior))
-    )
+    walks = unpack(state)
+    walk = walks[int(np.argmax(_log_joints(walks, context)))]
     return gibbs_prediction.summarise(walk.chain, walk.prior, data, settings.inference)
 
 
-def per_chain(state: State, data: Data, settings: Settings) -> PerChain:
+def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
     """Return log joint, nodes and paths of each chain."""
     walks = unpack(state)
     traces: dict[str, list[float]] = {
-        "objective": [float(joint_kernels.log_joint(walk.chain, walk.prior)) for walk in walks],
+        "objective": _log_joints(walks, context),
         "n_nodes": [int((walk.chain.visits > 0).sum()) for walk in walks],
     }
     return PerChain(traces, np.stack([walk.chain.path for walk in walks]))
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words, levels and paths given the hyperparameters, from scratch.
 
     Of several chains it is their mean.
     """
-    return float(np.mean([_log_joint(walk, data) for walk in unpack(state)]))
+    return float(np.mean(context.map(lambda walk: _log_joint(walk, data), unpack(state))))
 
 
 def prior_of(model: Model) -> Prior:
@@ -207,6 +206,11 @@ def _draw_prior(
         level = hyperparameters.draw_level_prior(chain.n_dl, prior.level, rng)
         prior = prior._replace(level=level)
     return prior
+
+
+def _log_joints(walks: list[Walk], context: Context) -> list[float]:
+    """Return the log joint of each chain from its tables."""
+    return context.map(lambda walk: float(joint_kernels.log_joint(walk.chain, walk.prior)), walks)
 
 
 def _log_joint(walk: Walk, data: Data) -> float:

@@ -49,11 +49,11 @@ def paper_moves(
     state: State, data: Data, settings: Settings, context: Context
 ) -> tuple[State, int]:
     """Grow by both rules, sweep, merge paths with the same documents, prune."""
-    chances = slot_chances(state, data)
+    chances = slot_chances(state, data, context)
     state, n_grown = grow(state, data, chances, settings.inference.max_nodes, context)
     for _ in range(TRIAL_SWEEPS):
         _sweep(state, data, settings, context)
-    draft = draft_of(state, data, slot_chances(state, data), context)
+    draft = draft_of(state, data, slot_chances(state, data, context), context)
     n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
     return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
 
@@ -64,16 +64,18 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     """
     most, depth = settings.inference.max_nodes, settings.model.depth
     level = 1 + context.iteration // settings.inference.moves_every % (depth - 1)
-    state, n_moves = grow(state, data, slot_chances(state, data), most, context)
-    state, n_made = split_level(state, data, slot_chances(state, data), level, most, context)
+    state, n_moves = grow(state, data, slot_chances(state, data, context), most, context)
+    state, n_made = split_level(
+        state, data, slot_chances(state, data, context), level, most, context
+    )
     n_moves += n_made
     if level < depth - 1:
         _sweep(state, data, settings, context)
-        state, n_made = join_level(state, data, slot_chances(state, data), level, context)
+        state, n_made = join_level(state, data, slot_chances(state, data, context), level, context)
         n_moves += n_made
     if n_moves:
         _sweep(state, data, settings, context)
-    draft = draft_of(state, data, slot_chances(state, data), context)
+    draft = draft_of(state, data, slot_chances(state, data, context), context)
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
 

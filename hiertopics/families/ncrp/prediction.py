@@ -21,13 +21,13 @@ ROUNDS = 100
 TOLERANCE = 1e-5
 
 
-def summarise(state: State, data: Data) -> Summary:
+def summarise(state: State, data: Data, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training documents."""
     n_wn = np.maximum(np.asarray(state.lam, dtype=np.float64) - state.eta, 0.0)
     fitted = common.Fitted(
         parent=state.parent,
         n_wn=n_wn,
-        slot_probs=sparse_rows(slot_chances(state, data)),
+        slot_probs=sparse_rows(slot_chances(state, data, context)),
         level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
         log_mass=np.log(mean_masses(state.nodes, state.sticks)),
         eta=state.eta,
@@ -38,7 +38,7 @@ def summarise(state: State, data: Data) -> Summary:
     return common.summarise(fitted)
 
 
-def slot_chances(state: State, data: Data) -> NDArray[np.float64]:
+def slot_chances(state: State, data: Data, context: Context) -> NDArray[np.float64]:
     """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
     if not state.structured:
         return state.chances
@@ -46,9 +46,14 @@ def slot_chances(state: State, data: Data) -> NDArray[np.float64]:
     given = expectations.given_tables(
         state.lam, nodes, state.log_mass, state.eta, state.level_prior, by_slot=True
     )
-    scratch = expectations.scratch_for(nodes.n_nodes, given.e_table.dtype)
     chances = np.empty((data.n_docs, nodes.n_nodes))
-    weigh_documents(data.cells, state.tau, given, scratch, chances)
+
+    def of_shard(shard: int) -> None:
+        docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
+        scratch = expectations.scratch_for(nodes.n_nodes, given.e_table.dtype)
+        weigh_documents(data.cells, *docs, state.tau, given, scratch, chances)
+
+    context.map(of_shard, range(len(data.shard_bounds) - 1))
     return chances
 
 

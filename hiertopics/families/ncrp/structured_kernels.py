@@ -138,14 +138,19 @@ def restricted_bounds(
 @kernel()
 def weigh_documents(
     cells: Cells,
+    first: int,
+    last: int,
     tau: NDArray[np.float64],
     given: Globals,
     scratch: Scratch,
     chances: NDArray[np.float64],
 ) -> None:
-    """Write every document's chances of slots [n_docs, n_nodes] under its tau (option B)."""
+    """Write chances of slots [n_docs, n_nodes] of documents ``first .. last`` under their tau.
+
+    Option B.
+    """
     log_weights = np.empty(chances.shape[1])
-    for doc in range(len(tau)):
+    for doc in range(first, last):
         weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances[doc])
 
 

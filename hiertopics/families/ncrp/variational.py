@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Workers
 from hiertopics.families.ncrp import learning, minibatch, moves, prediction, sampled_starts, starts
 from hiertopics.families.ncrp.cells import Data, lay_out
 from hiertopics.families.ncrp.config import Model as Model
@@ -65,7 +64,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     }[settings.inference.start]
     state = start(data, settings, context)
     if settings.inference.mode == "meanfield":
-        return replace(state, chances=prediction.slot_chances(state, data))
+        return replace(state, chances=prediction.slot_chances(state, data, context))
     return state
 
 
@@ -111,14 +110,14 @@ def _learn(state: State, sums: Sums, inference: Inference) -> None:
         state.lam = sums.words + sums.words.dtype.type(state.eta)
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training documents."""
-    return prediction.summarise(state, data)
+    return prediction.summarise(state, data, context)
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the evidence lower bound, recomputed from scratch in float64."""
-    return elbo(state, data, Context(0, 0, Workers()))
+    return elbo(state, data, context)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

@@ -136,7 +136,7 @@ def step(state: State, data: Any, settings: Settings, context: Context) -> tuple
     return pack([walk for walk, _, _ in results]), info
 
 
-def summarise(state: State, data: Any, settings: Settings) -> Summary:
+def summarise(state: State, data: Any, settings: Settings, context: Context) -> Summary:
     """Return the draw that ``inference.summarise`` asks for; the last where no best is known yet.
 
     Of several chains it is that of the chain where this draw is the most probable.
@@ -145,22 +145,22 @@ def summarise(state: State, data: Any, settings: Settings) -> Summary:
     best = max((walk.best for walk in walks), key=lambda kept: kept.score)
     if settings.inference.summarise == "map" and np.isfinite(best.score):
         return _summary(best, data, settings)
-    return draw(state, data, settings)
+    return draw(state, data, settings, context)
 
 
-def draw(state: State, data: Any, settings: Settings) -> Summary:
+def draw(state: State, data: Any, settings: Settings, context: Context) -> Summary:
     """Return the current draw; of several chains the most probable one."""
     chains = [walk.chain for walk in unpack(state, settings.model.max_depth)]
-    now = max(chains, key=lambda chain: _log_likelihood(chain, data, settings))
-    return _summary(drawn(now, 0.0), data, settings)
+    scores = context.map(lambda chain: _log_likelihood(chain, data, settings), chains)
+    return _summary(drawn(chains[int(np.argmax(scores))], 0.0), data, settings)
 
 
-def per_chain(state: State, data: Any, settings: Settings) -> PerChain:
+def per_chain(state: State, data: Any, settings: Settings, context: Context) -> PerChain:
     """Return the numbers and paths that the chains are compared by."""
     chains = [walk.chain for walk in unpack(state, settings.model.max_depth)]
     closeness = LIKELIHOODS[settings.model.likelihood].closeness
     traces = {
-        "objective": [_log_likelihood(chain, data, settings) for chain in chains],
+        "objective": context.map(lambda chain: _log_likelihood(chain, data, settings), chains),
         "n_nodes": [float((chain.nodes.n_sub > 0).sum()) for chain in chains],
         **{
             name: [float(getattr(chain.process, name)) for chain in chains]
@@ -171,10 +171,11 @@ def per_chain(state: State, data: Any, settings: Settings) -> PerChain:
     return PerChain(traces, common.lineages([(chain.nodes, chain.node) for chain in chains]))
 
 
-def objective(state: State, data: Any, settings: Settings) -> float:
+def objective(state: State, data: Any, settings: Settings, context: Context) -> float:
     """Return the complete-data log likelihood (theory/tssb 5); of several chains the mean."""
     walks = unpack(state, settings.model.max_depth)
-    return float(np.mean([_log_likelihood(walk.chain, data, settings) for walk in walks]))
+    scores = context.map(lambda walk: _log_likelihood(walk.chain, data, settings), walks)
+    return float(np.mean(scores))
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
