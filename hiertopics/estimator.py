@@ -16,7 +16,7 @@ from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.partition import partition
-from hiertopics.runs.experiment import experiment_of, read_experiment
+from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.newdocs import place
 from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances
 from hiertopics.settings.layers import Overrides
@@ -104,7 +104,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             holdout="none",
             workers=self.workers,
         )
-        self.experiment_ = experiment_of(run)
+        self.experiment_ = run.experiment
         self.tree_, self.theta_ = run.tree, run.theta
         self.components_ = self.tree_.phi
         self.objective_, self.n_iter_ = run.objective, run.iterations

@@ -19,7 +19,6 @@ from hiertopics.errors import RunError
 from hiertopics.fitting import degenerate, driver
 from hiertopics.fitting.loop import Callback
 from hiertopics.model import Summary
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.newdocs import Inferred, infer
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
@@ -130,7 +129,7 @@ class Run(RunDir):
         target = Path(path)
         if target.exists():
             raise RunError(f"{target} is there already; choose another folder")
-        experiment = experiment_of(self)
+        experiment = self.experiment
         corpus = Path(str(experiment.data.corpus))
         try:
             shutil.copytree(self.path, target, ignore=shutil.ignore_patterns(".lock"))

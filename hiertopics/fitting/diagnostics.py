@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.errors import RunError, UsageError
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 
 MOST_R_HAT = 1.01
@@ -77,7 +76,7 @@ def diagnose(run: RunDir) -> list[Diagnosis]:
     Raises UsageError where arviz-stats is not installed, and for a run of no sampler, RunError
     where metrics.jsonl is damaged.
     """
-    experiment = experiment_of(run)
+    experiment = run.experiment
     burn_in = getattr(experiment.inference, "burn_in", None)
     if burn_in is None:
         raise UsageError(f"{run.path}: {experiment.backend} draws no samples to diagnose")

@@ -56,8 +56,8 @@ def fit(
     flags = flags_of(backend, seed, iterations, section)
     experiment = read_experiment(flags, config, overrides)
     target = RunDir(run if run is not None else default_run(experiment))
-    if target.exists:  # read by an object of its own: what stands there may change until the lock
-        experiment = read_experiment(flags, config, overrides, RunDir(target.path))
+    if target.exists:
+        experiment = read_experiment(flags, config, overrides, target.path)
     aside = parse_holdout(experiment.data.holdout)
     experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     observed = observed_by(experiment)

@@ -23,9 +23,8 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
-from hiertopics.runs.experiment import experiment_of
-from hiertopics.runs.manifest import Origin, peak_memory
-from hiertopics.runs.rundir import FILES, RunDir
+from hiertopics.runs.manifest import FILES, Origin, peak_memory
+from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 from hiertopics.visible import visible
 
@@ -128,7 +127,7 @@ class Job:
         Where one of its files is damaged, the run is brought back to where it was done.
         """
         manifest = self.run.manifest
-        asked_before = int(experiment_of(self.run).inference.iterations)
+        asked_before = int(self.run.experiment.inference.iterations)
         if manifest["status"] != "done" or self._target() > asked_before:
             return None
         broken = self.run.broken_seal()

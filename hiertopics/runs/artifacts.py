@@ -18,7 +18,7 @@ from hiertopics.model import Summary
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, RunDir
 from hiertopics.runs.soundness import check_summary
-from hiertopics.settings.config import Experiment, dump
+from hiertopics.settings.config import Experiment
 
 N_WORDS = 20
 
@@ -41,7 +41,7 @@ def write_inputs(
 ) -> dict[str, str]:
     """Write what a fit works on, as it is known before the first iteration; return the seals."""
     groups = train.groups.names if train.groups else ()
-    files.write_text(run.path / "config.yaml", dump(experiment))
+    run.write_config(experiment)
     files.write_text(run.path / "vocab.txt", _lines(train.vocab))
     files.write_text(run.path / "groups.txt", _lines(groups))
     files.write_npz(run.path / "split.npz", split.to_arrays())

@@ -8,7 +8,7 @@ from typing import Any
 
 from hiertopics import registry
 from hiertopics.errors import ConfigError, RunError
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.manifest import has_manifest, read_manifest, settings_version
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
 from hiertopics.settings.layers import Overrides, merge, parse_set
@@ -21,12 +21,12 @@ def read_experiment(
     flags: Mapping[str, Any],
     config: Path | str | None = None,
     overrides: Overrides = (),
-    run: RunDir | None = None,
+    run: Path | None = None,
 ) -> Experiment:
     """Return the experiment; flags win over overrides over the config file over defaults.
 
     flags: nested, without absent ones. overrides: ``key=value`` with dotted keys, or a
-    mapping by them. run: one that exists, whose defaults are those of when it was made; else
+    mapping by them. run: the folder of one, whose defaults are those of when it was made; else
     those of the run whose config.yaml ``config`` is, if it is one. Raises ConfigError with every
     problem at once, and UsageError for an unknown backend.
     """
@@ -41,15 +41,17 @@ def read_experiment(
     return _built(layers, name, _made(run or _run_of(config)))
 
 
-def _run_of(config: Path | str | None) -> RunDir | None:
-    """Return the run that a config file belongs to."""
+def _run_of(config: Path | str | None) -> Path | None:
+    """Return the folder of the run that a config file belongs to."""
     path = Path(config or "")
-    return RunDir(path.parent) if path.name == CONFIG else None
+    return path.parent if path.name == CONFIG else None
 
 
-def _made(run: RunDir | None) -> int:
+def _made(run: Path | None) -> int:
     """Return the number of the defaults that a run was made under, the present one without."""
-    return run.settings_version if run is not None and run.exists else history.version()
+    if run is None or not has_manifest(run):
+        return history.version()
+    return settings_version(run, read_manifest(run))
 
 
 def _built(layers: list[tuple[str, Mapping[str, Any]]], name: str, made: int) -> Experiment:
@@ -77,19 +79,18 @@ def flags_of(
     return flags | data_layer(data) if data else flags
 
 
-def experiment_of(run: RunDir) -> Experiment:
-    """Return the config that a run was fitted with; a key that it lacks means what it did then.
+def fitted_experiment(run: Path, manifest: Mapping[str, Any]) -> Experiment:
+    """Return the config that the run in a folder was fitted with.
 
-    Raises RunError where config.yaml is damaged.
+    A key that it lacks means what it did then. Raises RunError where config.yaml is damaged.
     """
-    path = run.path / CONFIG
-    name = str(run.manifest["backend"])
+    path, name = run / CONFIG, str(manifest["backend"])
     try:
         layers: list[tuple[str, Mapping[str, Any]]] = [
             ("manifest.json", {"backend": name}),
             (str(path), load_yaml(path)),
         ]
-        return _built(layers, name, _made(run))
+        return _built(layers, name, settings_version(run, manifest))
     except ConfigError as error:
         what = error.problems[0].removeprefix(f"{path}: ")
         raise RunError(f"{path} is damaged: {what}") from error

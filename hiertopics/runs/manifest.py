@@ -1,24 +1,105 @@
-"""What a run was made from: the entries of manifest.json, and whether a fit may go on there."""
+"""manifest.json: what it must hold, and what of it says what the run was made from."""
 
 from __future__ import annotations
 
+import json
+import os
 import platform
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hiertopics import files
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
-from hiertopics.errors import ConfigError
-from hiertopics.runs.experiment import experiment_of
-from hiertopics.runs.rundir import SCHEMA, RunDir
+from hiertopics.errors import ConfigError, RunError
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys
 
+if TYPE_CHECKING:
+    from hiertopics.runs.rundir import RunDir
+
+MANIFEST = "manifest.json"
+SCHEMA = "hiertopics.run/1"
 VERSIONED = ("hiertopics", "numpy", "scipy", "numba")
+
+FILES = "files"
+"""The entry of the manifest that holds the seals of the run's files."""
+
+Entry = Callable[[Any], bool]
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether a value of JSON is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _names_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
+
+
+def _describes_corpus(value: Any) -> bool:
+    prints = ("fingerprint", "text_fingerprint")
+    return isinstance(value, dict) and all(_is_text(value.get(name)) for name in prints)
+
+
+ENTRIES: Mapping[str, Entry] = {
+    "backend": _is_text,
+    "status": lambda value: value in ("running", "stopped", "done", "failed"),
+    "corpus": _describes_corpus,
+    "split": _is_text,
+    "iterations": lambda value: isinstance(value, int) and value >= 0,
+    "objective": lambda value: value is None or is_number(value),
+    "wall_seconds": is_number,
+    "peak_memory_bytes": is_number,
+}
+"""Entries that every manifest has, and what tells that one is sound."""
+
+
+def has_manifest(folder: Path) -> bool:
+    """Tell whether a fit has begun in a folder."""
+    return os.path.isfile(folder / MANIFEST)  # False, too, for a name that is too long
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a run; RunError where it is missing or damaged."""
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        found = manifest.get("schema") if isinstance(manifest, dict) else None
+        raise RunError(f"{path} is damaged: its schema is {found!r}, not {SCHEMA!r}")
+    missing = [key for key in ENTRIES if key not in manifest]
+    if missing:
+        raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
+    wanted = {**ENTRIES, **({FILES: _names_texts} if FILES in manifest else {})}
+    for key, is_sound in wanted.items():
+        if not is_sound(manifest[key]):
+            shown = files.to_json(manifest[key])
+            raise RunError(f"{path} is damaged: its entry {key} cannot be {shown:.40}")
+    return manifest
+
+
+def settings_version(folder: Path, manifest: Mapping[str, Any]) -> int:
+    """Return the number of the defaults that a run was made under (``settings.history``)."""
+    first = history.FIRST
+    number = manifest.get("settings", first)
+    if not isinstance(number, int) or number < first:
+        path = folder / MANIFEST
+        raise RunError(f"{path} is damaged: settings is {number!r}, no number from {first}")
+    return number
 
 
 class Origin(NamedTuple):
@@ -57,7 +138,7 @@ class Origin(NamedTuple):
         if name != self.experiment.backend:
             problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
         else:
-            problems = differing_keys(experiment_of(run), self.experiment)
+            problems = differing_keys(run.experiment, self.experiment)
         fitted = run.manifest["corpus"]["fingerprint"]
         if not problems and fitted != self.whole.fingerprint:
             problems = ["data.corpus: the run was fitted to a corpus with other contents"]

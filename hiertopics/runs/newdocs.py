@@ -24,7 +24,6 @@ from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
 from hiertopics.formats.source import FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
@@ -63,7 +62,7 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     of a dense table are cut into the bins of the run, or stay what they are where its backend
     observes vectors. Raises DataError.
     """
-    experiment = experiment_of(run)
+    experiment = run.experiment
     own = experiment.data
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
     if config.from_ is None and own.from_ is not None:
@@ -155,7 +154,7 @@ def infer_theta(
 
     seed: for backends whose inference draws; None takes the run's own.
     """
-    return place(experiment_of(run), tree or run.tree, corpus, seed=seed, workers=workers)
+    return place(run.experiment, tree or run.tree, corpus, seed=seed, workers=workers)
 
 
 def place(
@@ -218,4 +217,4 @@ def infer(
 
 def columns_of(run: RunDir) -> tuple[str, ...] | None:
     """Return what the columns of a table without names are: the run's words, if it made none."""
-    return None if experiment_of(run).data.discretise else run.vocab
+    return None if run.experiment.data.discretise else run.vocab

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from hiertopics.corpora.observations import observed_by
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 
 
@@ -23,7 +22,7 @@ def read_original(run: RunDir) -> Original:
 
     Raises DataError where its file is gone, UsageError where it has changed since the fit.
     """
-    experiment = experiment_of(run)
+    experiment = run.experiment
     config, observed = experiment.data, observed_by(experiment)
     whole = observed.load(config, None).corpus
     if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:

@@ -1,7 +1,6 @@
 """The run directory: what any command reads there, its lock, and the two files that grow.
 
-Layout and guarantees: docs/runs.md. Everything in it opens with numpy, json and a text
-editor.
+Layout and guarantees: docs/runs.md. Everything in it opens with numpy, json and a text editor.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -26,47 +25,20 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import RunError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
-from hiertopics.settings.history import FIRST
+from hiertopics.runs.experiment import CONFIG, fitted_experiment
+from hiertopics.runs.manifest import (
+    FILES,
+    MANIFEST,
+    has_manifest,
+    is_number,
+    read_manifest,
+    settings_version,
+)
+from hiertopics.settings.config import Experiment, dump
 
 RUNS = Path("runs")
-SCHEMA = "hiertopics.run/1"
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
-
-FILES = "files"
-"""The entry of the manifest that holds the seals of the run's files."""
-
-Entry = Callable[[Any], bool]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _names_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, value.values()))
-
-
-def _describes_corpus(value: Any) -> bool:
-    prints = ("fingerprint", "text_fingerprint")
-    return isinstance(value, dict) and all(_is_text(value.get(name)) for name in prints)
-
-
-MANIFEST: Mapping[str, Entry] = {
-    "backend": _is_text,
-    "status": lambda value: value in ("running", "stopped", "done", "failed"),
-    "corpus": _describes_corpus,
-    "split": _is_text,
-    "iterations": lambda value: isinstance(value, int) and value >= 0,
-    "objective": lambda value: value is None or _is_number(value),
-    "wall_seconds": _is_number,
-    "peak_memory_bytes": _is_number,
-}
-"""Entries that every manifest has, and what tells that one is sound."""
 
 
 class RunDir:
@@ -94,9 +66,7 @@ class RunDir:
     @property
     def exists(self) -> bool:
         """Whether a fit has begun here."""
-        return os.path.isfile(
-            self.path / "manifest.json"
-        )  # False, too, for a name that is too long
+        return has_manifest(self.path)
 
     def create(self) -> None:
         """Make the folder; raises RunError where that cannot be done."""
@@ -127,39 +97,27 @@ class RunDir:
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """The manifest as it stands on disk."""
-        path = self.path / "manifest.json"
-        try:
-            manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise RunError(f"{path} is missing") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise RunError(f"{path} is damaged: {error}") from error
-        if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-            found = manifest.get("schema") if isinstance(manifest, dict) else None
-            raise RunError(f"{path} is damaged: its schema is {found!r}, not {SCHEMA!r}")
-        missing = [key for key in MANIFEST if key not in manifest]
-        if missing:
-            raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
-        wanted = {**MANIFEST, **({FILES: _names_texts} if FILES in manifest else {})}
-        for key, is_sound in wanted.items():
-            if not is_sound(manifest[key]):
-                shown = files.to_json(manifest[key])
-                raise RunError(f"{path} is damaged: its entry {key} cannot be {shown:.40}")
-        return manifest
+        return read_manifest(self.path)
 
     @property
     def settings_version(self) -> int:
         """Number of the defaults that the run was made under (``settings.history``)."""
-        number = self.manifest.get("settings", FIRST)
-        if not isinstance(number, int) or number < FIRST:
-            path = self.path / "manifest.json"
-            raise RunError(f"{path} is damaged: settings is {number!r}, no number from {FIRST}")
-        return number
+        return settings_version(self.path, self.manifest)
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        files.write_json(self.path / "manifest.json", dict(manifest))
+        files.write_json(self.path / MANIFEST, dict(manifest))
         self.__dict__["manifest"] = dict(manifest)
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """The config that the run was fitted with; a key that it lacks means what it did then."""
+        return fitted_experiment(self.path, self.manifest)
+
+    def write_config(self, experiment: Experiment) -> None:
+        """Replace the config."""
+        files.write_text(self.path / CONFIG, dump(experiment))
+        self.__dict__["experiment"] = experiment
 
     @cached_property
     def tree(self) -> Tree:
@@ -396,7 +354,7 @@ def _metrics_row(line: bytes) -> dict[str, Any] | None:
     if not isinstance(row, dict) or type(row.get("iteration")) is not int:
         return None
     objective = row.get("objective", "absent")
-    return row if objective is None or _is_number(objective) else None
+    return row if objective is None or is_number(objective) else None
 
 
 def _by(shape: tuple[int, ...]) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.corpora.observations import observed_by
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
@@ -70,7 +69,7 @@ def _evaluate(
     try:
         check_scores(result.metrics)
     except NumericalError as error:
-        raise NumericalError(f"{error}{blamed(experiment_of(target))}") from error
+        raise NumericalError(f"{error}{blamed(target.experiment)}") from error
     record: dict[str, Any] = {
         "run": str(target.path),
         "backend": target.manifest["backend"],
@@ -84,7 +83,7 @@ def _evaluate(
 
 
 def _default_protocol(run: RunDir, corpus: Path | str | None) -> str:
-    own = observed_by(experiment_of(run)).protocol
+    own = observed_by(run.experiment).protocol
     if own is not None:
         return own
     return "tokens" if corpus is None and run.split.within_documents else "completion"

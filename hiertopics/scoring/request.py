@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hiertopics.corpora.observations import refuse_other_kind
 from hiertopics.errors import UsageError
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 
 ResultT = TypeVar("ResultT")
@@ -79,7 +78,7 @@ def answer(
     if name not in scorers:
         raise UsageError(f"unknown {kind} {name!r}; there are {', '.join(scorers)}")
     scorer, owner = scorers[name], f"{kind} {name}"
-    refuse_other_kind(experiment_of(request.run), scorer.observes, owner)
+    refuse_other_kind(request.run.experiment, scorer.observes, owner)
     options = choose_options(scorer.options, given, request.data, owner)
     return options, scorer.score(request, options)
 

@@ -19,7 +19,6 @@ from hiertopics.families.nested.slots import mean_masses
 from hiertopics.files import read_npz
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.comparison import compare
 from hiertopics.scoring.evaluation import evaluate
@@ -28,7 +27,7 @@ from hiertopics.scoring.tasks.reconstruction import pca_squared_distances, squar
 
 
 def settings_of(run: RunDir) -> Settings:
-    experiment = experiment_of(run)
+    experiment = run.experiment
     return Settings(experiment.model, experiment.inference)
 
 

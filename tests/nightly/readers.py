@@ -39,7 +39,7 @@ from hiertopics.fitting.driver import fit  # noqa: E402
 from hiertopics.formats.writing import write_corpus  # noqa: E402
 from hiertopics.holdouts.spec import parse_holdout  # noqa: E402
 from hiertopics.runs.checkpoints import load_checkpoint  # noqa: E402
-from hiertopics.runs.experiment import experiment_of, read_experiment  # noqa: E402
+from hiertopics.runs.experiment import read_experiment  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
 from hiertopics.settings.config import DataConfig, dump  # noqa: E402
 from hiertopics.units import parse_duration  # noqa: E402
@@ -262,8 +262,8 @@ def _checkpoint(run: RunDir) -> object:
 
 
 LOOKS: dict[str, tuple[Look, ...]] = {
-    "manifest.json": (lambda run: (run.tree, run.vocab), experiment_of),
-    "config.yaml": (experiment_of,),
+    "manifest.json": (lambda run: (run.tree, run.vocab), lambda run: run.experiment),
+    "config.yaml": (lambda run: run.experiment,),
     "model.npz": (lambda run: (run.tree, run.vocab),),
     "tree.json": (lambda run: run.supported_tree,),
     "theta.npz": (lambda run: run.theta,),

@@ -19,7 +19,7 @@ from replacing import put_in_place
 from hiertopics import registry
 from hiertopics.errors import RunError
 from hiertopics.runs import artifacts
-from hiertopics.runs.experiment import experiment_of, read_experiment
+from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings import history
 from hiertopics.settings.history import FIRST, Change
@@ -79,7 +79,7 @@ def leave_out(run: Path, key: str) -> None:
 
 
 def settings(run: Path) -> tuple[object, object]:
-    found = experiment_of(RunDir(run)).inference
+    found = RunDir(run).experiment.inference
     return found.reorder_sticks, found.extrapolate  # type: ignore[attr-defined]
 
 
@@ -168,4 +168,4 @@ def test_a_manifest_without_a_sound_number_is_damaged(
     path = unpack(name, CASE).folder / DONE / "manifest.json"
     path.write_text(path.read_text().replace("{", f'{{"settings": {number},', 1))
     with pytest.raises(RunError, match="damaged"):
-        experiment_of(RunDir(path.parent))
+        _ = RunDir(path.parent).experiment

@@ -17,7 +17,6 @@ from hiertopics import registry, seeds
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.model import Components, Settings
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.protocols import empirical
@@ -130,7 +129,7 @@ def test_samples_are_spread_evenly_over_draws_and_blocks(n_samples: int, n_draws
 
 def settings_of(run: RunDir) -> Settings:
     """Return the settings of a run's backend."""
-    experiment = experiment_of(run)
+    experiment = run.experiment
     return Settings(experiment.model, experiment.inference)
 
 

@@ -14,7 +14,6 @@ from hiertopics.errors import UsageError
 from hiertopics.holdouts.rows import hash_of_file
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.scoring.protocols.job import documents_aside
 from hiertopics.scoring.request import HeldoutResult, Request
 
@@ -39,7 +38,7 @@ def score(request: Request, options: DensityOptions) -> HeldoutResult:
         code = hash_of_file(rows)
     if rows.n_docs == 0:
         raise UsageError("there is no row to score")
-    experiment = experiment_of(run)
+    experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
     density_of = registry.load(experiment.backend).log_density
     assert density_of is not None, "the protocol is for backends that observe rows of numbers"

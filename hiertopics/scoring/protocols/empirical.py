@@ -22,7 +22,6 @@ from hiertopics import files, registry, seeds
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.model import Components, Settings
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.protocols.job import Job, whole_job
 from hiertopics.scoring.request import HeldoutResult, Request
@@ -88,7 +87,7 @@ def _draw_of(run: RunDir) -> Draw:
         raise UsageError(
             f"protocol empirical draws documents from a fitted model, which {name} does not offer"
         )
-    experiment = experiment_of(run)
+    experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
 
     def draw(tree: Tree, n_samples: int, rng: np.random.Generator) -> Iterator[Components]:

@@ -14,7 +14,6 @@ from hiertopics.data.groups import groups_of
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.split import split_hash
 from hiertopics.runs import newdocs
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.original import Original, read_original
 from hiertopics.scoring.request import Request
 
@@ -68,7 +67,7 @@ def read_documents(request: Request, corpus: Path | str | None, kind: str) -> Do
             f"{run.path} put no documents aside (holdout {split.kind}); "
             f"give --corpus FILE {FLAGS[kind]} FILE"
         )
-    original, own = read_original(run), str(experiment_of(run).data.corpus)
+    original, own = read_original(run), str(run.experiment.data.corpus)
     if corpus is None:
         test = original.whole.select(split.heldout_docs)
         return Documents(original, test, (own, own), split.unknown_tokens, split.hash)
@@ -104,7 +103,7 @@ def profiles(request: Request, sides: Sides, kind: str) -> NDArray[np.float64]:
     """
     tree = request.run.tree
     found = groups_of(tree)
-    parents = getattr(experiment_of(request.run).model, "parents", None)
+    parents = getattr(request.run.experiment.model, "parents", None)
     if found is not None and parents == kind:
         row = {name: place for place, name in enumerate(found.names)}
         return np.asarray(found.theta[[row[name] for name in sides.names[: sides.n_known]]])
