@@ -14,45 +14,34 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FILE_KEYS = (
-    "vocab",
-    "groups",
-    "labels",
-    "from_",
-    "text_field",
-    "id_field",
-    "group_field",
-    "label_field",
-    "label_column",
-)
+READING = {
+    "vocab": ("FILE", "Vocabulary file."),
+    "groups": ("FILE", "Groups file."),
+    "labels": ("FILE", "Labels file."),
+    "from_": ("FORMAT", "Format, where no suffix tells."),
+    "text_field": ("TEXT", "Raw text: field with the text, or the number of its column."),
+    "id_field": ("TEXT", "Raw text: field with the document's name."),
+    "group_field": ("TEXT", "Raw text: field with the groups."),
+    "label_field": ("TEXT", "Raw text: field with the labels."),
+    "label_column": (
+        "COLUMN",
+        "Dense tables: column of classes, by name or number (-1: the last); or none.",
+    ),
+}
+"""Entries of the ``data`` section that say how a corpus file is to be read."""
 
 
 def corpus_options(command: F) -> F:
-    """Add the options that say how a corpus file is to be read."""
-    for option in (
-        click.option(
-            "--label-column",
-            metavar="COLUMN",
-            help="Dense tables: column of classes, by name or number (-1: the last); or none.",
-        ),
-        click.option("--label-field", help="Raw text: field with the labels."),
-        click.option("--group-field", help="Raw text: field with the groups."),
-        click.option("--id-field", help="Raw text: field with the document's name."),
-        click.option(
-            "--text-field", help="Raw text: field with the text, or the number of its column."
-        ),
-        click.option("--from", "from_", metavar="FORMAT", help="Format, where no suffix tells."),
-        click.option("--labels", metavar="FILE", help="Labels file."),
-        click.option("--groups", metavar="FILE", help="Groups file."),
-        click.option("--vocab", metavar="FILE", help="Vocabulary file."),
-    ):
-        command = option(command)
+    """Add an option for each entry of ``READING``."""
+    for key, (metavar, text) in reversed(READING.items()):
+        flag = f"--{key.rstrip('_').replace('_', '-')}"
+        command = click.option(flag, key, metavar=metavar, help=text)(command)
     return command
 
 
 def corpus_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of ``corpus_options`` out of ``options``; return those that were given."""
-    taken = {key: options.pop(key) for key in FILE_KEYS}
+    taken = {key: options.pop(key) for key in READING}
     given = {key: value for key, value in taken.items() if value is not None}
     if given.get("label_column") == "none":
         given["label_column"] = None

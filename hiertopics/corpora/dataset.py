@@ -15,7 +15,7 @@ from hiertopics.data.discretise import Bins, learn_bins, to_words
 from hiertopics.data.pruning import prune
 from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
-from hiertopics.formats.reading import read_corpus, resolve
+from hiertopics.formats.reading import read_corpus, read_resolved, resolve
 from hiertopics.formats.siblings import stem
 from hiertopics.formats.source import FORMATS, Source, format_of
 from hiertopics.holdouts.spec import parse_holdout
@@ -27,14 +27,15 @@ WORDS = ("min_df", "max_df", "stop_words", "vocabulary_from", "discretise")
 
 
 class Loaded(NamedTuple):
-    """What a backend observes; bins: how the columns of a dense table were cut, if they were.
+    """What a backend observes; data: the section, its files found and their paths absolute.
 
-    unknown: tokens of each document that training documents alone do not know, int64; None where
-    all documents chose the words.
+    bins: how the columns of a dense table were cut, if they were. unknown: tokens of each document
+    that training documents alone do not know, int64; None where all documents chose the words.
     """
 
     corpus: Any
-    bins: Bins | None
+    data: DataConfig
+    bins: Bins | None = None
     unknown: NDArray[np.int64] | None = None
 
 
@@ -43,9 +44,16 @@ def located(data: DataConfig) -> DataConfig:
 
     Raises UsageError where no corpus is named, DataError where a file is missing.
     """
+    return _located(data, _resolved(data))
+
+
+def _resolved(data: DataConfig) -> Source:
     if data.corpus is None:
         raise UsageError("name a corpus: hiertopics fit CORPUS, or data.corpus in the config")
-    found = resolve(source_of(data))
+    return resolve(source_of(data))
+
+
+def _located(data: DataConfig, found: Source) -> DataConfig:
     paths = (found.path, found.vocab, found.groups, found.labels)
     absolute = {
         name: None if path is None else str(Path(path).absolute())
@@ -59,10 +67,12 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
 
     By all documents, or by those that ``holdout`` leaves to train on (``vocabulary_from``).
     A dense table becomes a corpus: cut into ``bins`` or, where ``discretise`` is set, into bins
-    of its own; without both it must be a table of counts. Raises DataError naming file and line,
-    UsageError where counts were to be cut into bins, or no training documents can be told.
+    of its own; without both it must be a table of counts. Raises what ``located`` raises,
+    DataError naming file and line, UsageError where counts were to be cut into bins, or no
+    training documents can be told.
     """
-    read = read_corpus(source_of(data))
+    source = _resolved(data)
+    data, read = _located(data, source), read_resolved(source)
     if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
         read = _table(read, data)
     training = _training(read.n_docs, data)
@@ -76,7 +86,7 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
     stopped = _stop_words(data.stop_words)
     chosen = prune(corpus, data.min_df, data.max_df, stopped, training)
     unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
-    return Loaded(chosen, bins, unknown)
+    return Loaded(chosen, data, bins, unknown)
 
 
 def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
@@ -95,20 +105,22 @@ def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
 def load_vectors(data: DataConfig, bins: Bins | None = None) -> Loaded:
     """Read a dense table as the rows of numbers that it is.
 
-    Raises DataError naming file and line, UsageError where words were to be chosen.
+    Raises as ``load`` does, and UsageError where words were to be chosen.
     """
+    source = _resolved(data)
+    data = _located(data, source)
     if bins is not None or chooses_words(data):
         raise UsageError(
             f"{', '.join(f'data.{name}' for name in WORDS)} choose words, but the backend observes "
             "rows of numbers; leave them out or choose a backend for counts"
         )
-    read = read_corpus(source_of(data))
+    read = read_resolved(source)
     if isinstance(read, Vectors):
-        return Loaded(read, None)
+        return Loaded(read, data)
     if not FORMATS[format_of(Path(str(data.corpus)), data.from_)].dense:
         what = "holds counts of words, but the backend observes rows of numbers"
         raise DataError(str(data.corpus), f"{what}; choose another backend or --from vectors")
-    return Loaded(to_vectors(read), None)
+    return Loaded(to_vectors(read), data)
 
 
 def load_bits(data: DataConfig, bins: Bins | None = None) -> Loaded:

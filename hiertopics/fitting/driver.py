@@ -59,9 +59,9 @@ def fit(
     if target.exists:
         experiment = read_experiment(flags, config, overrides, target.path)
     aside = parse_holdout(experiment.data.holdout)
-    experiment = structs.replace(experiment, data=dataset.located(experiment.data))
     observed = observed_by(experiment)
-    whole, bins, unknown = observed.load(experiment.data, None)
+    whole, located, bins, unknown = observed.load(experiment.data, None)
+    experiment = structs.replace(experiment, data=located)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     train, split = observed.split(whole, aside)

@@ -45,15 +45,9 @@ def _refuse_contradictions(source: Source, name: str) -> None:
     for side in (source.vocab, source.groups, source.labels):
         if side is not None:
             require_file(Path(side))
-    fields = {
-        "text_field": source.text_field,
-        "id_field": source.id_field,
-        "group_field": source.group_field,
-        "label_field": source.label_field,
-    }
-    given = [field for field, value in fields.items() if value is not None]
-    if given and not FORMATS[name].text:
-        raise UsageError(f"{given[0]} is for raw text, but {source.path} is read as {name}")
+    if source.fields and not FORMATS[name].text:
+        given = next(iter(source.fields))
+        raise UsageError(f"{given} is for raw text, but {source.path} is read as {name}")
     if source.groups is not None and source.group_field is not None:
         raise UsageError("groups come from a file or from group_field, not from both")
     if source.labels is not None and source.label_field is not None:
@@ -75,7 +69,11 @@ def read_corpus(source: Source | Path | str) -> Corpus | Vectors:
     source: a file or folder, or a Source that says more of it. Raises DataError naming file and
     line for whatever cannot be read, and what ``resolve`` raises.
     """
-    source = resolve(source if isinstance(source, Source) else Source(Path(source)))
+    return read_resolved(resolve(source if isinstance(source, Source) else Source(Path(source))))
+
+
+def read_resolved(source: Source) -> Corpus | Vectors:
+    """Read as ``read_corpus`` does what ``resolve`` has returned."""
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
     corpus = read_counts(source, vocab)
     if source.groups is not None:

@@ -57,7 +57,7 @@ def records(source: Source) -> Iterator[Record]:
 
 
 def _folder(source: Source) -> Iterator[Record]:
-    if any(field is not None for field in _asked(source)):
+    if source.fields:
         raise UsageError(f"{source.path} is a folder of text files: they have no fields")
     found = {path.relative_to(source.path).as_posix(): path for path in _texts(source.path)}
     for name in sorted(found):
@@ -74,14 +74,10 @@ def _texts(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _asked(source: Source) -> list[str | None]:
-    return [source.text_field, source.id_field, source.group_field, source.label_field]
-
-
 def _wanted(source: Source) -> list[str]:
     """Return every field that must be there."""
-    text, *others = _asked(source)
-    return [text or DEFAULT_TEXT_FIELD, *(field for field in others if field is not None)]
+    text = {"text_field": source.text_field or DEFAULT_TEXT_FIELD}
+    return list((text | source.fields | text).values())
 
 
 def _require(source: Source, fields: Sequence[str], line: int) -> None:
@@ -112,8 +108,7 @@ def _flaw(error: Exception) -> str:
 
 
 def _table_rows(source: Source) -> Iterator[_Row]:
-    asked = [field for field in _asked(source) if field is not None]
-    numbered = [whole_number(field) is not None for field in asked]
+    numbered = [whole_number(field) is not None for field in source.fields.values()]
     if any(numbered) and not all(numbered):
         raise UsageError("fields are either all numbers (no header) or all names (a header)")
     header: list[str] = []

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hiertopics.data.vectors import Vectors
 
 PACKED = (".gz", ".xz")
+FIELDS = ("text_field", "id_field", "group_field", "label_field")
+"""The fields of a Source that serve raw text only."""
 FOLDER = "folder"
 
 Report = Callable[[DataError], None]
@@ -30,10 +32,10 @@ def refuse(problem: DataError) -> None:
 class Source:
     """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
 
-    The fields serve raw text only: a number is a column, counted from 0, of a file without
-    header. label_column: the column of classes in a dense table, by name or by number, a negative
-    one from the end. report: is told of each line that cannot be read; where it returns, the
-    reader leaves that line out and goes on.
+    A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
+    the column of classes in a dense table, by name or by number, a negative one from the end.
+    report: is told of each line that cannot be read; where it returns, the reader leaves that
+    line out and goes on.
     """
 
     path: Path
@@ -47,6 +49,12 @@ class Source:
     label_field: str | None = None
     label_column: str | None = None
     report: Report = field(default=refuse, compare=False, repr=False)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of raw text that are named."""
+        named = {name: getattr(self, name) for name in FIELDS}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]

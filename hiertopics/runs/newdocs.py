@@ -22,13 +22,11 @@ from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
-from hiertopics.formats.source import FORMATS, format_of
+from hiertopics.formats.source import FIELDS, FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
-
-FIELDS = ("text_field", "id_field", "group_field", "label_field")
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
     bins = None if own.discretise is None else _bins(run)
-    new = observed_by(experiment).load(dataset.located(config), bins).corpus
+    new = observed_by(experiment).load(config, bins).corpus
     if isinstance(new, Vectors):
         return _match_columns(new, run.vocab, config)
     unnamed = form.dense and new.vocab == default_vocab(new.n_words)
