@@ -36,6 +36,7 @@ DataT = TypeVar("DataT")
 StateT = TypeVar("StateT")
 
 Hyperparameters = Mapping[str, NDArray[np.float64]]
+Renewed = Callable[[dict[str, NDArray[Any]]], dict[str, NDArray[Any]]]
 NONE_DRAWN: Hyperparameters = MappingProxyType({})
 
 
@@ -159,6 +160,20 @@ def value_of(name: str, model: Any, drawn: Hyperparameters) -> float:
     return float(drawn.get(name, getattr(model, name)))
 
 
+def as_saved(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Take the arrays of a checkpoint as they are."""
+    return arrays
+
+
+def without(*gone: str) -> Renewed:
+    """Leave out arrays that states of earlier versions had, if they are there."""
+
+    def renewed(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        return {name: array for name, array in arrays.items() if name not in gone}
+
+    return renewed
+
+
 def never(settings: Settings) -> bool:
     """Promise nothing."""
     return False
@@ -207,6 +222,9 @@ class Backend(Generic[SeenT, DataT, StateT]):
     draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
+
+    renewed: the arrays of a state that an earlier version saved as those of this one's ``State``;
+    those of this one as they are.
     """
 
     Model: type[Struct]
@@ -235,6 +253,7 @@ class Backend(Generic[SeenT, DataT, StateT]):
     ) = None
     log_density: Callable[[Tree, SeenT, Settings], NDArray[np.float64]] | None = None
     draw_hyperparameters: Callable[[Settings, Sizes, Context], Hyperparameters] | None = None
+    renewed: Renewed = as_saved
 
 
 AnyBackend = Backend[Any, object, object]

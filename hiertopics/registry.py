@@ -1,25 +1,42 @@
 """The table of backends: name -> module and one line; loaded only when asked for.
 
-A backend is the value ``backend`` of its module.
+A backend is the value ``backend`` of its module. Where a setting chooses between algorithms under
+one name, each is a backend with a state of its own; they share ``Model`` and ``Inference``.
 """
 
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hiertopics.errors import UsageError
 
 if TYPE_CHECKING:
     from hiertopics.model import AnyBackend
+    from hiertopics.settings.config import Experiment
 
 
 class Entry(NamedTuple):
-    """One backend: where its module is and what it does, in one line."""
+    """One backend: where its module is and what it does, in one line.
+
+    variants: other modules under settings that are written as for ``-s``.
+    """
 
     module: str
     summary: str
+    variants: Mapping[str, str] = MappingProxyType({})
+
+    def module_for(self, sections: Mapping[str, object]) -> str:
+        """Return the module for the sections ``model`` and ``inference``, if they are given."""
+        for setting, module in self.variants.items():
+            place, value = setting.split("=")
+            section, key = place.split(".")
+            if section in sections and getattr(sections[section], key) == value:
+                return module
+        return self.module
 
 
 DEFAULT = "hlda-variational"
@@ -60,6 +77,7 @@ BACKENDS: dict[str, Entry] = {
     "chdp-variational": Entry(
         "hiertopics.families.chdp.variational",
         "flat topics of documents with several authors or labels: the cooperative HDP, variational",
+        {"inference.method=sticks": "hiertopics.families.chdp.paper.sticks"},
     ),
     "tssb-mcmc": Entry(
         "hiertopics.families.tssb.mcmc",
@@ -80,13 +98,23 @@ BACKENDS: dict[str, Entry] = {
 }
 
 
-def load(name: str) -> AnyBackend:
-    """Return backend ``name``; UsageError with the nearest name if there is none."""
+def load(name: str, **sections: object) -> AnyBackend:
+    """Return backend ``name``; UsageError with the nearest name if there is none.
+
+    sections: ``model`` and ``inference`` of its config, without which it is that of the defaults.
+    """
     if name not in BACKENDS:
         near = get_close_matches(name, BACKENDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
         raise UsageError(f"unknown backend {name!r}{hint}")
-    return cast("AnyBackend", importlib.import_module(BACKENDS[name].module).backend)
+    module = BACKENDS[name].module_for(sections)
+    return cast("AnyBackend", importlib.import_module(module).backend)
+
+
+def load_for(experiment: Experiment) -> AnyBackend:
+    """Return the backend of an experiment, that for its settings."""
+    sections = {"model": experiment.model, "inference": experiment.inference}
+    return load(experiment.backend, **sections)
 
 
 def backends() -> list[dict[str, Any]]:

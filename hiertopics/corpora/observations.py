@@ -57,7 +57,7 @@ def kind_of(backend: str, model: Any) -> str:
 
     Raises UsageError for an unknown name.
     """
-    return registry.load(backend).observes(model)
+    return registry.load(backend, model=model).observes(model)
 
 
 def observed_by(experiment: Experiment) -> Observed:

@@ -24,7 +24,7 @@ def announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
         f"{in_words(shape_of(train))}; "
         f"{observed_by(experiment).aside(split)} held out "
         f"({experiment.data.holdout}); about "
-        f"{format_bytes(registry.load(experiment.backend).memory(train, settings))} of arrays"
+        f"{format_bytes(registry.load_for(experiment).memory(train, settings))} of arrays"
     )
     about_words = pruning.notes(train) if isinstance(train, Corpus) else ()
     for note in (*origin.whole.notes, *about_words):

@@ -55,7 +55,7 @@ class Job:
         self.run, self.origin, self.split, self.bins = run, origin, split, bins
         self.pool, self.quiet = pool, quiet
         self.experiment, self.train = origin.experiment, origin.train
-        self.backend = registry.load(self.experiment.backend)
+        self.backend = registry.load_for(self.experiment)
         self.settings = Settings(self.experiment.model, self.experiment.inference)
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
         self.seals: dict[str, str] = {}
@@ -83,7 +83,7 @@ class Job:
             finished = self._finished()
             if finished is not None:
                 return finished
-        found = load_checkpoint(self.run, self.backend.State, self.stamp)
+        found = load_checkpoint(self.run, self.backend.State, self.stamp, self.backend.renewed)
         if found is not None and not self.run.exists:
             what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")

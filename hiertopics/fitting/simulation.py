@@ -57,7 +57,7 @@ def simulate(
             raise UsageError(f"{name} must be >= 1, got {size}")
     experiment = read_experiment(flags_of(backend, seed), config, overrides)
     settings = Settings(experiment.model, experiment.inference)
-    story = registry.load(backend)
+    story = registry.load_for(experiment)
     if draw_hyperparameters and story.draw_hyperparameters is None:
         raise UsageError(
             f"a fit of {backend} has no priors to draw hyperparameters from; without "

@@ -10,6 +10,7 @@ import numpy as np
 
 from hiertopics import files
 from hiertopics.errors import RunError
+from hiertopics.model import Renewed, as_saved
 from hiertopics.runs.rundir import RunDir, by_iteration
 
 if TYPE_CHECKING:
@@ -36,17 +37,20 @@ def save_checkpoint(run: RunDir, iteration: int, state: object, stamp: str) -> N
         old.unlink(missing_ok=True)
 
 
-def load_checkpoint(run: RunDir, state_type: type[State], stamp: str) -> tuple[int, State] | None:
+def load_checkpoint(
+    run: RunDir, state_type: type[State], stamp: str, renewed: Renewed = as_saved
+) -> tuple[int, State] | None:
     """Return (iteration, state) of the newest checkpoint that can be continued.
 
     None: the fit came to no checkpoint yet. One that is damaged, or of another program, is passed
-    over for the one before it. Raises RunError where no other is left, or where they are gone.
+    over for the one before it. renewed: of the backend. Raises RunError where no other is left, or
+    where they are gone.
     """
     found = by_iteration(run.path / "checkpoints")[::-1]
     reasons = [] if found or not _had_checkpoints(run) else ["all of them are gone"]
     for path in found:
         try:
-            return int(path.stem), _read_state(path, state_type, stamp)
+            return int(path.stem), _read_state(path, state_type, stamp, renewed)
         except RunError as error:
             reasons.append(str(error))
     if reasons:
@@ -67,13 +71,14 @@ def _refusal(run: RunDir, reasons: list[str]) -> RunError:
     )
 
 
-def _read_state(path: Path, state_type: type[State], stamp: str) -> State:
+def _read_state(path: Path, state_type: type[State], stamp: str, renewed: Renewed) -> State:
     """Rebuild a state: arrays without dimensions are its numbers and strings."""
     arrays = files.read_npz(path)
     if "stamp_" not in arrays:
         raise RunError(f"{path} is damaged: it has no array 'stamp_'")
     if str(arrays.pop("stamp_")) != stamp:
         raise RunError(f"{path} belongs to another corpus or split")
+    arrays = renewed(arrays)
     names = {field.name for field in fields(cast("type[DataclassInstance]", state_type))}
     parts = [f"no {name}" for name in sorted(names - set(arrays))]
     parts += [f"{name} besides" for name in sorted(set(arrays) - names)]

@@ -167,7 +167,7 @@ def place(
 
     Raises NumericalError where that is no distribution.
     """
-    backend = registry.load(experiment.backend)
+    backend = registry.load_for(experiment)
     settings = Settings(experiment.model, experiment.inference)
     with Workers(workers) as pool:
         context = Context(experiment.seed if seed is None else seed, 0, pool)

@@ -15,7 +15,7 @@ from sticks_twin import SticksTwin, best_order, betas, log_weights
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.errors import ConfigError
-from hiertopics.families.chdp import stick_kernels, sticks, variational
+from hiertopics.families.chdp.paper import stick_kernels, sticks
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1, 2], [2]]
@@ -27,8 +27,8 @@ def six_documents() -> Corpus:
 
 
 def start(corpus: Corpus, seed: int = 0, **keys: Any) -> tuple[Any, Any, Any]:
-    settings = settings_of(variational, **(SMALL | keys))
-    return *begin(variational, corpus, settings, seed=seed), settings
+    settings = settings_of(sticks, **(SMALL | keys))
+    return *begin(sticks, corpus, settings, seed=seed), settings
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.9, 2.5, 40.0])
@@ -54,7 +54,7 @@ def test_a_step_is_that_of_a_plain_twin_and_so_is_the_bound(weights: str) -> Non
     rows = corpus.counts.toarray()
     for iteration in range(1, 6):
         twin = SticksTwin(rows, PARENTS, state)
-        state, _ = variational.step(state, data, settings, at(iteration))
+        state, _ = sticks.step(state, data, settings, at(iteration))
         twin.step()
         for mine, other in (
             (state.resp, twin.y),
@@ -68,7 +68,7 @@ def test_a_step_is_that_of_a_plain_twin_and_so_is_the_bound(weights: str) -> Non
             served = state.option.sum(axis=(1, 2)) / SMALL["tables"]
             np.testing.assert_allclose(state.share, served, atol=1e-12)
             twin.share = state.share
-        assert variational.objective(state, data, settings, at(0)) == pytest.approx(
+        assert sticks.objective(state, data, settings, at(0)) == pytest.approx(
             twin.elbo(), abs=1e-9
         )
 
@@ -81,10 +81,10 @@ def test_the_bound_never_falls(keys: dict[str, Any]) -> None:
     simulated_corpus, _ = simulated(Sizes(20, 15, 12), seed=2, truncation=4, gamma=3.0)
     for corpus, seed in ((six_documents(), 0), (six_documents(), 1), (simulated_corpus, 0)):
         state, data, settings = start(corpus, seed, hyper_start=5, **keys)
-        bounds = [variational.objective(state, data, settings, at(0))]
+        bounds = [sticks.objective(state, data, settings, at(0))]
         for iteration in range(1, 61):
-            state, _ = variational.step(state, data, settings, at(iteration, seed=seed))
-            bounds.append(variational.objective(state, data, settings, at(0)))
+            state, _ = sticks.step(state, data, settings, at(iteration, seed=seed))
+            bounds.append(sticks.objective(state, data, settings, at(0)))
         assert np.diff(bounds).min() > -1e-9
         assert bounds[-1] > bounds[0] + 5
 
@@ -113,8 +113,8 @@ def test_no_change_of_an_indicator_that_was_just_fitted_raises_the_bound() -> No
     """Dishes are fitted last, and sticks and topics are at their best in the bound."""
     state, data, settings = start(six_documents(), hyper_start=100)
     for iteration in range(1, 601):
-        state, _ = variational.step(state, data, settings, at(iteration))
-    best = variational.objective(state, data, settings, at(0))
+        state, _ = sticks.step(state, data, settings, at(iteration))
+    best = sticks.objective(state, data, settings, at(0))
     rng = np.random.default_rng(5)
     for name in ("dish", "resp", "orphan"):
         kept = getattr(state, name).copy()
@@ -122,7 +122,7 @@ def test_no_change_of_an_indicator_that_was_just_fitted_raises_the_bound() -> No
             moved = kept * np.exp(0.05 * rng.standard_normal(kept.shape))
             setattr(state, name, moved / moved.sum(axis=-1, keepdims=True))
             sticks._count(state, data, at(1))
-            assert variational.objective(state, data, settings, at(0)) < best + 1e-9
+            assert sticks.objective(state, data, settings, at(0)) < best + 1e-9
         setattr(state, name, kept)
 
 
@@ -157,8 +157,8 @@ def test_the_bound_lies_below_the_evidence() -> None:
     best = []
     for seed in range(5):
         state, data, settings = start(tiny(), seed, **keys, **sizes)
-        state = advance(variational, state, data, settings, 100, seed=seed)
-        best.append(variational.objective(state, data, settings, at(0)) + 2.0 + 1.5 + 1.2)
+        state = advance(sticks, state, data, settings, 100, seed=seed)
+        best.append(sticks.objective(state, data, settings, at(0)) + 2.0 + 1.5 + 1.2)
     assert evidence - 6 < max(best) < evidence
 
 
@@ -166,8 +166,8 @@ def test_planted_authors_are_found_by_sticks_too() -> None:
     corpus, truth = simulated(Sizes(300, 200, 60), seed=3, **TOPICS)
     keys = {"truncation": 20, "tables": 10, "options": 10, "hyper_start": 10}
     state, data, settings = start(corpus, **keys)
-    state = advance(variational, state, data, settings, 70)
-    tree = variational.summarise(state, data, settings, at(0)).tree
+    state = advance(sticks, state, data, settings, 70)
+    tree = sticks.summarise(state, data, settings, at(0)).tree
     assert recovery_of(tree, truth).correlation > 0.75
 
 
@@ -177,7 +177,7 @@ def test_workers_change_no_byte_and_maximization_is_refused() -> None:
     for workers in (1, 3):
         state, data, settings = start(corpus, shards=3, hyper_start=2)
         with Workers(workers) as pool:
-            state = advance(variational, state, data, settings, 8, workers=pool)
+            state = advance(sticks, state, data, settings, 8, workers=pool)
         ends.append([np.asarray(value).tobytes() for value in vars(state).values()])
     assert ends[0] == ends[1]
     with pytest.raises(ConfigError, match="method sticks needs model.cooperation superposition"):

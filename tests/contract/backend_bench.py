@@ -17,6 +17,13 @@ from hiertopics.engine import Workers
 from hiertopics.model import Context, Settings, Sizes, Summary
 from hiertopics.runs.experiment import read_experiment
 
+ALL = [
+    (name, *setting)
+    for name, entry in registry.BACKENDS.items()
+    for setting in [(), *zip(entry.variants)]
+]
+"""Every backend: its name, and the setting of a variant."""
+
 SIZES = Sizes(n_docs=11, n_words=17, doc_length=23)
 
 
@@ -31,7 +38,9 @@ class Bench:
     @property
     def module(self) -> Any:
         """The backend."""
-        return registry.load(self.name)
+        return registry.load(
+            self.name, model=self.settings.model, inference=self.settings.inference
+        )
 
     @property
     def tells_documents_apart(self) -> bool:

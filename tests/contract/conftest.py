@@ -1,22 +1,21 @@
-"""Every contract test runs over every backend of the registry."""
+"""Every contract test runs over every backend of the registry, and over its variants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from backend_bench import HARD, Bench, varied
+from backend_bench import ALL, HARD, Bench, varied
 
-from hiertopics import registry
 from hiertopics.data.corpus import Corpus
 from hiertopics.model import Settings
 
 
-@pytest.fixture(params=list(registry.BACKENDS))
+@pytest.fixture(params=ALL, ids=" ".join)
 def bench(request: pytest.FixtureRequest, small: Callable[[str], tuple[str, ...]]) -> Bench:
     """Return each backend of the registry in turn."""
-    name = request.param
-    return Bench(name, Settings(None, None), small(name)).having()
+    name, *chosen = request.param
+    return Bench(name, Settings(None, None), (*small(name), *chosen)).having()
 
 
 @pytest.fixture(params=[pytest.param(corpus, id=name) for name, corpus in HARD.items()])

@@ -34,6 +34,7 @@ PARAMETERS = {
     "predictive": ["tree", "n_samples", "settings", "rng"],
     "log_density": ["tree", "corpus", "settings"],
     "draw_hyperparameters": ["settings", "sizes", "context"],
+    "renewed": ["arrays"],
 }
 """Of every function of the contract, optional ones too."""
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from backend_bench import Bench, bits
+from backend_bench import ALL, Bench, bits
 from stepping import corpus_of
 
-from hiertopics import files, registry
+from hiertopics import files
 from hiertopics.data.corpus import Corpus
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
@@ -23,11 +23,8 @@ from hiertopics.runs.rundir import RunDir
 VARIANTS = {
     "hlda-variational": ["inference.mode=meanfield", "inference.moves=none"],
     "hca-variational": ["inference.mode=meanfield"],
-    "chdp-variational": ["inference.method=sticks"],
 }
-PROMISING = [
-    (name, *more) for name in registry.BACKENDS for more in [(), *zip(VARIANTS.get(name, ()))]
-]
+PROMISING = [*ALL, *((name, setting) for name in VARIANTS for setting in VARIANTS[name])]
 """Backends under settings, those that promise a bound among them."""
 CLOSE = {"rel": 1e-4, "abs": 1e-4}
 
@@ -192,10 +189,12 @@ def test_promised_objective_never_falls(case: tuple[str, ...], corpus: Corpus, s
 def rows_of(corpus: Corpus, order: list[int], n_rows: int) -> np.ndarray[Any, Any] | None:
     """Return where the rows of an array go if documents are put in ``order``; None: nowhere.
 
-    Rows are known by their number: one per document, per pair or per token.
+    Rows are known by their number: one per document, per pair, per token or per author.
     """
+    assert corpus.groups is not None
+    per_author = np.diff(corpus.groups.members.indptr)
     per_pair = np.diff(corpus.counts.indptr)
-    for sizes in (np.ones(corpus.n_docs, dtype=int), per_pair, corpus.doc_lengths):
+    for sizes in (np.ones(corpus.n_docs, dtype=int), per_pair, corpus.doc_lengths, per_author):
         if sizes.sum() == n_rows:
             ends = np.cumsum(sizes)
             return np.concatenate([np.arange(ends[d] - sizes[d], ends[d]) for d in order])
@@ -208,7 +207,9 @@ def test_objective_does_not_depend_on_the_order_of_documents(bench: Bench, corpu
     if bench.of_vectors:
         bench = bench.having("inference.mode=meanfield")  # else no array has a row per document
     data, state = bench.fit(corpus)
-    sizes = [corpus.n_docs, corpus.n_pairs, corpus.n_tokens, corpus.n_words, 5, 4]
+    assert corpus.groups is not None
+    n_links = corpus.groups.members.nnz
+    sizes = [corpus.n_docs, corpus.n_pairs, corpus.n_tokens, corpus.n_words, n_links, 5, 4]
     assert len(set(sizes)) == len(sizes)  # else a row's meaning could not be told
     order = np.random.default_rng(0).permutation(corpus.n_docs).tolist()
     moved = copy.deepcopy(state)

@@ -1,4 +1,4 @@
-"""What the config says of the model."""
+"""The config records of the cooperative HDP: its model, the schedule of its variational methods."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hiertopics.families.flat.config import Eta, Gamma, Truncation
+from hiertopics.errors import ConfigError
+from hiertopics.families.flat.config import Eta, Gamma, HyperStart, Truncation
+from hiertopics.settings.config import InferenceConfig, Iterations
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -54,3 +56,45 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def maximization(self) -> bool:
         """Whether parents cooperate by maximization."""
         return self.cooperation == "maximization"
+
+
+class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule of chdp-variational."""
+
+    iterations: Iterations = 150
+    hyper_start: HyperStart = 15
+    method: Annotated[
+        Literal["collapsed", "sticks"],
+        Meta(
+            description="collapsed: weights and topics integrated out; sticks: the paper's mean "
+            "field over sticks of documents, groups and corpus (superposition only)."
+        ),
+    ] = "collapsed"
+    tables: Annotated[
+        int, Meta(ge=1, le=1000, description="Method sticks: most tables of a document.")
+    ] = 10
+    options: Annotated[
+        int, Meta(ge=1, le=1000, description="Method sticks: most options of a group.")
+    ] = 20
+    fit_alpha_group: Annotated[
+        bool,
+        Meta(
+            description="Fit alpha_group too. Many groups with one document each drive it up, and "
+            "then groups are all alike: compare held-out scores."
+        ),
+    ] = False
+    fit_normaliser: Annotated[
+        bool,
+        Meta(
+            description="Method collapsed, maximization: climb to weights of groups that take the "
+            "normaliser of each document into account; slower."
+        ),
+    ] = False
+
+
+def refuse_misfits(model: Model, inference: VariationalInference) -> None:
+    """Raise ConfigError where method and cooperation do not fit."""
+    if inference.method == "sticks" and model.maximization:
+        raise ConfigError(["inference.method sticks needs model.cooperation superposition"])
+    if inference.fit_normaliser and not model.maximization:
+        raise ConfigError(["inference.fit_normaliser needs model.cooperation maximization"])

@@ -1,4 +1,4 @@
-"""What the variational cooperative HDP estimates besides q(z), and the step that refits it."""
+"""What collapsed variational Bayes estimates besides q(z), and the step that refits it."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ class State(variational.Responsibilities):
 
     kappa: float64 [n_groups, T], the parameters of q(pi_a) where the normaliser of maximization is
     taken into account, else [0].
-
-    Method ``sticks`` has the chances of tables in resp, and others in option, dish and orphan
-    (``sticks``), which are empty else.
     """
 
     n_tables: Array
@@ -50,9 +47,6 @@ class State(variational.Responsibilities):
     gamma: float
     word_mass: float
     kappa: Array
-    option: Array
-    dish: Array
-    orphan: Array
 
 
 class Info(NamedTuple):

@@ -17,23 +17,21 @@ is given a topic's tables in proportion to its weight over the largest one, not 
     E[pi_0k]                     pi
     lambda_da                    share [n_links]
 
-``inference.method: sticks`` is the paper's own mean field instead, in ``sticks``.
+``inference.method: sticks`` is the paper's own mean field instead, a backend of its own in
+``paper.sticks``.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
 import numpy as np
-from msgspec import Meta
 from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.errors import ConfigError
 from hiertopics.families.chdp import share_kernels as kernels
-from hiertopics.families.chdp import sticks
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.config import Model as Model
+from hiertopics.families.chdp.config import VariationalInference as Inference
+from hiertopics.families.chdp.config import refuse_misfits
 from hiertopics.families.chdp.estimates import (
     Info,
     State,
@@ -46,44 +44,8 @@ from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.surrogate import log_joint
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.config import HyperStart
 from hiertopics.families.flat.kernels import Prior
-from hiertopics.model import Backend, Context, Settings, Summary
-from hiertopics.settings.config import InferenceConfig, Iterations
-
-
-class Inference(InferenceConfig, frozen=True, kw_only=True):
-    """The schedule."""
-
-    iterations: Iterations = 150
-    hyper_start: HyperStart = 15
-    method: Annotated[
-        Literal["collapsed", "sticks"],
-        Meta(
-            description="collapsed: weights and topics integrated out; sticks: the paper's mean "
-            "field over sticks of documents, groups and corpus (superposition only)."
-        ),
-    ] = "collapsed"
-    tables: Annotated[
-        int, Meta(ge=1, le=1000, description="Method sticks: most tables of a document.")
-    ] = 10
-    options: Annotated[
-        int, Meta(ge=1, le=1000, description="Method sticks: most options of a group.")
-    ] = 20
-    fit_alpha_group: Annotated[
-        bool,
-        Meta(
-            description="Fit alpha_group too. Many groups with one document each drive it up, and "
-            "then groups are all alike: compare held-out scores."
-        ),
-    ] = False
-    fit_normaliser: Annotated[
-        bool,
-        Meta(
-            description="Method collapsed, maximization: climb to weights of groups that take the "
-            "normaliser of each document into account; slower."
-        ),
-    ] = False
+from hiertopics.model import Backend, Context, Settings, Summary, without
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -91,20 +53,13 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
     Raises ConfigError where method and cooperation do not fit.
     """
-    by_sticks = settings.inference.method == "sticks"
-    if by_sticks and settings.model.maximization:
-        raise ConfigError(["inference.method sticks needs model.cooperation superposition"])
-    if settings.inference.fit_normaliser and not settings.model.maximization:
-        raise ConfigError(["inference.fit_normaliser needs model.cooperation maximization"])
-    dtype = np.float64 if by_sticks else np.float32
-    return lay_out(corpus, settings.model.parents, settings.inference.shards, dtype)
+    refuse_misfits(settings.model, settings.inference)
+    return lay_out(corpus, settings.model.parents, settings.inference.shards)
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities, even weights and the start values of the config."""
-    if settings.inference.method == "sticks":
-        return sticks.begin(data, settings, context)
-    model, nothing = settings.model, np.empty(0)
+    model = settings.model
     n_topics, n_groups = model.truncation, data.parents.n_groups
     even = np.full((n_groups, n_topics), model.alpha_group / n_topics)
     begun = variational.start(data.laid, n_topics, context, dtype)
@@ -118,18 +73,12 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         alpha_group=model.alpha_group,
         gamma=model.gamma,
         word_mass=model.eta * data.n_words,
-        kappa=even if settings.inference.fit_normaliser else nothing,
-        option=nothing,
-        dish=nothing,
-        orphan=nothing,
+        kappa=even if settings.inference.fit_normaliser else np.empty(0),
     )
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair; after the hold, the weights and concentrations too."""
-    if settings.inference.method == "sticks":
-        state = sticks.step(state, data, settings, context)
-        return state, info_of(state, data, 0.0)
     learn = context.iteration > settings.inference.hyper_start
     prior = prior_of(state, data, settings.model)
     seen = variational.sweep(state, data.laid, prior, context, indicators=learn)
@@ -150,22 +99,14 @@ def prior_of(state: State, data: Data, model: Model) -> Prior:
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
-    by_sticks = settings.inference.method == "sticks"
-    weights = (
-        sticks.weights_of(state, data) if by_sticks else weights_of(state, data, settings.model)
-    )
+    weights = weights_of(state, data, settings.model)
     eta = state.word_mass / data.n_words
     counts = (state.n_dk, state.n_wk, state.n_k)
     return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
-    """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound.
-
-    Method ``sticks``: its bound.
-    """
-    if settings.inference.method == "sticks":
-        return sticks.bound(state, data)
+    """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound."""
     prior = prior_of(state, data, settings.model)
     return log_joint(state, prior, state.alpha_doc, data.laid, context)
 
@@ -175,18 +116,8 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     n_topics = int(settings.model.truncation)
     tags = parent_tags(corpus, settings.model.parents)
     n_groups, n_links = (0, 0) if tags is None else (len(tags.names), int(tags.members.nnz))
-    if settings.inference.method == "sticks":
-        n_tables, n_options = settings.inference.tables, settings.inference.options
-        seats = n_tables * (corpus.n_pairs + n_links * n_options + 2 * corpus.n_docs * n_topics)
-        dishes = n_topics * (n_groups * n_options + corpus.n_docs + 2 * corpus.n_words)
-        return 8 * (seats + dishes)
     counts = corpus.n_pairs + 4 * corpus.n_docs + 2 * corpus.n_words + n_links + 6 * n_groups
     return 4 * n_topics * counts
-
-
-def _bound_never_falls(settings: Settings) -> bool:
-    """Tell whether the objective is a bound: that of method ``sticks`` is."""
-    return bool(settings.inference.method == "sticks")
 
 
 backend: Backend[Corpus, Data, State] = Backend(
@@ -194,10 +125,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     Inference=Inference,
     State=State,
     Info=Info,
-    objective_name=(
-        "surrogate: log probability of words and expected topics given groups' weights "
-        "(method sticks: lower bound of the log evidence)"
-    ),
+    objective_name="surrogate: log probability of words and expected topics given groups' weights",
     prepare=prepare,
     init=init,
     step=step,
@@ -206,5 +134,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    monotone=_bound_never_falls,
+    renewed=without("option", "dish", "orphan"),
 )

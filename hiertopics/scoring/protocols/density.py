@@ -40,7 +40,7 @@ def score(request: Request, options: DensityOptions) -> HeldoutResult:
         raise UsageError("there is no row to score")
     experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
-    density_of = registry.load(experiment.backend).log_density
+    density_of = registry.load_for(experiment).log_density
     assert density_of is not None, "the protocol is for backends that observe rows of numbers"
     log_density = density_of(run.tree, rows, settings)
     spread = np.sqrt(((log_density - log_density.mean()) ** 2).sum())

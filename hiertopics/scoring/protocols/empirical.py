@@ -81,13 +81,13 @@ def log_likelihoods(
 
 def _draw_of(run: RunDir) -> Draw:
     """Return how the run's backend draws documents from a tree of the run."""
-    name = str(run.manifest["backend"])
-    predictive = registry.load(name).predictive
+    experiment = run.experiment
+    predictive = registry.load_for(experiment).predictive
     if predictive is None:
+        name = experiment.backend
         raise UsageError(
             f"protocol empirical draws documents from a fitted model, which {name} does not offer"
         )
-    experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
 
     def draw(tree: Tree, n_samples: int, rng: np.random.Generator) -> Iterator[Components]:

@@ -10,23 +10,34 @@ indicators and the concentrations are the whole state, and no step lowers the bo
                           dish [n_groups, options, T]
     R of a document       orphan [n_orphans, tables, T] where it has no parents
     rho_ao, nu            broken by ``kernels.break_sticks``
+
+It is ``chdp-variational`` under ``inference.method: sticks``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, entr, gammaln
 
-from hiertopics.families.chdp import stick_kernels as kernels
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.estimates import State
-from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.config import Model as Model
+from hiertopics.families.chdp.config import VariationalInference as Inference
+from hiertopics.families.chdp.config import refuse_misfits
+from hiertopics.families.chdp.estimates import Info as Info
+from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
+from hiertopics.families.chdp.paper import stick_kernels as kernels
+from hiertopics.families.chdp.prediction import infer as infer
+from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
 from hiertopics.families.flat.layout import rounds
-from hiertopics.model import Context, Settings
+from hiertopics.families.flat.summary import topic_counts
+from hiertopics.model import Backend, Context, Settings, Summary, always, without
 
 Array = NDArray[np.float64]
 
@@ -34,6 +45,37 @@ SPREAD = 2.0
 """Standard deviation of the log weights that indicators begin with; even ones never move."""
 
 SMALLEST = 1e-300
+
+
+@dataclass
+class State:
+    """The indicators, what is counted of them, and the concentrations; all arrays are float64.
+
+    resp: [n_pairs, tables], chances of tables. option: [n_links, tables, options]. dish: [n_groups,
+    options, T]. orphan: [n_orphans, tables, T]. n_dk [n_docs, T], n_wk [n_words, T], n_k [T]:
+    expected tokens by topic. n_tables: [T], expected tables. share: [n_links] where mixing weights
+    are learned, else [0]. pi: [T], E[pi_0k]. word_mass: eta times the vocabulary's size.
+    """
+
+    resp: Array
+    option: Array
+    dish: Array
+    orphan: Array
+    n_dk: Array
+    n_wk: Array
+    n_k: Array
+    n_tables: Array
+    share: Array
+    pi: Array
+    alpha_doc: float
+    alpha_group: float
+    gamma: float
+    word_mass: float
+
+    @property
+    def n_topics(self) -> int:
+        """The truncation T."""
+        return len(self.n_k)
 
 
 class Sticks(NamedTuple):
@@ -50,8 +92,17 @@ class Sticks(NamedTuple):
     number: int
 
 
-def begin(data: Data, settings: Settings, context: Context) -> State:
-    """Return random indicators and the start values of the config; everything is float64."""
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in pairs, its documents linked to their parents.
+
+    Raises ConfigError where method and cooperation do not fit.
+    """
+    refuse_misfits(settings.model, settings.inference)
+    return lay_out(corpus, settings.model.parents, settings.inference.shards, np.float64)
+
+
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return random indicators and the start values of the config."""
     model, inference = settings.model, settings.inference
     n_topics, n_tables, n_options = model.truncation, inference.tables, inference.options
     rng, parents, n_docs = context.rng("init"), data.parents, data.n_docs
@@ -66,14 +117,12 @@ def begin(data: Data, settings: Settings, context: Context) -> State:
         n_wk=np.zeros((data.n_words, n_topics)),
         n_k=np.zeros(n_topics),
         n_tables=np.zeros(n_topics),
-        n_group_tables=np.zeros((parents.n_groups, n_topics)),
         share=parents.uniform() if model.weights == "learned" else np.empty(0),
         pi=np.full(n_topics, 1.0 / n_topics),
         alpha_doc=model.alpha_doc,
         alpha_group=model.alpha_group,
         gamma=model.gamma,
         word_mass=model.eta * data.n_words,
-        kappa=np.empty(0),
         option=option / total[owner, :, None],
         dish=_chances(rng, parents.n_groups, n_options, n_topics),
         orphan=_chances(rng, n_orphans, n_tables, n_topics),
@@ -82,7 +131,7 @@ def begin(data: Data, settings: Settings, context: Context) -> State:
     return state
 
 
-def step(state: State, data: Data, settings: Settings, context: Context) -> State:
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit seats, options and dishes, each given all else; after the hold concentrations too."""
     parents, cells = data.parents, data.cells
     logs, seating = _logs(state, data), _seating(state, data)
@@ -106,10 +155,20 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> Stat
     if context.iteration > settings.inference.hyper_start:
         _fit_concentrations(state, data, settings.inference.fit_alpha_group)
     state.pi = _break_corpus(state).means
-    return state
+    n_topics, n_topics_tables, n_topics_99, _ = topic_counts(state.n_k, state.n_tables)
+    concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
+    eta = state.word_mass / data.n_words
+    return state, Info(n_topics, n_topics_tables, n_topics_99, *concentrations, eta, drift=0.0)
 
 
-def bound(state: State, data: Data) -> float:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
+    eta, weights = state.word_mass / data.n_words, weights_of(state, data)
+    counts = (state.n_dk, state.n_wk, state.n_k)
+    return common.summarise(common.Fitted(*counts, weights, state.alpha_doc, eta), data)
+
+
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the lower bound of the log evidence, with the concentrations' Gamma(1, 1) priors."""
     concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
     total = -PRIOR_RATE * sum(concentrations) + _word_evidence(state, state.word_mass)
@@ -126,6 +185,17 @@ def weights_of(state: State, data: Data) -> Weights:
     group = np.einsum("ao,aok->ak", _break_groups(state, data).means, state.dish)
     share = data.parents.shares(state.share)
     return Weights(group, state.pi, share, maximization=False)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of indicators and counts."""
+    n_topics, inference = int(settings.model.truncation), settings.inference
+    n_tables, n_options = inference.tables, inference.options
+    tags = parent_tags(corpus, settings.model.parents)
+    n_groups, n_links = (0, 0) if tags is None else (len(tags.names), int(tags.members.nnz))
+    seats = n_tables * (corpus.n_pairs + n_links * n_options + 2 * corpus.n_docs * n_topics)
+    dishes = n_topics * (n_groups * n_options + corpus.n_docs + 2 * corpus.n_words)
+    return 8 * (seats + dishes)
 
 
 def _chances(rng: np.random.Generator, *shape: int) -> Array:
@@ -214,3 +284,22 @@ def _word_evidence(state: State, word_mass: float) -> float:
     eta, n_topics = word_mass / len(state.n_wk), state.n_topics
     used = gammaln(eta + state.n_wk).sum() - n_topics * len(state.n_wk) * gammaln(eta)
     return float(used + n_topics * gammaln(word_mass) - gammaln(word_mass + state.n_k).sum())
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="lower bound of the log evidence",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    monotone=always,
+    renewed=without("n_group_tables", "kappa"),
+)

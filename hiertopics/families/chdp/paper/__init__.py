@@ -1,0 +1,1 @@
+"""The paper's own algorithms: a mean field over sticks, an international restaurant process."""
