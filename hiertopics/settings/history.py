@@ -27,7 +27,11 @@ class Change(NamedTuple):
     before: object
 
 
-CHANGES: tuple[Change, ...] = (Change(2, "*", "data.vocabulary_from", "all"),)
+CHANGES: tuple[Change, ...] = (
+    Change(2, "*", "data.vocabulary_from", "all"),
+    Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
+    Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
+)
 
 
 def version() -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from stepping import at
 
 from hiertopics.families.chdp import exact, gibbs
 from hiertopics.families.chdp import maximum_kernels as maximum
+from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.concentrations import Sampled
 
 ALPHA, GAMMA = 0.8, 1.3
@@ -89,3 +92,37 @@ def test_groups_are_shown_at_their_mean_given_the_tables() -> None:
     weights = weights[:, np.argsort(-state.n_k, kind="stable")]
     expected = weights / weights.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(tree.extra["group_theta"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cooperation", COOPERATIONS)
+def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None:
+    """4.4: tokens, tables, weights of corpus and groups go with their topic to its new stick."""
+    settings = settings_of(truncation=6, hyper_start=0, cooperation=cooperation)
+    corpus = with_parents([*ROWS, [3, 1, 1], [0, 0, 2]], [[0, 1], [1], [], [0, 1]], 2)
+    state, data = begin(corpus, settings)
+    state = advance(state, data, settings, 5)
+    moved = 0
+    for turn in range(40):
+        before = gibbs.objective(state, data, settings, at(0))
+        topics, first = by_topic(state), state.log_pi_0[0]
+        exact._reorder(state, None, np.random.default_rng(turn))
+        moved += state.log_pi_0[0] != first
+        assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
+        assert by_topic(state) == topics
+        np.testing.assert_allclose(logs.log_weights(state.sticks), state.log_pi_0, rtol=1e-9)
+    assert moved > 5
+
+
+def by_topic(state: Any) -> list[tuple[float, ...]]:
+    """Return all that a state says of each topic, whatever its number."""
+    rows = (state.log_pi_0, state.n_k, state.n_tables, *state.log_pi, *state.n_group_tables)
+    return sorted(zip(*(row.tolist() for row in rows), strict=True))
+
+
+def test_no_order_is_redrawn_where_the_settings_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "_reorder", lambda *_: 1 / 0)
+    for reorder in (False, True):
+        settings = settings_of(truncation=4, hyper_start=0, reorder_sticks=reorder)
+        state, data = begin(with_parents(ROWS, [[0], [1]], 2), settings)
+        with pytest.raises(ZeroDivisionError) if reorder else nullcontext():
+            advance(state, data, settings, 1)

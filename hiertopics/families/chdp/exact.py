@@ -24,14 +24,25 @@ from hiertopics.families.flat.concentrations import (
     draw_by_sticks,
     draw_concentration,
 )
+from hiertopics.families.flat.sticks import log_remainders, redraw_order
+from hiertopics.families.flat.token_kernels import rearrange, relabel
 
 Array = NDArray[Any]
 
 
 def draw_weights(
-    state: State, data: Data, model: Model, sampled: Sampled, rng: np.random.Generator
+    state: State,
+    data: Data,
+    model: Model,
+    sampled: Sampled,
+    rng: np.random.Generator,
+    *,
+    reorder: bool = False,
 ) -> None:
-    """Draw tables, the weights of corpus and groups, and the concentrations above the words."""
+    """Draw tables, the weights of corpus and groups, and the concentrations above the words.
+
+    reorder: topics change their sticks, too.
+    """
     m_dk = np.zeros_like(state.n_dk)
     totals = np.empty(data.n_docs)
     weights = weights_of(state, data, model)
@@ -45,6 +56,8 @@ def draw_weights(
         _draw_by_slices(state, data, m_dk, totals, orphans, sampled, rng)
     else:
         _draw_by_splits(state, data, model, m_dk, orphans, sampled, rng)
+    if reorder:
+        _reorder(state, None if sampled.gamma else state.gamma, rng)
     if sampled.gamma:
         state.gamma = draw_by_sticks(-np.logaddexp(0.0, state.sticks), rng)
 
@@ -96,6 +109,19 @@ def _draw_by_slices(
         state.alpha_group = maximum.slice_alpha(
             state.alpha_group, state.log_pi_0, sums, n_groups, PRIOR_SHAPE, PRIOR_RATE, rng
         )
+
+
+def _reorder(state: State, gamma: float | None, rng: np.random.Generator) -> None:
+    """Redraw which topic has which stick; its tokens, tables and weights go with it (4.4)."""
+    order = redraw_order(state.log_pi_0, gamma, rng)
+    if (order == np.arange(len(order))).all():
+        return
+    relabel(order, state.tables)
+    rearrange(order, state.n_group_tables)
+    state.n_tables = state.n_tables[order]
+    state.log_pi = state.log_pi[:, order]
+    state.log_pi_0 = state.log_pi_0[order]
+    state.sticks = state.log_pi_0[:-1] - log_remainders(state.log_pi_0)[1:]
 
 
 def _prior_of_groups(state: State) -> Array:

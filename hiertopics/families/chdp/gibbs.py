@@ -36,7 +36,7 @@ from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.chdp.simulate import simulate as simulate
-from hiertopics.families.flat.config import HyperStart
+from hiertopics.families.flat.config import HyperStart, ReorderSticks
 from hiertopics.families.flat.layout import rounds
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.model import Backend, Context, Settings, Summary
@@ -64,6 +64,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "maximization."
         ),
     ] = "exact"
+    reorder_sticks: ReorderSticks = True
     sample_alpha_doc: Annotated[
         bool, Meta(description="Draw alpha_doc too; model.alpha_doc is where it starts.")
     ] = True
@@ -129,7 +130,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     else:
         moved = _sweep(state, data, model, context)
         if not held:
-            draw_weights(state, data, model, inference.sampled, context.rng("weights"))
+            rng, reorder = context.rng("weights"), inference.reorder_sticks
+            draw_weights(state, data, model, inference.sampled, rng, reorder=reorder)
     if inference.sample_eta and not held:
         state.eta = draw_eta(state.eta, state.n_wk, state.n_k, context.rng("words"))
     n_topics, n_topics_tables, n_topics_99, _ = topic_counts(state.n_k, state.n_tables)

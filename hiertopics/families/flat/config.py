@@ -31,3 +31,11 @@ Truncation = Annotated[
         description="Largest number of topics kept; take more than are used.",
     ),
 ]
+
+ReorderSticks = Annotated[
+    bool,
+    Meta(
+        description="Redraw which topic has which stick, too; without it topics keep the places "
+        "that the start gave them, and gamma is drawn too large."
+    ),
+]

@@ -1,6 +1,6 @@
 """Stick-breaking weights of the top level: pi_k = v_k prod_{l<k} (1 - v_l), v_k ~ Beta(1, gamma).
 
-theory/hdp 3.3 and 4.2.
+theory/hdp 3.3, 4.2 and 6.1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
+
+from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+
+LEAST_LOG_MEAN, LARGEST_LOG_MEAN = -30.0, 30.0
+"""Between them exp(-x) is neither 1 nor 0, to what a float can tell."""
 
 
 class Sticks(NamedTuple):
@@ -65,6 +70,53 @@ def weights_from_fractions(fractions: NDArray[np.float64]) -> NDArray[np.float64
     """Return pi [T] of stick fractions v [T - 1], the last stick taking what remains."""
     rest = np.concatenate([[1.0], np.cumprod(1.0 - fractions)])
     return np.append(fractions, 1.0) * rest
+
+
+def redraw_order(
+    log_weights: NDArray[np.float64], gamma: float | None, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return who comes to each place, int64 [T]: the order of the weights given which there are.
+
+    All places but the last by arrival times, then the last two (theory/hdp 6.1). log_weights: [T],
+    along the sticks. gamma: held; None: integrated out under its prior, to be drawn afterwards.
+    """
+    order = np.arange(len(log_weights))
+    if len(order) < 2 or not np.isfinite(log_weights).all():
+        return order
+    gaps = np.log(rng.standard_exponential(len(order))) - log_remainders(log_weights)
+    log_end = np.logaddexp.reduce(gaps)
+    order[:-1] = np.argsort(_log_arrivals(log_weights[:-1], log_end, rng), kind="stable")
+    last, other = (
+        _log_density_of_last(log_weights[place], len(order), gamma) for place in order[:-3:-1]
+    )
+    if np.log1p(-rng.random()) + np.logaddexp(last, other) > last:
+        order[-2:] = order[:-3:-1]
+    return order
+
+
+def log_remainders(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the log of what each place and those behind it hold [T], of log weights [T]."""
+    return np.asarray(np.logaddexp.accumulate(log_weights[::-1])[::-1])
+
+
+def _log_arrivals(
+    log_rates: NDArray[np.float64], log_end: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the logs of exponential times that are before an end, in units of it.
+
+    Of rates so small that nothing is expected before the end the times are uniform.
+    """
+    log_mean = np.maximum(log_rates + log_end, LEAST_LOG_MEAN)
+    mean = np.exp(np.minimum(log_mean, LARGEST_LOG_MEAN))
+    times = -np.log1p(rng.random(len(log_rates)) * np.expm1(-mean))
+    return np.asarray(np.log(times) - log_mean)
+
+
+def _log_density_of_last(log_weight: float, n_places: int, gamma: float | None) -> float:
+    """Return the log density of a weight in the last place, up to a constant."""
+    if gamma is not None:
+        return float((gamma - 1.0) * log_weight)
+    return float(-log_weight - (PRIOR_SHAPE + n_places - 1) * np.log(PRIOR_RATE - log_weight))
 
 
 def _scatter(along: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -23,12 +23,16 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
-from hiertopics.families.flat.config import HyperStart
+from hiertopics.families.flat.config import HyperStart, ReorderSticks
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, lay_out, rounds
-from hiertopics.families.flat.sticks import weights_from_fractions
+from hiertopics.families.flat.sticks import (
+    log_remainders,
+    redraw_order,
+    weights_from_fractions,
+)
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.token_kernels import Tables, count_tokens, relabel
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.config import Model as Model
@@ -47,6 +51,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
+    reorder_sticks: ReorderSticks = True
 
 
 @dataclass
@@ -117,7 +122,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """Redraw all topics; after the hold redraw tables, sticks and concentrations too."""
     moved = _sweep(state, data, context)
     if context.iteration > settings.inference.hyper_start:
-        _draw_document_side(state, data, context.rng("documents"))
+        reorder = settings.inference.reorder_sticks
+        _draw_document_side(state, data, context.rng("documents"), reorder=reorder)
         _draw_word_side(state, settings.model.prior, context.rng("words"))
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
@@ -173,8 +179,10 @@ def _sweep(state: State, data: Data, context: Context) -> int:
     return total
 
 
-def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> None:
-    """Draw tables, sticks, alpha and gamma (theory/hdp 6, steps 2 to 5)."""
+def _draw_document_side(
+    state: State, data: Data, rng: np.random.Generator, *, reorder: bool = False
+) -> None:
+    """Draw tables, sticks, maybe whose they are, alpha and gamma (theory/hdp 6, steps 2 to 5)."""
     state.n_tables = np.zeros(len(state.pi), dtype=np.int64)
     by_doc = np.zeros(data.n_docs, dtype=np.int64)
     ones = np.ones(data.n_docs)
@@ -185,7 +193,23 @@ def _draw_document_side(state: State, data: Data, rng: np.random.Generator) -> N
     rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
     state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
     state.pi = weights_from_fractions(1.0 - rest)
+    if reorder:
+        _reorder(state, rng)
     state.gamma = draw_by_sticks(state.log_rest, rng)
+
+
+def _reorder(state: State, rng: np.random.Generator) -> None:
+    """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
+    with np.errstate(divide="ignore"):
+        log_pi = np.append(np.log(-np.expm1(state.log_rest)), 0.0)
+    log_pi[1:] += state.log_rest.cumsum()
+    order = redraw_order(log_pi, None, rng)
+    if (order == np.arange(len(order))).all():
+        return
+    relabel(order, Tables(state.z, state.n_dk, state.n_wk, state.n_k))
+    state.n_tables = state.n_tables[order]
+    state.pi = state.pi[order]
+    state.log_rest = np.diff(log_remainders(log_pi[order]))
 
 
 def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
