@@ -105,7 +105,7 @@ def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None
     for turn in range(40):
         before = gibbs.objective(state, data, settings, at(0))
         topics, first = by_topic(state), state.log_pi_0[0]
-        exact._reorder(state, None, np.random.default_rng(turn))
+        exact._reorder(state, data.cells, None, np.random.default_rng(turn))
         moved += state.log_pi_0[0] != first
         assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
         assert by_topic(state) == topics

@@ -24,8 +24,9 @@ from hiertopics.families.flat.concentrations import (
     draw_by_sticks,
     draw_concentration,
 )
+from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
-from hiertopics.families.flat.token_kernels import rearrange, relabel
+from hiertopics.families.flat.token_kernels import relabel
 
 Array = NDArray[Any]
 
@@ -57,7 +58,7 @@ def draw_weights(
     else:
         _draw_by_splits(state, data, model, m_dk, orphans, sampled, rng)
     if reorder:
-        _reorder(state, None if sampled.gamma else state.gamma, rng)
+        _reorder(state, data.cells, None if sampled.gamma else state.gamma, rng)
     if sampled.gamma:
         state.gamma = draw_by_sticks(-np.logaddexp(0.0, state.sticks), rng)
 
@@ -111,15 +112,15 @@ def _draw_by_slices(
         )
 
 
-def _reorder(state: State, gamma: float | None, rng: np.random.Generator) -> None:
+def _reorder(state: State, cells: Cells, gamma: float | None, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick; its tokens, tables and weights go with it (4.4)."""
     order = redraw_order(state.log_pi_0, gamma, rng)
     if (order == np.arange(len(order))).all():
         return
-    relabel(order, state.tables)
-    rearrange(order, state.n_group_tables)
+    relabel(order, cells, state.tables)
+    state.n_group_tables = state.n_group_tables.take(order, axis=1)
     state.n_tables = state.n_tables[order]
-    state.log_pi = state.log_pi[:, order]
+    state.log_pi = state.log_pi.take(order, axis=1)
     state.log_pi_0 = state.log_pi_0[order]
     state.sticks = state.log_pi_0[:-1] - log_remainders(state.log_pi_0)[1:]
 

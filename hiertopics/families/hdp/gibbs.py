@@ -25,7 +25,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks
 from hiertopics.families.flat.kernels import Prior
-from hiertopics.families.flat.layout import Data, lay_out, rounds
+from hiertopics.families.flat.layout import Cells, Data, lay_out, rounds
 from hiertopics.families.flat.sticks import (
     log_remainders,
     redraw_order,
@@ -194,11 +194,11 @@ def _draw_document_side(
     state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
     state.pi = weights_from_fractions(1.0 - rest)
     if reorder:
-        _reorder(state, rng)
+        _reorder(state, data.cells, rng)
     state.gamma = draw_by_sticks(state.log_rest, rng)
 
 
-def _reorder(state: State, rng: np.random.Generator) -> None:
+def _reorder(state: State, cells: Cells, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
     with np.errstate(divide="ignore"):
         log_pi = np.append(np.log(-np.expm1(state.log_rest)), 0.0)
@@ -206,7 +206,7 @@ def _reorder(state: State, rng: np.random.Generator) -> None:
     order = redraw_order(log_pi, None, rng)
     if (order == np.arange(len(order))).all():
         return
-    relabel(order, Tables(state.z, state.n_dk, state.n_wk, state.n_k))
+    relabel(order, cells, Tables(state.z, state.n_dk, state.n_wk, state.n_k))
     state.n_tables = state.n_tables[order]
     state.pi = state.pi[order]
     state.log_rest = np.diff(log_remainders(log_pi[order]))
