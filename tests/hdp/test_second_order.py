@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.flat import variational
+from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.hdp import cvb, cvb0, pcvb, posteriors, second_order
+from hiertopics.families.hdp import cvb, cvb0, pcvb, second_order
 from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.numeric import special
 

@@ -34,3 +34,23 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     reorder_sticks: Annotated[
         bool, Meta(description="Give larger topics the earlier sticks before each stick update.")
     ] = True
+
+
+class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
+    """The schedule of those with whole posteriors."""
+
+    hyper_every: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Iterations between two updates of sticks and hyperparameters, which "
+            "cost about a sweep; 1: at every one, as published.",
+        ),
+    ] = 20
+    denominator: Annotated[
+        Literal["E", "G"],
+        Meta(
+            description="What stands for eta V in the denominator of q(z): E, its mean, as the "
+            "derivation gives; G, its geometric mean, as printed in the 2012 paper."
+        ),
+    ] = "E"

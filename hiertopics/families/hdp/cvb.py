@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.hdp import cvb0, posteriors, second_order
+from hiertopics.families.hdp import cvb0, second_order
 from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.config import PosteriorInference as Inference
 from hiertopics.families.hdp.estimates import Info as Info
 from hiertopics.families.hdp.estimates import info_of
 from hiertopics.families.hdp.estimates import objective as objective
 from hiertopics.families.hdp.estimates import summarise as summarise
-from hiertopics.families.hdp.posteriors import Inference as Inference
 from hiertopics.families.hdp.second_order import memory as memory
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.summary import infer as infer

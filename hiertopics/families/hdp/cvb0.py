@@ -21,18 +21,17 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.flat import variational
+from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.posteriors import State as State
 from hiertopics.families.flat.variational import memory as memory
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.hdp import posteriors
 from hiertopics.families.hdp.config import Model as Model
+from hiertopics.families.hdp.config import PosteriorInference as Inference
 from hiertopics.families.hdp.estimates import Info as Info
 from hiertopics.families.hdp.estimates import info_of
 from hiertopics.families.hdp.estimates import objective as objective
 from hiertopics.families.hdp.estimates import summarise as summarise
-from hiertopics.families.hdp.posteriors import Inference as Inference
-from hiertopics.families.hdp.posteriors import State as State
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.summary import infer as infer
 from hiertopics.model import Backend, Context, Settings
@@ -46,14 +45,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair (equation 19); now and then the other posteriors too."""
-    due = posteriors.is_due(settings, context)
-    prior = posteriors.prior_of(state, settings)
-    seen = variational.sweep(state, data, prior, context, indicators=due)
-    drift = variational.recount_now_and_then(state, data, context)
-    if due:
-        variances = variational.spread(state, data, context)
-        stats = posteriors.gather(state, seen, variances, data, context)
-        posteriors.global_step(state, stats, data, settings)
+    drift = posteriors.zero_order_step(state, data, settings, context)
     return state, info_of(state, data, drift)
 
 

@@ -1,35 +1,16 @@
-"""What every variational HDP method estimates besides q(z), and what is told of it."""
+"""What is told of the estimates of every variational HDP method."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from hiertopics.families.flat import kernels
+from hiertopics.families.flat.estimates import State as State
+from hiertopics.families.flat.estimates import start as start
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.summary import document_weights, topic_counts
-from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.families.hdp import summary as common
 from hiertopics.model import Context, Settings, Summary
-
-
-@dataclass
-class State(Responsibilities):
-    """The responsibilities, and estimates of all else: points, or means of posteriors.
-
-    n_tables: float64 [T], expected tables of each topic. pi: float64 [T]. tau: float64 [n_words].
-    word_mass: eta times the vocabulary's size.
-    """
-
-    n_tables: NDArray[np.float64]
-    pi: NDArray[np.float64]
-    tau: NDArray[np.float64]
-    alpha: float
-    gamma: float
-    word_mass: float
 
 
 class Info(NamedTuple):
@@ -43,23 +24,6 @@ class Info(NamedTuple):
     gamma: float
     eta: float
     drift: float
-
-
-def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
-    """Return the fields of a ``State``: those begun, the others at the start values.
-
-    Source: theory/hdp 3.5.
-    """
-    model = settings.model
-    return {
-        **vars(begun),
-        "n_tables": np.zeros(model.truncation),
-        "pi": np.full(model.truncation, 1.0 / model.truncation),
-        "tau": np.full(data.n_words, 1.0 / data.n_words),
-        "alpha": model.alpha,
-        "gamma": model.gamma,
-        "word_mass": model.eta * data.n_words,
-    }
 
 
 def info_of(state: State, data: Data, drift: float) -> Info:

@@ -1,4 +1,4 @@
-"""What the methods of Teh, Kurihara and Welling share (cvb0, cvb): whole posteriors.
+"""Whole posteriors of all that is not q(z), as of Teh, Kurihara and Welling.
 
 Auxiliary variables (table counts) make concentrations, sticks and word shape conjugate to the
 counts, so each has a posterior, whose mean or geometric mean enters the update of q(z)
@@ -8,44 +8,22 @@ counts, so each has a posterior, whose mean or geometric mean enters the update 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 from scipy.special import digamma
 
+from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import Responsibilities
-from hiertopics.families.hdp import estimates
-from hiertopics.families.hdp.config import VariationalInference
 from hiertopics.model import Context, Settings
 
 Table = NDArray[np.floating]
-
-
-class Inference(VariationalInference, frozen=True, kw_only=True):
-    """The schedule."""
-
-    hyper_every: Annotated[
-        int,
-        Meta(
-            ge=1,
-            description="Iterations between two updates of sticks and hyperparameters, which "
-            "cost about a sweep; 1: at every one, as published.",
-        ),
-    ] = 20
-    denominator: Annotated[
-        Literal["E", "G"],
-        Meta(
-            description="What stands for eta V in the denominator of q(z): E, its mean, as the "
-            "derivation gives; G, its geometric mean, as printed in the 2012 paper."
-        ),
-    ] = "E"
 
 
 @dataclass
@@ -82,6 +60,21 @@ def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, 
         "alpha_geo": means["alpha"],
         "word_mass_geo": means["word_mass"],
     }
+
+
+def zero_order_step(state: State, data: Data, settings: Settings, context: Context) -> float:
+    """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
+
+    ``settings.inference`` has hyper_start, hyper_every, reorder_sticks and denominator.
+    """
+    due = is_due(settings, context)
+    prior = prior_of(state, settings)
+    seen = variational.sweep(state, data, prior, context, indicators=due)
+    drift = variational.recount_now_and_then(state, data, context)
+    if due:
+        variances = variational.spread(state, data, context)
+        global_step(state, gather(state, seen, variances, data, context), data, settings)
+    return drift
 
 
 def is_due(settings: Settings, context: Context) -> bool:

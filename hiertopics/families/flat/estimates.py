@@ -1,0 +1,46 @@
+"""What every variational HDP method estimates besides q(z)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.variational import Responsibilities
+from hiertopics.model import Settings
+
+
+@dataclass
+class State(Responsibilities):
+    """The responsibilities, and estimates of all else: points, or means of posteriors.
+
+    n_tables: float64 [T], expected tables of each topic. pi: float64 [T]. tau: float64 [n_words].
+    word_mass: eta times the vocabulary's size.
+    """
+
+    n_tables: NDArray[np.float64]
+    pi: NDArray[np.float64]
+    tau: NDArray[np.float64]
+    alpha: float
+    gamma: float
+    word_mass: float
+
+
+def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
+    """Return the fields of a ``State``: those begun, the others at the start values.
+
+    Source: theory/hdp 3.5.
+    """
+    model = settings.model
+    return {
+        **vars(begun),
+        "n_tables": np.zeros(model.truncation),
+        "pi": np.full(model.truncation, 1.0 / model.truncation),
+        "tau": np.full(data.n_words, 1.0 / data.n_words),
+        "alpha": model.alpha,
+        "gamma": model.gamma,
+        "word_mass": model.eta * data.n_words,
+    }
