@@ -70,6 +70,10 @@ BACKENDS: dict[str, Entry] = {
         "hiertopics.families.ncrp.gibbs",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
     ),
+    "nhdp-variational": Entry(
+        "hiertopics.families.nhdp.variational",
+        "a tree of topics in which a document mixes paths: the nested HDP, variational",
+    ),
     "chdp-gibbs": Entry(
         "hiertopics.families.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",

@@ -21,6 +21,7 @@ SMALL_SCHEDULE = {
     "moves_every": 2,
     "trials": 4,
     "trial_sweeps": 10,
+    "start_iterations": 20,
 }
 
 

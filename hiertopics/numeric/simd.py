@@ -246,6 +246,10 @@ class _Pair:
         if "count" in args:
             self.count = builder.sitofp(args["count"], element)
 
+    def vectors(self, lanes: int) -> _Vectors:
+        """Return vectors of ``lanes`` numbers of the rows' kind."""
+        return _Vectors(self.builder, self.element, lanes)
+
     def each_vector(self, emit: Callable[..., None]) -> None:
         _each_vector(self.builder, self.element, self.length, emit)
 

@@ -38,6 +38,7 @@ KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kern
 COMPILED = (
     *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw")),
     f"{H}.families.ncrp.slot_simd",
+    f"{H}.families.nhdp.lane_simd",
 )
 CONTRACT = tuple(
     f"{H}.{name}"

@@ -1,0 +1,102 @@
+"""The shape of a tree above given topics: their linkage, cut at several heights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import pdist
+
+from hiertopics.families.nhdp.layout import Shape, shape_of
+
+
+class Arranged(NamedTuple):
+    """A tree above topics. topic: int64 [K], of each leaf, -1 at inner nodes."""
+
+    shape: Shape
+    topic: NDArray[np.int64]
+
+    @property
+    def members(self) -> NDArray[np.bool_]:
+        """Which topics stand at or below each node, bool [K, n_topics]."""
+        member = np.zeros((self.shape.n_nodes, int((self.topic >= 0).sum())), bool)
+        leaves = np.flatnonzero(self.topic >= 0)
+        member[leaves, self.topic[leaves]] = True
+        for node in self.shape.inner[::-1]:
+            member[node] = member[self.shape.children(int(node))].any(axis=0)
+        return member
+
+
+def ward(features: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Ward's linkage of the square roots of rows that sum to 1, float64 [n - 1, 4]."""
+    if len(features) < 2:
+        return np.zeros((0, 4))
+    return np.asarray(linkage(pdist(np.sqrt(features)), "ward"))
+
+
+def labels_at(merges: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
+    """Return the cluster of each topic after all but the last ``n_clusters - 1`` merges."""
+    n_topics = len(merges) + 1
+    cluster = [[topic] for topic in range(n_topics)]
+    alive = dict.fromkeys(range(n_topics))
+    for step, (one, other) in enumerate(merges[: n_topics - n_clusters, :2].astype(int)):
+        cluster.append(cluster[one] + cluster[other])
+        alive.pop(one), alive.pop(other)
+        alive[n_topics + step] = None
+    labels = np.zeros(n_topics, np.int64)
+    for label, name in enumerate(alive):
+        labels[cluster[name]] = label
+    return labels
+
+
+def arrange(merges: NDArray[np.float64], branches: Sequence[int]) -> Arranged:
+    """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
+
+    An inner node with one child, the root excepted, is replaced by that child. Siblings stand in
+    the order of the smallest topic below them.
+    """
+    n_topics = len(merges) + 1
+    cuts = [n for n in branches if 1 < n < n_topics]
+    return nested([labels_at(merges, n) for n in cuts], n_topics)
+
+
+def nested(levels: Sequence[NDArray[np.int64]], n_topics: int) -> Arranged:
+    """Return the tree of clusters within clusters; levels: [n_topics] each, coarse to fine."""
+
+    def grow(topics: NDArray[np.int64], level: int) -> Node:
+        if level == len(levels):
+            return Node([Node([], int(topic)) for topic in topics], -1)
+        labels = levels[level][topics]
+        names = labels[np.sort(np.unique(labels, return_index=True)[1])]
+        return Node([_shortened(grow(topics[labels == name], level + 1)) for name in names], -1)
+
+    return numbered(grow(np.arange(n_topics), 0))
+
+
+class Node(NamedTuple):
+    """A node of a tree that has no numbers yet; topic: -1 at inner nodes."""
+
+    children: list[Node]
+    topic: int
+
+
+def _shortened(node: Node) -> Node:
+    return node.children[0] if len(node.children) == 1 else node
+
+
+def numbered(root: Node) -> Arranged:
+    """Return a tree whose nodes are numbered breadth first."""
+    row = [(root, -1)]
+    parent: list[int] = []
+    topic: list[int] = []
+    while row:
+        below = []
+        for node, above in row:
+            below += [(child, len(parent)) for child in node.children]
+            parent.append(above)
+            topic.append(node.topic)
+        row = below
+    return Arranged(shape_of(np.array(parent)), np.array(topic))

@@ -1,0 +1,97 @@
+"""The config records of the nested HDP's backends: their common model, the schedule of each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from hiertopics.families.flat.config import Truncation
+from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
+
+
+class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The priors and the shape of the tree; raises ValueError where branches do not rise."""
+
+    branches: Annotated[
+        list[Annotated[int, Meta(ge=2)]] | None,
+        Meta(
+            description="Nodes at each level between the root and the leaves, coarse to fine, as "
+            "[12, 70]; null: found from the corpus."
+        ),
+    ] = None
+    truncation: Truncation = 500
+    gamma: Annotated[
+        float, Meta(gt=0, description="How evenly the children of a node share its documents.")
+    ] = 1.0
+    concentration: Annotated[
+        float,
+        Meta(gt=0, description="Start value: how closely documents follow the children's shares."),
+    ] = 1.0
+    eta: Annotated[float, Meta(gt=0, description="Pseudo-count of each word in each topic.")] = (
+        0.015
+    )
+    stop: Annotated[
+        Literal["fixed", "learned"],
+        Meta(
+            description="Whether the weights of stopping and of going on are fixed or learned "
+            "for each level; learned ones empty the inner nodes."
+        ),
+    ] = "fixed"
+    stop_weight: Annotated[
+        float, Meta(gt=0, description="Pseudo-count of stopping at an inner node.")
+    ] = 1.0
+    go_weight: Annotated[
+        float, Meta(gt=0, description="Pseudo-count of going on from an inner node.")
+    ] = 1.0
+
+    def __post_init__(self) -> None:
+        """Check that levels grow downwards."""
+        levels = self.branches or []
+        if any(upper >= lower for upper, lower in zip(levels, levels[1:], strict=False)):
+            raise ValueError(f"branches must rise from level to level, got {levels}")
+
+
+HyperEvery = Annotated[
+    int,
+    Meta(
+        ge=1,
+        description="Iterations between two updates of shares and concentrations, which cost "
+        "about three sweeps.",
+    ),
+]
+StartIterations = Annotated[
+    int, Meta(ge=0, description="Iterations of the flat topics that the tree starts from.")
+]
+InnerShare = Annotated[
+    float,
+    Meta(
+        ge=0,
+        lt=1,
+        description="How much of a token the start offers to the nodes above its topic's leaf.",
+    ),
+]
+
+
+class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule of nhdp-variational."""
+
+    iterations: Iterations = 25
+    hyper_every: HyperEvery = 5
+    start_iterations: StartIterations = 200
+    inner_share: InnerShare = 0.8
+
+
+class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule of nhdp-gibbs."""
+
+    iterations: Iterations = 200
+    burn_in: Annotated[
+        int, Meta(ge=0, description="Iterations before the first draw that is kept.")
+    ] = 100
+    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 20
+    start_iterations: StartIterations = 200
+    variational_sweeps: Annotated[
+        int, Meta(ge=0, description="Variational sweeps on the tree before tokens are drawn.")
+    ] = 40
+    inner_share: InnerShare = 0.8

@@ -1,0 +1,65 @@
+"""New documents: fold-in with the tree held fixed, and draws of mixtures (theory/nhdp 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
+from hiertopics.families.nhdp import infer_kernels
+from hiertopics.families.nhdp.mixing import Mixing
+from hiertopics.families.nhdp.summary import mixing_of
+from hiertopics.model import Components, Context, Posterior, Settings
+from hiertopics.numeric.mixtures import all_entries
+
+SWEEPS = 50
+TOLERANCE = 1e-4
+BLOCK = 1024
+
+
+def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+    """Return theta of new documents, topics and shares held fixed."""
+    mixing, counts = mixing_of(tree), corpus.counts
+    phi = np.ascontiguousarray(tree.phi.T)
+    theta = mixing.weights(np.zeros((1, tree.n_nodes)))[0]
+    parts = (mixing.shape.first, mixing.mass, *mixing[2:])
+
+    def count(doc: int) -> NDArray[np.float64]:
+        cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
+        words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
+        n = infer_kernels.fold_in(words, times, phi, *parts, theta, SWEEPS, TOLERANCE)
+        return mixing.weights(n[None])[0]
+
+    rows = context.map(count, range(corpus.n_docs))
+    return Posterior(all_entries(np.array(rows).reshape(corpus.n_docs, tree.n_nodes)))
+
+
+def predictive(
+    tree: Tree, n_samples: int, settings: Settings, rng: np.random.Generator
+) -> Iterator[Components]:
+    """Yield ``n_samples`` draws of the mixtures of documents, each of weight 1."""
+    mixing = mixing_of(tree)
+    for start in range(0, n_samples, BLOCK):
+        theta = draw_mixtures(mixing, min(BLOCK, n_samples - start), rng)
+        yield Components(np.ones(len(theta)), theta)
+
+
+def draw_mixtures(mixing: Mixing, n_docs: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw theta from the model's story, float64 [n_docs, K], rows summing to 1 (section 2)."""
+    shape, mass = mixing.shape, mixing.mass
+    theta = np.ones((n_docs, shape.n_nodes))
+    for node in shape.inner:
+        children = shape.children(int(node))
+        stop = rng.beta(mixing.stop_a[node], mixing.stop_b[node], n_docs)
+        shares = rng.standard_gamma(mass[children], (n_docs, len(mass[children])))
+        # Gamma numbers of tiny shapes may all be 0: one child, drawn by its share, then has all.
+        none = np.flatnonzero(shares.sum(axis=1) == 0)
+        chosen = rng.choice(shares.shape[1], len(none), p=mixing.share[children])
+        shares[none, chosen] = 1.0
+        going = theta[:, node] * (1.0 - stop)
+        theta[:, children] = going[:, None] * (shares / shares.sum(axis=1, keepdims=True))
+        theta[:, node] *= stop
+    return theta

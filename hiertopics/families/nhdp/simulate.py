@@ -1,0 +1,71 @@
+"""The story of the nested HDP on a tree of given shape, run forwards (theory/nhdp 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.families.nhdp import mixing
+from hiertopics.families.nhdp.clusters import nested
+from hiertopics.families.nhdp.layout import Shape
+from hiertopics.families.nhdp.prediction import draw_mixtures
+from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes
+from hiertopics.numeric.mixtures import draw_counts
+
+SMALLEST = 1e-300
+
+
+def simulate(
+    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus; truth: parent, share [K], theta [n_docs, K], phi [K, n_words].
+
+    drawn: concentration [K], where it is not the config's.
+    """
+    model, rng = settings.model, context.rng("simulate")
+    begun = mixing.even(
+        even_tree(settings), model.concentration, model.stop_weight, model.go_weight
+    )
+    shape = begun.shape
+    concentration = np.where(
+        shape.n_children > 0, drawn.get("concentration", begun.concentration), 0.0
+    )
+    share = np.ones(shape.n_nodes)
+    for node in shape.inner:
+        children = shape.children(int(node))
+        n_children = children.stop - children.start
+        share[children] = rng.dirichlet(np.full(n_children, model.gamma / n_children))
+    share = np.maximum(share, SMALLEST)
+    theta = draw_mixtures(begun._replace(share=share, concentration=concentration), sizes[0], rng)
+    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), shape.n_nodes)
+    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
+    truth: dict[str, NDArray[Any]] = {
+        "parent": shape.parent,
+        "share": share,
+        "theta": theta,
+        "phi": phi,
+    }
+    return corpus, truth
+
+
+def even_tree(settings: Settings) -> Shape:
+    """Return a tree with ``truncation`` leaves and the config's branches, as even as can be.
+
+    Without branches there is one level of them, as many as make it as wide as it is deep.
+    """
+    n_leaves = settings.model.truncation
+    branches = settings.model.branches
+    if branches is None:
+        branches = [round(n_leaves**0.5)]
+    leaves = np.arange(n_leaves)
+    cuts = [n for n in branches if 1 < n < n_leaves]
+    return nested([leaves * n // n_leaves for n in cuts], n_leaves).shape
+
+
+def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+    """Draw the concentration of each node from the prior of nhdp-gibbs."""
+    n_nodes = even_tree(settings).n_nodes
+    return {"concentration": context.rng("hyperparameters").gamma(1.0, 1.0, n_nodes)}

@@ -1,0 +1,174 @@
+"""The start: flat topics, the tree above them, and q(z) divided among its nodes (theory/nhdp 6)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from hiertopics.families.flat import posteriors, variational
+from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
+from hiertopics.families.nhdp import mixing, start_kernels
+from hiertopics.families.nhdp.clusters import Arranged, arrange, ward
+from hiertopics.families.nhdp.layout import Columns, columns_of
+from hiertopics.families.nhdp.shapes import branches_of
+from hiertopics.families.nhdp.state import State
+from hiertopics.model import Context, Settings
+
+FLOOR = 1e-7
+"""What a word's chance counts as at least in the mean of logarithms."""
+
+
+class FlatModel(NamedTuple):
+    """The keys of the flat topics' model, at their defaults; see ``hdp-cvb0``."""
+
+    truncation: int
+    alpha: float = 1.0
+    gamma: float = 1.0
+    eta: float = 0.01
+    prior: str = "AS"
+
+
+class FlatSchedule(NamedTuple):
+    """The keys of their schedule."""
+
+    hyper_start: int = 15
+    hyper_every: int = 20
+    reorder_sticks: bool = True
+    denominator: str = "E"
+
+
+class FlatTopics(NamedTuple):
+    """What a flat fit found. theta: float64 [n_docs, T], phi: float64 [T, n_words], rows sum to 1.
+
+    n_k: float64 [T], expected tokens.
+    """
+
+    theta: NDArray[np.float64]
+    phi: NDArray[np.float64]
+    n_k: NDArray[np.float64]
+
+
+def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
+    """Return the state that flat topics of the same seed lead to (theory/nhdp 6)."""
+    flat = flat_topics(data, settings, context, dtype)
+    merges = ward(features(flat, data))
+    arranged = arrange(merges, branches_of(settings.model.branches, merges, data))
+    return begin(flat, arranged, data, settings, context, dtype)
+
+
+def flat_topics(
+    data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
+) -> FlatTopics:
+    """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
+    n_iterations = settings.inference.start_iterations
+    flat = Settings(FlatModel(settings.model.truncation), FlatSchedule())
+    begun = variational.start(data, flat.model.truncation, context, dtype)
+    state = posteriors.State(**posteriors.start(begun, data, flat))
+    for iteration in range(1, n_iterations + 1):
+        context.report(iteration - 1, n_iterations)
+        now = Context(context.seed, iteration, context.workers)
+        posteriors.zero_order_step(state, data, flat, now)
+    live = np.flatnonzero(state.n_k >= LIVE_TOKENS)
+    if not len(live):
+        live = np.array([int(np.argmax(state.n_k))])
+    theta = document_weights(state.n_dk[:, live], (state.alpha * state.pi)[live])
+    phi = np.maximum(state.n_wk[:, live], 0) + (state.word_mass * state.tau)[:, None]
+    n_k = np.maximum(state.n_k[live], np.finfo(float).tiny)
+    return FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k)
+
+
+def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:
+    """Return the mean of each topic and of its context, float64 [T, n_words] (theory/nhdp 6.1)."""
+    counts = counts_of(data)
+    context = np.asarray((counts.T @ flat.theta).T)
+    total = context.sum(axis=1, keepdims=True)
+    return np.where(total > 0, (flat.phi + context / np.maximum(total, 1e-300)) / 2, flat.phi)
+
+
+def counts_of(data: Data) -> sparse.csr_array:
+    """Return the corpus as counts, float64 CSR [n_docs, n_words]."""
+    cells = data.cells
+    indptr = np.append(cells.cuts[:, 0], len(cells.word))
+    shape = (data.n_docs, data.n_words)
+    return sparse.csr_array((cells.tokens.astype(np.float64), cells.word, indptr), shape=shape)
+
+
+def begin(
+    flat: FlatTopics,
+    arranged: Arranged,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike = np.float32,
+) -> State:
+    """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
+    model, shape = settings.model, arranged.shape
+    columns = columns_of(shape)
+    resp = np.empty((len(data.cells.word), columns.n_columns), dtype)
+    divide(flat, arranged, columns, data, settings.inference.inner_share, context, resp)
+    begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
+    state = State(
+        resp,
+        np.zeros((data.n_docs, columns.n_columns), dtype),
+        np.zeros((data.n_words, columns.n_columns), dtype),
+        np.zeros(columns.n_columns),
+        shape.parent,
+        *begun[1:],
+    )
+    variational.recount(state, data, context)
+    return state
+
+
+def divide(
+    flat: FlatTopics,
+    arranged: Arranged,
+    columns: Columns,
+    data: Data,
+    inner_share: float,
+    context: Context,
+    resp: NDArray[np.floating],
+) -> None:
+    """Write q(z) to ``resp``: each leaf's, part of it lent to the nodes above (theory/nhdp 6.3)."""
+    shape, dtype = arranged.shape, resp.dtype
+    leaves, inner = shape.leaves, shape.inner
+    topic = arranged.topic[leaves]
+    above = shared_topics(flat, arranged)
+    depth = shape.depth[leaves]
+    # Sums along the path: what all nodes above a leaf would give to a word.
+    along = np.zeros((shape.n_nodes, data.n_words))
+    along[inner] = above
+    for node in range(1, shape.n_nodes):
+        along[node] += along[shape.parent[node]]
+    own = (1.0 - inner_share) * flat.phi[topic]
+    total = own + inner_share / depth[:, None] * along[leaves]
+    leaf_part = np.zeros((data.n_words, columns.n_columns), dtype)
+    lent = np.zeros_like(leaf_part)
+    at = columns.column[leaves]
+    leaf_part[:, at] = (flat.phi[topic] * own / total).T
+    lent[:, at] = (flat.phi[topic] * inner_share / (depth[:, None] * total)).T
+    inner_phi = np.zeros((data.n_words, columns.n_above), dtype)
+    inner_phi[:, columns.column[inner]] = above.T
+    theta = np.zeros((data.n_docs, columns.n_columns), dtype)
+    theta[:, at] = flat.theta[:, topic]
+
+    def of_shard(shard: int) -> None:
+        start_kernels.divide(data.cells, shard, theta, leaf_part, lent, inner_phi, columns, resp)
+
+    context.map(of_shard, range(data.cells.n_shards))
+
+
+def shared_topics(flat: FlatTopics, arranged: Arranged) -> NDArray[np.float64]:
+    """Return what the topics below each inner node share, float64 [n_inner, n_words].
+
+    Their geometric mean, weighted by tokens, scaled to sum to 1 (theory/nhdp 6.2).
+    """
+    inner = arranged.shape.inner
+    weights = arranged.members[inner] * flat.n_k
+    weights /= weights.sum(axis=1, keepdims=True)
+    logs = sparse.csr_array(weights) @ np.log(flat.phi + FLOOR)
+    rows = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))

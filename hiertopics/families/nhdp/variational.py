@@ -1,0 +1,132 @@
+"""nhdp-variational: trees of topics in which a document mixes paths, collapsed, zero order.
+
+At every node of a tree a token of a document stops or goes on to a child; each document has its
+own chances for both, around shares of the children that all documents have in common. Topics and
+the documents' chances are integrated out; each (document, word) pair keeps its responsibilities.
+
+J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes, IEEE TPAMI 37,
+2015. Their inference is stochastic and not collapsed; this one is derived in theory/nhdp 3, 4.
+
+    paper              here
+    theta_node, lambda phi, eta
+    U_dp; gamma1, 2    stop_a, stop_b: weights of stopping and of going on
+    G_dp; beta         concentration, learned for each node
+    V, alpha           share of each child, gamma
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat import kernels, variational
+from hiertopics.families.flat.kernels import Tables
+from hiertopics.families.flat.layout import Data, rounds
+from hiertopics.families.flat.variational import prepare as prepare
+from hiertopics.families.nhdp import summary as common
+from hiertopics.families.nhdp.config import Model as Model
+from hiertopics.families.nhdp.config import VariationalInference as Inference
+from hiertopics.families.nhdp.layout import LANES, padded
+from hiertopics.families.nhdp.learning import learn, tokens_by_node
+from hiertopics.families.nhdp.mixing import below
+from hiertopics.families.nhdp.prediction import infer as infer
+from hiertopics.families.nhdp.prediction import predictive as predictive
+from hiertopics.families.nhdp.simulate import simulate as simulate
+from hiertopics.families.nhdp.starts import init as init
+from hiertopics.families.nhdp.state import State as State
+from hiertopics.families.nhdp.state import columns_for, sweep
+from hiertopics.model import Backend, Context, Settings, Summary
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl.
+
+    n_nodes: nodes with a token at or below them; n_leaves: leaves among these. inner_share: share
+    of the tokens that stop above the leaves. concentration: mean over inner nodes.
+    """
+
+    n_nodes: int
+    n_leaves: int
+    inner_share: float
+    concentration: float
+    drift: float
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Refit q(z) of every pair; now and then shares and concentrations too (theory/nhdp 3, 4)."""
+    columns = columns_for(state)
+    sweep(state, data, state.mixing, columns, settings.model.eta, context)
+    drift = variational.recount_now_and_then(state, data, context)
+    if context.iteration % settings.inference.hyper_every == 0:
+        state.mix(learn(state, data, columns, settings, context))
+    shape = state.mixing.shape
+    n_i = tokens_by_node(state.n_k, columns)
+    alive = below(shape, n_i) >= common.LIVE_TOKENS
+    inner = shape.inner
+    return state, Info(
+        int(alive.sum()),
+        int(alive[shape.leaves].sum()),
+        float(n_i[inner].sum() / max(n_i.sum(), 1.0)),
+        float(state.concentration[inner].mean()) if len(inner) else 0.0,
+        drift,
+    )
+
+
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
+    """Return the tree of nodes with a token, and theta of the training documents."""
+    n_dk, n_wk = counts_of(state, data)
+    columns = columns_for(state)
+    eta = settings.model.eta
+    return common.summarise(
+        common.Fitted(state.mixing, columns.gather(n_dk), columns.gather(n_wk), eta)
+    )
+
+
+def counts_of(state: State, data: Data) -> tuple[np.ndarray, np.ndarray]:
+    """Return n_dk and n_wk counted anew, without the drift of counts that are only moved."""
+    n_dk, n_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
+    nothing = np.zeros((0, 0), n_dk.dtype)
+    tables = Tables(state.resp, n_dk, n_wk, nothing, nothing)
+    for blocks in rounds(data.cells.n_shards):
+        for block in blocks:
+            kernels.recount_block(data.cells, *block, tables)
+    return n_dk, n_wk
+
+
+def objective(state: State, data: Data, settings: Settings) -> float:
+    """Return the mean log predictive probability of a training token (no bound: it may fall)."""
+    columns, dtype = columns_for(state), state.n_dk.dtype
+    theta = columns.spread(state.mixing.weights(columns.gather(state.n_dk))).astype(dtype)
+    phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
+    phi = np.ascontiguousarray(phi / phi.sum(axis=0)).astype(dtype)
+    shards = range(data.cells.n_shards)
+    parts = [kernels.block_log_likelihood(data.cells, shard, theta, phi) for shard in shards]
+    return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of responsibilities and counts in float32, columns left over included."""
+    n_leaves = settings.model.truncation
+    n_above = padded(sum(settings.model.branches or [n_leaves // 6]) + 1)
+    n_columns = n_above + padded(int(1.25 * n_leaves)) + LANES * 3
+    return 4 * n_columns * (corpus.n_pairs + corpus.n_docs + corpus.n_words)
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="training log likelihood per token",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    predictive=predictive,
+)

@@ -1,0 +1,177 @@
+"""The sweep: a slow twin, flat topics in disguise, renamed siblings, shards and workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nhdp_cases import naive_of, random_mixing, random_resp, state_of, swept
+from numpy.typing import NDArray
+from stepping import at, corpus_of
+from test_nhdp_mixing import flat_case
+
+from hiertopics.errors import NumericalError
+from hiertopics.families.flat import kernels, variational
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Data, lay_out
+from hiertopics.families.nhdp.layout import shape_of
+from hiertopics.families.nhdp.mixing import Mixing
+
+ETA = 0.1
+
+
+def some_corpus(seed: int, n_shards: int = 1, n_docs: int = 9, n_words: int = 12) -> Data:
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(0.9, (n_docs, n_words)) * rng.integers(1, 4, (n_docs, n_words))
+    counts[3] = 0
+    return lay_out(corpus_of(counts), n_shards, np.float64)
+
+
+def naive_sweep(mixing: Mixing, data: Data, r: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Visit each pair of the corpus in its order; every count made anew before each."""
+    tree, r, cells = naive_of(mixing), r.copy(), data.cells
+    n_pairs = len(cells.word)
+    doc_of = np.repeat(np.arange(data.n_docs), cells.cuts[:, -1] - cells.cuts[:, 0])
+    for pair in range(n_pairs):
+        mine = doc_of == doc_of[pair]
+        n = cells.tokens[mine] @ r[mine]
+        n_w = cells.tokens[cells.word == cells.word[pair]] @ r[cells.word == cells.word[pair]]
+        n_i = cells.tokens @ r
+        left = tree.without_token(n, tree.at_or_below(n), r[pair])
+        topic = (n_w - r[pair] + ETA) / (n_i - r[pair] + ETA * data.n_words)
+        weights = tree.theta(*left) * topic
+        r[pair] = weights / weights.sum()
+    return r
+
+
+@pytest.mark.parametrize("n_nodes", [2, 3, 5, 9, 30, 60])
+def test_the_sweep_equals_its_slow_twin(n_nodes: int) -> None:
+    """Trees of many shapes; families longer than a lane, inner nodes with leaves beside them."""
+    rng = np.random.default_rng(n_nodes)
+    mixing, data = random_mixing(rng, n_nodes), some_corpus(n_nodes)
+    r = random_resp(rng, len(data.cells.word), n_nodes)
+    state, columns = state_of(mixing, data, r)
+    for _ in range(2):
+        swept(state, data, columns, 1, eta=ETA)
+        r = naive_sweep(mixing, data, r)
+        assert columns.gather(state.resp) == pytest.approx(r, abs=1e-11)
+
+
+def test_a_broad_family_takes_several_lanes() -> None:
+    rng = np.random.default_rng(0)
+    shape = shape_of(np.array([-1, *[0] * 41, *[1] * 2, *[2] * 50]))
+    mixing = random_mixing(rng, 3)._replace(shape=shape)
+    inner = shape.n_children > 0
+    share = np.ones(shape.n_nodes)
+    share[1:] = 1 / shape.n_children[shape.parent[1:]]
+    ones = np.where(inner, 1.3, 0.0)
+    mixing = Mixing(shape, share, ones, np.where(inner, 0.4, 1.0), ones)
+    data = some_corpus(1)
+    r = random_resp(rng, len(data.cells.word), shape.n_nodes)
+    state, columns = state_of(mixing, data, r)
+    swept(state, data, columns, 1, eta=ETA)
+    assert columns.gather(state.resp) == pytest.approx(naive_sweep(mixing, data, r), abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_flat_model_in_disguise_follows_the_flat_kernel(seed: int) -> None:
+    """T7: sweep by sweep, in float64."""
+    rng = np.random.default_rng(seed)
+    n_nodes = int(rng.integers(2, 20))
+    mixing, alpha = flat_case(rng, n_nodes)
+    data = some_corpus(seed)
+    r = random_resp(rng, len(data.cells.word), n_nodes)
+    state, columns = state_of(mixing, data, r)
+    sizes = (data.n_docs, n_nodes), (data.n_words, n_nodes)
+    flat = variational.Responsibilities(r, *map(np.zeros, sizes), np.zeros(n_nodes))
+    variational.recount(flat, data, at(0))
+    prior = Prior(alpha, np.full(data.n_words, ETA), ETA * data.n_words)
+    for _ in range(10):
+        swept(state, data, columns, 1, eta=ETA)
+        variational.sweep(flat, data, prior, at(1), indicators=False)
+        assert columns.gather(state.resp) == pytest.approx(flat.resp, abs=1e-11)
+
+
+def test_renamed_siblings_give_permuted_results() -> None:
+    """T7."""
+    rng = np.random.default_rng(5)
+    shape = shape_of(np.array([-1, 0, 0, 0, 1, 1, 2, 2]))
+    order = np.array([0, 2, 1, 3, 7, 6, 5, 4])
+    mixing = random_mixing(rng, 8)
+    share = np.array([1, 0.2, 0.5, 0.3, 0.6, 0.4, 0.9, 0.1])
+    inner = shape.n_children > 0
+    rows = [
+        np.where(inner, row, leaf)
+        for row, leaf in zip(rng.gamma(2, 1, (3, 8)), (0, 1, 0), strict=True)
+    ]
+    mixing = Mixing(shape, share, *rows)
+    renamed = Mixing(shape, share[order], *(row[order] for row in rows))
+    data = some_corpus(5)
+    r = random_resp(rng, len(data.cells.word), 8)
+    (one, columns), (other, _) = state_of(mixing, data, r), state_of(renamed, data, r[:, order])
+    for state in (one, other):
+        swept(state, data, columns, 5, eta=ETA)
+    found = columns.gather(other.resp), columns.gather(one.resp)[:, order]
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_counts_stay_those_of_the_responsibilities(n_shards: int) -> None:
+    rng = np.random.default_rng(2)
+    mixing, data = random_mixing(rng, 25), some_corpus(2, n_shards, 30, 40)
+    state, columns = state_of(mixing, data, random_resp(rng, len(data.cells.word), 25))
+    swept(state, data, columns, 5, eta=ETA)
+    moved = [table.copy() for table in (state.n_dk, state.n_wk, state.n_k)]
+    variational.recount(state, data, at(0))
+    for before, after in zip(moved, (state.n_dk, state.n_wk, state.n_k), strict=True):
+        assert before == pytest.approx(after, abs=1e-10)
+    assert state.resp.sum(axis=1) == pytest.approx(1, abs=1e-12)
+    spare = np.setdiff1d(np.arange(columns.n_columns), columns.column)
+    assert (state.resp[:, spare] == 0).all() and (state.n_wk[:, spare] == 0).all()
+
+
+def test_workers_change_no_bit() -> None:
+    rng = np.random.default_rng(4)
+    mixing, data = random_mixing(rng, 40), some_corpus(4, 4, 50, 60)
+    r = random_resp(rng, len(data.cells.word), 40).astype(np.float32)
+    found = []
+    for n_workers in (1, 2, 4):
+        state, columns = state_of(mixing, data, r)
+        found.append(swept(state, data, columns, 3, eta=ETA, n_workers=n_workers).resp.tobytes())
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_shard_sees_all_of_a_document_but_its_own_words_only() -> None:
+    """Blocks of one document range cover each pair once: a sweep by four is a sweep."""
+    rng = np.random.default_rng(6)
+    mixing = random_mixing(rng, 12)
+    whole, parts = some_corpus(6, 1, 30, 40), some_corpus(6, 4, 30, 40)
+    r = random_resp(rng, len(whole.cells.word), 12)
+    ends = []
+    for data in (whole, parts):
+        state, columns = state_of(mixing, data, r)
+        swept(state, data, columns, 1, eta=ETA)
+        ends.append(columns.gather(state.resp))
+    assert np.abs(ends[0] - ends[1]).max() > 1e-6
+    assert np.abs(ends[0] - ends[1]).mean() < 0.05
+
+
+def test_weights_that_are_not_finite_name_the_document() -> None:
+    rng = np.random.default_rng(7)
+    mixing, data = random_mixing(rng, 12), some_corpus(7)
+    state, columns = state_of(mixing, data, random_resp(rng, len(data.cells.word), 12))
+    state.n_dk[5, columns.column[0]] = np.nan
+    with pytest.raises(NumericalError, match="document 5"):
+        swept(state, data, columns, 1, eta=ETA)
+
+
+def test_recounting_is_the_flat_one() -> None:
+    """The tables' spare columns take part and stay empty."""
+    rng = np.random.default_rng(8)
+    data = some_corpus(8)
+    state, columns = state_of(
+        random_mixing(rng, 9), data, random_resp(rng, len(data.cells.word), 9)
+    )
+    tables = Tables(state.resp, 0 * state.n_dk, 0 * state.n_wk, *[np.zeros((0, 0))] * 2)
+    kernels.recount_block(data.cells, 0, 0, tables)
+    assert tables.n_dk == pytest.approx(state.n_dk)
+    assert columns.gather(state.n_dk).sum() == pytest.approx(data.doc_lengths.sum())
