@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
@@ -74,9 +75,9 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     )
 
 
-def summarise(state: State, data: Data, settings: Settings) -> Summary:
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents."""
-    n_dk, n_wk = counts_of(state, data)
+    n_dk, n_wk = counts_of(state, data, context)
     columns = columns_for(state)
     eta = settings.model.eta
     return common.summarise(
@@ -84,25 +85,29 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     )
 
 
-def counts_of(state: State, data: Data) -> tuple[np.ndarray, np.ndarray]:
+def counts_of(
+    state: State, data: Data, context: Context
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Return n_dk and n_wk counted anew, without the drift of counts that are only moved."""
     n_dk, n_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
     nothing = np.zeros((0, 0), n_dk.dtype)
     tables = Tables(state.resp, n_dk, n_wk, nothing, nothing)
     for blocks in rounds(data.cells.n_shards):
-        for block in blocks:
-            kernels.recount_block(data.cells, *block, tables)
+        context.map(lambda block: kernels.recount_block(data.cells, *block, tables), blocks)
     return n_dk, n_wk
 
 
-def objective(state: State, data: Data, settings: Settings) -> float:
+def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     columns, dtype = columns_for(state), state.n_dk.dtype
     theta = columns.spread(state.mixing.weights(columns.gather(state.n_dk))).astype(dtype)
     phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
     phi = np.ascontiguousarray(phi / phi.sum(axis=0)).astype(dtype)
-    shards = range(data.cells.n_shards)
-    parts = [kernels.block_log_likelihood(data.cells, shard, theta, phi) for shard in shards]
+
+    def of_shard(shard: int) -> float:
+        return kernels.block_log_likelihood(data.cells, shard, theta, phi)
+
+    parts = context.map(of_shard, range(data.cells.n_shards))
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
