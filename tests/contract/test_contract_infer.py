@@ -129,7 +129,7 @@ def test_theta_and_the_best_path_follow_from_the_paths_of_a_document(
     posterior = bench.infer(fitted, newcomers)
     mixture, paths = posterior.mixture, posterior.paths
     if mixture is None:
-        return
+        pytest.skip("a backend without paths")
     assert paths is not None and len(mixture.indptr) == newcomers.n_docs + 1
     assert mixture.level_weights.sum(axis=1) == pytest.approx(1, abs=1e-12)
     theta = np.zeros(posterior.theta.shape)

@@ -48,7 +48,7 @@ def test_every_function_of_the_contract_is_tested_here() -> None:
 def test_functions_take_the_parameters_of_the_contract(bench: Bench, name: str) -> None:
     function = getattr(bench.module, name)
     if function is None:
-        return
+        pytest.skip("an ability that the backend has not")
     wanted, own = PARAMETERS[name], inspect.signature(function).parameters
     assert list(own)[: len(wanted)] == wanted
     for extra in list(own)[len(wanted) :]:

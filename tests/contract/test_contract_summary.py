@@ -140,7 +140,10 @@ def test_a_tree_survives_its_arrays(bench: Bench, corpus: Corpus) -> None:
 
 
 def test_notes_are_sentences(bench: Bench, corpus: Corpus) -> None:
-    for note in bench.summarise(corpus).notes:
+    notes = bench.summarise(corpus).notes
+    if not notes:
+        pytest.skip("nothing to note")
+    for note in notes:
         assert isinstance(note, str) and note and "\n" not in note
 
 

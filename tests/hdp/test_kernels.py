@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -51,8 +51,8 @@ def case(dtype: type, *, indicators: bool = True, n_topics: int = N_TOPICS) -> C
     return Case(corpus, pairs_of(corpus), data.cells, tables, state.n_k, prior)
 
 
-def sweep(case: Case, function: Any = kernels.sweep_block) -> None:
-    assert function(case.cells, 0, 0, case.tables, case.n_k, case.prior) == -1
+def sweep(case: Case) -> None:
+    assert kernels.sweep_block(case.cells, 0, 0, case.tables, case.n_k, case.prior) == -1
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
@@ -79,17 +79,6 @@ def test_sweep_equals_the_naive_one(dtype: type, tolerance: float, n_topics: int
         values = getattr(found.tables, name)
         np.testing.assert_allclose(values, table, rtol=tolerance, atol=tolerance, err_msg=name)
     np.testing.assert_allclose(found.n_k, expected.n_dk.sum(axis=0), rtol=tolerance)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
-@pytest.mark.parametrize("indicators", [True, False])
-def test_sweep_equals_its_python_source(dtype: type, tolerance: float, indicators: bool) -> None:
-    compiled, source = (case(dtype, indicators=indicators) for _ in range(2))
-    sweep(compiled)
-    sweep(source, kernels.sweep_block.py_func)
-    for found, expected in zip(compiled.tables, source.tables, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=tolerance)
-    np.testing.assert_allclose(compiled.n_k, source.n_k, rtol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -152,16 +141,6 @@ def test_recount_is_exact_and_reports_the_drift(shards: int) -> None:
     np.testing.assert_allclose(state.n_k, n_dk.sum(axis=0), rtol=1e-12)
 
 
-def test_recount_block_equals_its_python_source() -> None:
-    found, expected = case(np.float64), case(np.float64)
-    for tables in (found.tables, expected.tables):
-        tables.n_dk[:], tables.n_wk[:] = 0, 0
-    kernels.recount_block(found.cells, 0, 0, found.tables)
-    kernels.recount_block.py_func(expected.cells, 0, 0, expected.tables)
-    np.testing.assert_allclose(found.tables.n_dk, expected.tables.n_dk, rtol=1e-14)
-    np.testing.assert_allclose(found.tables.n_wk, expected.tables.n_wk, rtol=1e-14)
-
-
 @pytest.mark.parametrize(("dtype", "tolerance"), PRECISIONS)
 @pytest.mark.parametrize("shards", [1, 3])
 def test_log_likelihood_equals_the_dense_product(
@@ -202,9 +181,8 @@ def test_fold_in_equals_the_naive_one(n_sweeps: int) -> None:
     """7.2: q is proportional to phi (n_dk - q + prior), one token excluded."""
     doc = document()
     expected = fold_in(doc.words, doc.counts, doc.phi, doc.prior, n_sweeps)
-    for function in (kernels.fold_in, kernels.fold_in.py_func):
-        found = function(*doc, n_sweeps, 0.0)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    found = kernels.fold_in(*doc, n_sweeps, 0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 def test_fold_in_stops_at_its_fixed_point() -> None:

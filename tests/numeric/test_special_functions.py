@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.special import digamma, polygamma
 
 from hiertopics.numeric import special
@@ -35,14 +34,3 @@ def test_log() -> None:
     x = np.concatenate([np.logspace(-307, 308, 2000), np.linspace(0.5, 2.0, 501)])
     found = [special.log(value) for value in x]
     np.testing.assert_allclose(found, np.log(x), rtol=2e-15, atol=2e-16)
-
-
-@pytest.mark.parametrize("x", [1e-8, 0.3, 10.0, 1e6])
-def test_compiled_functions_equal_their_python_source(x: float) -> None:
-    for function in (
-        special.digamma,
-        special.tetragamma,
-        special.digamma_and_tetragamma,
-        special.log,
-    ):
-        assert function(x) == pytest.approx(function.py_func(x), rel=1e-13)

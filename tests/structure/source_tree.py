@@ -52,6 +52,7 @@ def _statements(body: list[ast.stmt], top_only: bool) -> Iterator[ast.stmt]:
                 yield from _statements(handler.body, top_only)
 
 
+@cache
 def edges(*, top_only: bool = False) -> dict[str, set[str]]:
     """Return the imports of every module of the package."""
     names = frozenset(modules())

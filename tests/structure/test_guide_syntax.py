@@ -256,9 +256,7 @@ def told_defaults(text: str) -> list[tuple[str, str]]:
     default or as many; after a colon the default is explained.
     """
     found = []
-    for table in re.findall(
-        r"^\| key \| default \|.*\n\|[- |]+\n((?:\|.*\n)+)", text, re.MULTILINE
-    ):
+    for table in re.findall(KEY_TABLE, text, re.MULTILINE):
         for row in table.splitlines():
             keys, values = (cell.replace("`", "").split(", ") for cell in row.split(" | ")[:2])
             section = keys[0].strip("| ").partition(".")[0]
