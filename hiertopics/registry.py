@@ -77,6 +77,7 @@ BACKENDS: dict[str, Entry] = {
     "chdp-gibbs": Entry(
         "hiertopics.families.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",
+        {"inference.sampler=irp": "hiertopics.families.chdp.paper.irp"},
     ),
     "chdp-variational": Entry(
         "hiertopics.families.chdp.variational",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ def docs_of(corpus: Corpus) -> list[list[int]]:
     return [np.repeat(np.arange(corpus.n_words), row).tolist() for row in corpus.counts.toarray()]
 
 
-def settings_of(backend: ModuleType, **keys: Any) -> Settings:
+def settings_of(backend: Any, **keys: Any) -> Settings:
     """Return settings with ``keys`` of the backend's Model or Inference record."""
     names = {field.name for field in structs.fields(backend.Model)}
     model = {name: value for name, value in keys.items() if name in names}
@@ -42,7 +41,7 @@ def at(iteration: int, *, seed: int = 0, workers: Workers = SERIAL) -> Context:
 
 
 def begin(
-    backend: ModuleType,
+    backend: Any,
     corpus: Any,
     settings: Settings,
     *,
@@ -55,7 +54,7 @@ def begin(
 
 
 def advance(
-    backend: ModuleType,
+    backend: Any,
     state: Any,
     data: Any,
     settings: Settings,

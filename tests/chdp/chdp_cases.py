@@ -12,6 +12,7 @@ import stepping
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from hiertopics import registry
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.families.chdp import gibbs, variational
 from hiertopics.model import Settings, Sizes
@@ -22,8 +23,21 @@ COOPERATIONS = ("superposition", "maximization")
 ETA = 0.05
 
 settings_of = partial(stepping.settings_of, gibbs, eta=ETA)
-begin = partial(stepping.begin, gibbs)
-advance = partial(stepping.advance, gibbs)
+
+
+def sampler_of(settings: Settings) -> Any:
+    """Return the sampler that the settings ask for."""
+    return registry.load("chdp-gibbs", inference=settings.inference)
+
+
+def begin(corpus: Corpus, settings: Settings, **options: Any) -> tuple[Any, Any]:
+    """Return the first state of the sampler and the data laid out."""
+    return stepping.begin(sampler_of(settings), corpus, settings, **options)
+
+
+def advance(state: Any, data: Any, settings: Settings, *args: Any, **options: Any) -> Any:
+    """Return the state of the sampler after some iterations."""
+    return stepping.advance(sampler_of(settings), state, data, settings, *args, **options)
 
 
 def with_parents(rows: ArrayLike, parents: Sequence[Sequence[int]], n_groups: int) -> Corpus:

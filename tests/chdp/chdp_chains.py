@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from stepping import at
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.chdp import gibbs, irp
+from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_kernels import sweep_block
-from hiertopics.families.chdp.irp_kernels import sweep_options, sweep_tables, sweep_tokens
 from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
+from hiertopics.families.chdp.paper import irp
+from hiertopics.families.chdp.paper.irp_kernels import sweep_options, sweep_tables, sweep_tokens
 from hiertopics.families.chdp.table_kernels import draw_options, seat_tokens, split_tables
 from hiertopics.families.chdp.weight_kernels import (
     SMALLEST,

@@ -7,15 +7,15 @@ from typing import Any
 import joint
 import numba
 import numpy as np
-from chdp_cases import begin, settings_of, with_parents
+from chdp_cases import begin, sampler_of, settings_of, with_parents
 from joint import Outcome, Story
 
-from hiertopics.families.chdp import gibbs, irp
 from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import base_rows
-from hiertopics.families.chdp.gibbs_state import State, weights_of
+from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.chdp.restaurant_kernels import new_table_row, seat_table
+from hiertopics.families.chdp.paper import irp
+from hiertopics.families.chdp.paper.restaurant_kernels import new_table_row, seat_table
 
 LENGTHS = (6, 4, 3, 1, 0)
 PARENTS = [[0, 1], [0], [], [1], [0, 1]]
@@ -45,7 +45,7 @@ def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, **keys: Any) 
     rows = [[length, 0, 0, 0] for length in LENGTHS]
     state, data = begin(with_parents(rows, PARENTS, 2), settings)
     story = Story(
-        gibbs,
+        sampler_of(settings),
         state,
         data,
         settings,
@@ -59,7 +59,7 @@ def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, **keys: Any) 
     return joint.joint_test(story, n_replicates=n_replicates, n_rounds=n_rounds, seed=seed)
 
 
-def draw_from_prior(state: State, data: Data, settings: Any, rng: np.random.Generator) -> None:
+def draw_from_prior(state: Any, data: Data, settings: Any, rng: np.random.Generator) -> None:
     """Draw everything from the model with Gamma(1, 1) priors on the concentrations."""
     state.alpha_doc, state.alpha_group, state.gamma, word_mass = rng.exponential(size=4)
     state.eta = word_mass / N_WORDS
@@ -84,12 +84,12 @@ def draw_from_prior(state: State, data: Data, settings: Any, rng: np.random.Gene
     _draw_words(state, data, rng)
 
 
-def _draw_words(state: State, data: Data, rng: np.random.Generator) -> None:
+def _draw_words(state: Any, data: Data, rng: np.random.Generator) -> None:
     prior = np.full(N_WORDS, state.eta)
     joint.draw_words(state.z, prior, data.cells.word, state.n_wk, rng)
 
 
-def _seat_from_prior(state: State, data: Data, settings: Any, rng: np.random.Generator) -> None:
+def _seat_from_prior(state: Any, data: Data, settings: Any, rng: np.random.Generator) -> None:
     state.table_option = np.full_like(state.z, -1)
     state.option_group = state.option_topic = np.empty(0, dtype=np.int32)
     seating = irp.unpack(state, data)
@@ -99,7 +99,7 @@ def _seat_from_prior(state: State, data: Data, settings: Any, rng: np.random.Gen
     irp.pack(state, seating)
 
 
-def measure(state: State, data: Data, settings: Any) -> list[float]:
+def measure(state: Any, data: Data, settings: Any) -> list[float]:
     """Return the statistics, in the order of their names."""
     weights = weights_of(state, data, settings.model)
     values = np.array([state.alpha_doc, state.alpha_group, state.gamma, state.eta * N_WORDS])

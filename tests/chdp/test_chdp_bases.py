@@ -14,10 +14,11 @@ from scipy import sparse
 from stepping import at
 
 from hiertopics.data.corpus import Tags
-from hiertopics.families.chdp import gibbs, irp
+from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights, base_row, base_rows
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.families.chdp.restaurant_kernels import (
+from hiertopics.families.chdp.paper import irp
+from hiertopics.families.chdp.paper.restaurant_kernels import (
     Options,
     Urn,
     add_option,
@@ -93,9 +94,8 @@ def empty_options(n_groups: int, n_topics: int) -> Options:
     corpus = with_parents(np.full((1, 1), 50), [range(n_groups)], n_groups)
     settings = settings_of(sampler="irp", truncation=n_topics)
     data = gibbs.prepare(corpus, settings)
-    state = gibbs.begin(data, settings.model, np.random.default_rng(0))
-    state.table_option = np.full(50, -1, dtype=np.int32)
-    return irp.unpack(state, data).options
+    begun = gibbs.begin(data, settings.model, np.random.default_rng(0))
+    return irp.unpack(irp.unseated(begun), data).options
 
 
 @pytest.mark.parametrize("maximization", [False, True])
@@ -193,7 +193,7 @@ def test_the_published_sampler_of_maximization_says_what_it_is() -> None:
     for cooperation in COOPERATIONS:
         settings = settings_of(cooperation=cooperation, sampler="irp", truncation=3)
         state, data = begin(corpus, settings)
-        notes = " ".join(gibbs.summarise(state, data, settings, at(0)).notes)
+        notes = " ".join(irp.summarise(state, data, settings, at(0)).notes)
         assert ("irp_max_plugin" in notes) == (cooperation == "maximization")
 
 

@@ -52,6 +52,11 @@ class Bench:
         """Whether the backend observes rows of numbers."""
         return kind_of(self.name, self.settings.model) != "counts"
 
+    @property
+    def most_shards(self) -> int:
+        """How many shards the backend can be asked for: a restaurant is not cut into parts."""
+        return 1 if "inference.sampler=irp" in self.small else 1000
+
     def seen(self, corpus: Any) -> Any:
         """Return a corpus as the backend observes it: counts, or the table of them."""
         return to_vectors(corpus) if self.of_vectors and isinstance(corpus, Corpus) else corpus

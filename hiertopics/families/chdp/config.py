@@ -1,4 +1,4 @@
-"""The config records of the cooperative HDP: its model, the schedule of its variational methods."""
+"""The config records of the cooperative HDP: its model, and the schedules."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.errors import ConfigError
-from hiertopics.families.flat.config import Eta, Gamma, HyperStart, Truncation
-from hiertopics.settings.config import InferenceConfig, Iterations
+from hiertopics.families.chdp.concentrations import Sampled
+from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Truncation
+from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -56,6 +57,46 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def maximization(self) -> bool:
         """Whether parents cooperate by maximization."""
         return self.cooperation == "maximization"
+
+
+class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule of chdp-gibbs; raises ValueError for shards of a sampler that has none."""
+
+    iterations: Iterations = 500
+    hyper_start: HyperStart = 15
+    sampler: Annotated[
+        Literal["exact", "irp"],
+        Meta(
+            description="exact: explicit group weights; irp: the paper's international restaurant "
+            "process, exact under superposition, an approximation (irp_max_plugin) under "
+            "maximization."
+        ),
+    ] = "exact"
+    reorder_sticks: ReorderSticks = True
+    sample_alpha_doc: Annotated[
+        bool, Meta(description="Draw alpha_doc too; model.alpha_doc is where it starts.")
+    ] = True
+    sample_alpha_group: Annotated[
+        bool, Meta(description="Draw alpha_group too; model.alpha_group is where it starts.")
+    ] = True
+    sample_gamma: Annotated[
+        bool, Meta(description="Draw gamma too; model.gamma is where it starts.")
+    ] = True
+    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+        True
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse to cut a restaurant into parts."""
+        if self.sampler == "irp" and self.shards > 1:
+            raise ValueError(f"shards must be 1 for sampler irp, got {self.shards}")
+
+    @property
+    def sampled(self) -> Sampled:
+        """Which concentrations are drawn."""
+        return Sampled(
+            self.sample_alpha_doc, self.sample_alpha_group, self.sample_gamma, self.sample_eta
+        )
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):

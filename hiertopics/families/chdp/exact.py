@@ -6,6 +6,7 @@ them over parents and is conjugate, maximization updates the weights by slices.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from hiertopics.families.chdp import table_kernels as kernels
 from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.gibbs_state import State, weights_of
+from hiertopics.families.chdp.gibbs_state import Draw, weights_of
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.flat.concentrations import (
     PRIOR_RATE,
@@ -29,6 +30,13 @@ from hiertopics.families.flat.sticks import log_remainders, redraw_order
 from hiertopics.families.flat.token_kernels import relabel
 
 Array = NDArray[Any]
+
+
+@dataclass(kw_only=True)
+class State(Draw):
+    """A draw with the sticks of the corpus: logits, float64 [T - 1]."""
+
+    sticks: NDArray[np.float64]
 
 
 def draw_weights(

@@ -1,49 +1,47 @@
-"""The state of the Gibbs samplers of the cooperative HDP."""
+"""What both Gibbs samplers of the cooperative HDP draw, and what is told of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.chdp import summary as common
+from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.weight_kernels import log_weights
+from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.model import Context, Settings, Summary
+from hiertopics.numeric.evidence import log_rising
+
+OBJECTIVE = "log probability of words and topics given the groups' weights"
+SMALLEST = 1e-300
 
 
-@dataclass
-class State:
+@dataclass(kw_only=True)
+class Draw:
     """One draw. Groups are those with a training document; T is the truncation.
 
     z: int32 [n_tokens]. n_dk int32 [n_docs, T], n_wk int32 [n_words, T], n_k int64 [T]: counts.
-    sticks: float64 [T - 1], logits of the corpus's sticks. log_pi_0: float64 [T]. log_pi:
-    float64 [n_groups, T]. share: float64 [n_links] where mixing weights are learned, else [0].
-    n_tables: int64 [T]. n_group_tables: int32 [n_groups, T], tables split over parents; 0 under
-    maximization, which splits none.
-
-    Of the ``irp`` sampler alone, else empty: seat int32 [n_tokens], the table of each token,
-    numbered within its document; table_option int32 [n_tokens], the option of table t of document
-    d at d's first token + t, -1 where there is none; option_group (n_groups for what documents
-    without parents are served) and option_topic int32 [n_options].
+    log_pi_0: float64 [T]. log_pi: float64 [n_groups, T]. share: float64 [n_links] where mixing
+    weights are learned, else [0]. n_tables: int64 [T]. n_group_tables: int32 [n_groups, T], tables
+    split over parents; 0 where a sampler splits none.
     """
 
     z: NDArray[np.int32]
     n_dk: NDArray[np.int32]
     n_wk: NDArray[np.int32]
     n_k: NDArray[np.int64]
-    sticks: NDArray[np.float64]
     log_pi_0: NDArray[np.float64]
     log_pi: NDArray[np.float64]
     share: NDArray[np.float64]
     n_tables: NDArray[np.int64]
     n_group_tables: NDArray[np.int32]
-    seat: NDArray[np.int32]
-    table_option: NDArray[np.int32]
-    option_group: NDArray[np.int32]
-    option_topic: NDArray[np.int32]
     alpha_doc: float
     alpha_group: float
     gamma: float
@@ -55,31 +53,49 @@ class State:
         return Tables(self.z, self.n_dk, self.n_wk, self.n_k)
 
 
-def begin(data: Data, model: Model, rng: np.random.Generator) -> State:
+class Info(NamedTuple):
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    alpha_doc: float
+    alpha_group: float
+    gamma: float
+    eta: float
+    moved: int
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Data:
+    """Lay the corpus out in tokens, its documents linked to their parents."""
+    return lay_out(
+        corpus, settings.model.parents, settings.inference.shards, np.float64, tokens=True
+    )
+
+
+def even_sticks(n_topics: int) -> NDArray[np.float64]:
+    """Return the logits of sticks that give topics the same weight, float64 [n_topics - 1]."""
+    return np.asarray(-np.log(np.arange(n_topics - 1, 0, -1.0)))
+
+
+def begin(data: Data, model: Model, rng: np.random.Generator) -> Draw:
     """Return uniformly random topics, even weights and the start values of the config."""
     n_topics, n_groups = model.truncation, data.parents.n_groups
     z = rng.integers(n_topics, size=len(data.cells.word), dtype=np.int32)
     n_dk = np.zeros((data.n_docs, n_topics), dtype=np.int32)
     n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
     count_tokens(data.cells, z, n_dk, n_wk)
-    sticks = -np.log(np.arange(n_topics - 1, 0, -1.0))
-    log_pi_0 = log_weights(sticks)
-    nothing = np.empty(0, dtype=np.int32)
-    return State(
-        z,
-        n_dk,
-        n_wk,
-        n_dk.sum(axis=0, dtype=np.int64),
-        sticks,
-        log_pi_0,
+    log_pi_0 = log_weights(even_sticks(n_topics))
+    return Draw(
+        z=z,
+        n_dk=n_dk,
+        n_wk=n_wk,
+        n_k=n_dk.sum(axis=0, dtype=np.int64),
+        log_pi_0=log_pi_0,
         log_pi=np.tile(log_pi_0, (n_groups, 1)),
         share=data.parents.uniform() if model.weights == "learned" else np.empty(0),
         n_tables=np.zeros(n_topics, dtype=np.int64),
         n_group_tables=np.zeros((n_groups, n_topics), dtype=np.int32),
-        seat=nothing,
-        table_option=nothing,
-        option_group=nothing,
-        option_topic=nothing,
         alpha_doc=model.alpha_doc,
         alpha_group=model.alpha_group,
         gamma=model.gamma,
@@ -87,7 +103,53 @@ def begin(data: Data, model: Model, rng: np.random.Generator) -> State:
     )
 
 
-def weights_of(state: State, data: Data, model: Model) -> Weights:
+def weights_of(draw: Draw, data: Data, model: Model) -> Weights:
     """Return the topic weights of groups and corpus as they are drawn."""
-    share = data.parents.shares(state.share)
-    return Weights(np.exp(state.log_pi), np.exp(state.log_pi_0), share, model.maximization)
+    share = data.parents.shares(draw.share)
+    return Weights(np.exp(draw.log_pi), np.exp(draw.log_pi_0), share, model.maximization)
+
+
+def info_of(draw: Draw, moved: int) -> Info:
+    """Return the columns of metrics.jsonl; moved: tokens that changed their topic."""
+    n_topics, n_topics_tables, n_topics_99, _ = topic_counts(draw.n_k, draw.n_tables)
+    concentrations = (draw.alpha_doc, draw.alpha_group, draw.gamma, draw.eta)
+    return Info(n_topics, n_topics_tables, n_topics_99, *concentrations, moved)
+
+
+def summarise(state: Draw, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return this draw's live topics as roots, theta of the documents, and the groups' weights.
+
+    Under superposition the weights are their mean given the tables of this draw.
+    """
+    weights = weights_of(state, data, settings.model)
+    if not settings.model.maximization:
+        weights = weights._replace(group=_mean_of_groups(state))
+    counts = (state.n_dk, state.n_wk, state.n_k)
+    summary = common.summarise(common.Fitted(*counts, weights, state.alpha_doc, state.eta), data)
+    return replace(summary, notes=(*summary.notes, *notes_on_shards(settings.inference.shards)))
+
+
+def objective(state: Draw, data: Data, settings: Settings, context: Context) -> float:
+    """Return the log probability of words and topics given the groups' weights."""
+    base = base_rows(data.parents, weights_of(state, data, settings.model))
+    prior = np.maximum(state.alpha_doc * base, SMALLEST)
+    used = state.n_dk > 0
+    log_joint = float(log_rising(prior[used], state.n_dk[used]).sum())
+    log_joint -= float(log_rising(state.alpha_doc, data.doc_lengths).sum())
+    log_joint += float(log_rising(state.eta, state.n_wk[state.n_wk > 0]).sum())
+    return log_joint - float(log_rising(state.eta * data.n_words, state.n_k).sum())
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens, counts, and tables and weights of groups."""
+    n_topics = settings.model.truncation
+    tags = parent_tags(corpus, settings.model.parents)
+    n_groups = 0 if tags is None else len(tags.names)
+    counts = 8 * corpus.n_docs + 4 * corpus.n_words + 20 * n_groups
+    return 16 * corpus.n_tokens + n_topics * (counts + 24)
+
+
+def _mean_of_groups(state: Draw) -> NDArray[np.float64]:
+    """Return E[pi_a] given the tables of each group [n_groups, T]."""
+    weights = state.n_group_tables + state.alpha_group * np.exp(state.log_pi_0)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -2,23 +2,63 @@
 
 Exact under superposition. Under maximization the urn takes the largest of the groups' predictive
 means and leaves the rest out, as published: an approximation (theory/chdp 3.4), ``irp_max_plugin``.
+
+It is ``chdp-gibbs`` under ``inference.sampler: irp``.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.chdp import irp_kernels as kernels
-from hiertopics.families.chdp.concentrations import Sampled
-from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.gibbs_state import State
-from hiertopics.families.chdp.irp_kernels import Seats
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.chdp.concentrations import Sampled, draw_eta
+from hiertopics.families.chdp.config import GibbsInference as Inference
+from hiertopics.families.chdp.config import Model as Model
+from hiertopics.families.chdp.gibbs_state import (
+    OBJECTIVE,
+    Draw,
+    Info,
+    begin,
+    info_of,
+    memory,
+    prepare,
+)
+from hiertopics.families.chdp.gibbs_state import objective as objective
+from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.chdp.restaurant_kernels import NOBODY, Options, Urn
+from hiertopics.families.chdp.paper import irp_kernels as kernels
+from hiertopics.families.chdp.paper.irp_kernels import Seats
+from hiertopics.families.chdp.paper.restaurant_kernels import NOBODY, Options, Urn
+from hiertopics.families.chdp.prediction import infer as infer
+from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
+from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.concentrations import draw_concentration
+from hiertopics.model import Backend, Context, Settings, Summary, without
+
+PLUG_IN = (
+    "irp_max_plugin: the published sampler of maximization is an approximation (its urn is not "
+    "exchangeable); inference.sampler=exact is not"
+)
+
+
+@dataclass(kw_only=True)
+class State(Draw):
+    """A draw and its seating, which tells the weights of corpus and groups.
+
+    seat: int32 [n_tokens], the table of each token, numbered within its document. table_option:
+    int32 [n_tokens], the option of table t of document d at d's first token + t, -1 where there is
+    none. option_group (n_groups for what documents without parents are served) and option_topic:
+    int32 [n_options].
+    """
+
+    seat: NDArray[np.int32]
+    table_option: NDArray[np.int32]
+    option_group: NDArray[np.int32]
+    option_topic: NDArray[np.int32]
 
 
 class Seating(NamedTuple):
@@ -28,14 +68,45 @@ class Seating(NamedTuple):
     options: Options
 
 
-def take_seats(state: State, data: Data, model: Model, rng: np.random.Generator) -> None:
-    """Seat the tokens of a fresh state: one table for each topic of a document."""
-    state.seat = np.zeros_like(state.z)
-    state.table_option = np.full_like(state.z, NOBODY)
-    seating = unpack(state, data)
-    urn = _urn(state, data, model)
-    kernels.seat_at_random(data.cells, state.z, *seating, urn, rng)
+def init(data: Data, settings: Settings, context: Context) -> State:
+    """Return uniformly random topics, one table for each topic of a document."""
+    begun = begin(data, settings.model, context.rng("init"))
+    state = unseated(begun)
+    seating, urn = unpack(state, data), _urn(state, data, settings.model)
+    kernels.seat_at_random(data.cells, state.z, *seating, urn, context.rng("seats"))
     pack(state, seating)
+    return state
+
+
+def unseated(begun: Draw) -> State:
+    """Return a draw of which no token sits."""
+    nothing = np.empty(0, dtype=np.int32)
+    return State(
+        **vars(begun),
+        seat=np.zeros_like(begun.z),
+        table_option=np.full_like(begun.z, NOBODY),
+        option_group=nothing,
+        option_topic=nothing,
+    )
+
+
+def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Reseat all tokens, tables and options; after the hold redraw concentrations too."""
+    inference = settings.inference
+    moved = sweep(state, data, settings.model, context.rng("sweep"))
+    if context.iteration > inference.hyper_start:
+        draw_concentrations(state, data, inference.sampled, context.rng("weights"))
+        if inference.sample_eta:
+            state.eta = draw_eta(state.eta, state.n_wk, state.n_k, context.rng("words"))
+    return state, info_of(state, moved)
+
+
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return this draw as the exact sampler does; say so where it is an approximation."""
+    summary = summary_of(state, data, settings, context)
+    if not settings.model.maximization:
+        return summary
+    return replace(summary, notes=(*summary.notes, PLUG_IN))
 
 
 def sweep(state: State, data: Data, model: Model, rng: np.random.Generator) -> int:
@@ -152,3 +223,23 @@ def _link(
     before[order[1:][same]] = order[:-1][same]
     head[group[order][::-1]] = order[::-1]
     return after, before, head
+
+
+backend: Backend[Corpus, Data, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name=OBJECTIVE,
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=infer,
+    objective=objective,
+    simulate=simulate,
+    memory=memory,
+    sampler=True,
+    draw_hyperparameters=draw_hyperparameters,
+    renewed=without("sticks"),
+)

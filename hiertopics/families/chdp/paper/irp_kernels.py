@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.gibbs_kernels import BLOCK, draw_in_blocks, weigh
-from hiertopics.families.chdp.restaurant_kernels import (
+from hiertopics.families.chdp.paper.restaurant_kernels import (
     NOBODY,
     Options,
     Urn,
