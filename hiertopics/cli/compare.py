@@ -37,7 +37,7 @@ def command(
     from hiertopics.files import to_json
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
-    from hiertopics.views.render.comparison import to_comparison_csv, to_comparison_table
+    from hiertopics.views.render.records import to_comparison_csv, to_comparison_table
 
     rows = compare(runs, protocol=protocol, average=average)
     if as_json or form == "json":

@@ -22,29 +22,6 @@ from hiertopics.cli.options import (
 if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
 
-COLUMNS = (
-    "run",
-    "protocol",
-    "perplexity",
-    "log_likelihood_per_word",
-    "standard_error",
-    "n_tokens",
-    "unknown_tokens",
-    "unseen_tokens",
-    "coherence_npmi",
-    "diversity",
-)
-OF_VECTORS = ("log_likelihood_per_row",)
-OF_TREES = (
-    "parent_child_npmi",
-    "sibling_diversity",
-    "non_child_diversity",
-    "affinity_child",
-    "affinity_non_child",
-    "specialization",
-)
-"""Columns that are shown where a run has them."""
-
 
 @click.command("eval")
 @click.argument("runs", nargs=-1, type=click.Path())
@@ -84,8 +61,7 @@ def command(**options: Any) -> int:
     Every score is kept in the run's folder eval/.
     """
     from hiertopics.files import to_json
-    from hiertopics.views.render.table import to_table
-    from hiertopics.views.render.tasks import to_task_table
+    from hiertopics.views.render.records import to_score_table, to_task_table
 
     names = ("task", "heldout", "as_json", "runs")
     task, heldout, as_json, runs = (options.pop(name) for name in names)
@@ -97,13 +73,7 @@ def command(**options: Any) -> int:
         if as_json:
             put(to_json(records[-1]))
     if not as_json:
-        found = [
-            name
-            for name in (*OF_VECTORS, *OF_TREES)
-            if any(row.get(name) is not None for row in records)
-        ]
-        text = to_table(records, (*COLUMNS, *found)) if task is None else to_task_table(records)
-        put(text, nl=False)
+        put((to_score_table if task is None else to_task_table)(records), nl=False)
     if task is None and not (as_json or options["average"]):
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))

@@ -53,7 +53,7 @@ def command(
 def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> str:
     """Return one line per topic; lists: the columns that hold several things."""
     from hiertopics.runs.noderows import listed, topics_csv
-    from hiertopics.views.render.table import to_table
+    from hiertopics.views.render.records import to_table
 
     if form == "csv":
         return topics_csv(rows)
@@ -63,6 +63,6 @@ def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> st
 
 def _groups(rows: list[dict[str, Any]], form: str) -> str:
     """Return each group's main topics."""
-    from hiertopics.views.render.groups import to_group_csv, to_group_lines
+    from hiertopics.views.render.records import to_group_csv, to_group_lines
 
     return to_group_csv(rows) if form == "csv" else to_group_lines(rows)

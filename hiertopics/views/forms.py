@@ -12,10 +12,8 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.views.render import View
-from hiertopics.views.render.dot import to_dot
-from hiertopics.views.render.graphml import to_graphml
+from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.html import to_html
-from hiertopics.views.render.newick import to_newick
 from hiertopics.views.render.text import to_text
 
 Write = Callable[[Tree, Sequence[str], View, str], str]

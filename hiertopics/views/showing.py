@@ -12,7 +12,7 @@ from hiertopics.errors import RunError, UsageError
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.forms import WITH_DOCUMENTS, WITH_REMARKS, form_named, form_of
 from hiertopics.views.render import Remark, View, few_documents
-from hiertopics.views.render.groups import to_group_lines
+from hiertopics.views.render.records import to_group_lines
 
 SHOWN_GROUPS = 30
 

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.corpora.observations import kind_of
-from hiertopics.views.render.comparison import to_comparison_table
+from hiertopics.views.render.records import to_comparison_table
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

@@ -21,9 +21,7 @@ from hiertopics.runs.noderows import node_rows
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import NOTE, arrange, documents_with
 from hiertopics.views.render import View
-from hiertopics.views.render.dot import to_dot
-from hiertopics.views.render.graphml import to_graphml
-from hiertopics.views.render.newick import to_newick
+from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.text import to_text
 
 Members = NDArray[np.bool_]

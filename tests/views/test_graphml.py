@@ -11,7 +11,7 @@ import pytest
 from hiertopics.data.tree import OUTSIDE, Tree
 from hiertopics.views.arrange import NOTE, arrange
 from hiertopics.views.render import View
-from hiertopics.views.render.graphml import to_graphml
+from hiertopics.views.render.graphs import to_graphml
 
 XMLNS = "{http://graphml.graphdrawing.org/xmlns}"
 TYPES: dict[str, Any] = {"double": float, "int": int, "string": str}

@@ -10,9 +10,8 @@ import pytest
 
 from hiertopics.data.tree import OUTSIDE, Tree
 from hiertopics.views.render import View
-from hiertopics.views.render.dot import to_dot
-from hiertopics.views.render.newick import to_newick
-from hiertopics.views.render.table import to_table
+from hiertopics.views.render.graphs import to_dot, to_newick
+from hiertopics.views.render.records import to_table
 from hiertopics.views.render.text import to_text
 
 VOCAB = ("o'clock", 'say "hi"', "back\\slash", "(paren", "zoë")

@@ -1,6 +1,6 @@
-"""Views of a tree, what of it is shown: one writer per file, each a function to text.
+"""Views of a tree and what of it is shown; writers are functions to text.
 
-Trees: text, html, dot, graphml, newick. Records: table (any), comparison, tasks, groups.
+text, html: trees for eyes. graphs: trees for other programs. records: tables of scores and groups.
 """
 
 from __future__ import annotations

@@ -1,0 +1,121 @@
+"""Trees in the languages of other programs: Graphviz, GraphML (Gephi, yEd, igraph), Newick."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from xml.etree import ElementTree
+
+from hiertopics.data.tree import ROOT, Tree
+from hiertopics.views.render import View, share
+
+NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+NODE_KEYS = {
+    "weight": "double",
+    "n_docs": "int",
+    "n_tokens": "double",
+    "depth": "int",
+    "words": "string",
+}
+NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 has no way to write, and the carriage return, which its readers turn into \\n."""
+
+
+def to_dot(tree: Tree, vocab: Sequence[str], view: View) -> str:
+    """Return a digraph: one box per node with its share of tokens and top words."""
+    body = "".join(f"  {line}\n" for line in _dot_lines(tree, vocab, view))
+    return f"digraph tree {{\n  node [shape=box];\n{body}}}\n"
+
+
+def _dot_lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
+    if tree.arrangement is not None:
+        yield f"label={_quoted(tree.arrangement.note)};"
+    for node in view.nodes(tree):
+        name, parent = tree.id_of(node), int(tree.parent[node])
+        label = f"{name}: {share(tree, node)}\n{view.words(tree, node, vocab)}"
+        yield f"n{name} [label={_quoted(label)}];"
+        if parent != ROOT:
+            yield f"n{tree.id_of(parent)} -> n{name};"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
+    """Return a directed graph, edges from parent to child; nodes carry typed data.
+
+    ``weight`` and ``n_tokens`` are the node's own. A character that XML cannot hold becomes
+    U+FFFD. A tree that was arranged after the fit says so in the graph's data ``arranged``.
+    """
+    document = ElementTree.Element("graphml", xmlns=NAMESPACE)
+    for name, kind in NODE_KEYS.items():
+        _add_key(document, name, "node", kind)
+    if tree.arrangement is not None:
+        _add_key(document, "arranged", "graph", "string")
+    graph = ElementTree.SubElement(document, "graph", id="tree", edgedefault="directed")
+    if tree.arrangement is not None:
+        _add_data(graph, "arranged", tree.arrangement.note)
+    nodes = list(view.nodes(tree))
+    for node in nodes:
+        element = ElementTree.SubElement(graph, "node", id=str(tree.id_of(node)))
+        _add_data(element, "weight", float(tree.weight[node]))
+        _add_data(element, "n_docs", int(tree.n_docs[node]))
+        _add_data(element, "n_tokens", float(tree.n_tokens[node]))
+        _add_data(element, "depth", int(tree.depth[node]))
+        _add_data(element, "words", view.words(tree, node, vocab))
+    for node in nodes:
+        if tree.parent[node] != ROOT:
+            source, target = tree.id_of(tree.parent[node]), tree.id_of(node)
+            ElementTree.SubElement(graph, "edge", source=str(source), target=str(target))
+    ElementTree.indent(document)
+    text: bytes = ElementTree.tostring(document, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
+
+
+def _add_key(document: ElementTree.Element, name: str, owner: str, kind: str) -> None:
+    attributes = {"id": name, "for": owner, "attr.name": name, "attr.type": kind}
+    ElementTree.SubElement(document, "key", attributes)
+
+
+def _add_data(element: ElementTree.Element, key: str, value: float | str) -> None:
+    ElementTree.SubElement(element, "data", key=key).text = NO_XML.sub("\ufffd", str(value))
+
+
+def to_newick(tree: Tree, vocab: Sequence[str], view: View) -> str:
+    """Return one line ``(...)root;``: quoted labels hold id and top words.
+
+    Several roots (flat topics) hang from a node without a label. Branches have lengths where the
+    tree was arranged after the fit.
+    """
+    return "".join(_pieces(tree, vocab, view)) + ";\n"
+
+
+def _pieces(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
+    """Yield brackets, commas and labels in order; what waits is one of those or a node."""
+    roots = view.children(tree, ROOT).tolist()
+    waiting: list[int | str] = roots if len(roots) == 1 else _bracketed(roots, "")
+    while waiting:
+        piece = waiting.pop()
+        if isinstance(piece, str):
+            yield piece
+            continue
+        children = view.children(tree, piece).tolist()
+        label = _label(tree, vocab, view, piece)
+        waiting += _bracketed(children, label) if children else [label]
+
+
+def _bracketed(children: Sequence[int], label: str) -> list[int | str]:
+    """Return ``(a,b,c)label`` with the last piece first."""
+    pieces: list[int | str] = [f"){label}"]
+    for place in range(len(children) - 1, -1, -1):
+        pieces += [children[place], "," if place else "("]
+    return pieces if children else [*pieces, "("]
+
+
+def _label(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
+    text = f"{tree.id_of(node)} {view.words(tree, node, vocab)}".replace("'", "''")
+    if tree.arrangement is None or tree.parent[node] == ROOT:
+        return f"'{text}'"
+    return f"'{text}':{tree.arrangement.lengths[node]:.6f}"

@@ -1,0 +1,197 @@
+"""Records as text: aligned columns for people, and CSV with all there is.
+
+Any records, scores of ``eval`` and ``compare``, tasks beside their baselines, groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from hiertopics.files import to_csv
+from hiertopics.visible import visible
+
+Row = Mapping[str, Any]
+
+SHOWN_DEPTHS = 3
+MIB = 2**20
+ALWAYS, SOMETIMES, NEVER = "always", "where a run has it", "never"
+
+
+class Measure(NamedTuple):
+    """An entry of the records of scores, and how people see it.
+
+    in_eval: whether ``eval`` shows it. head: of its column in ``compare``; None: it has none there.
+    digits: after the point; None: the value as it is. unit: what the value is divided by. error:
+    the entry that holds its standard error; relative: as a share of the value.
+    """
+
+    name: str
+    in_eval: str = ALWAYS
+    head: str | None = None
+    digits: int | None = None
+    unit: int = 1
+    error: str | None = None
+    relative: bool = False
+
+    def cell(self, row: Row) -> Any:
+        """Return what ``compare`` shows of a row: the first depths of a list, the root's first."""
+        value, error = row.get(self.name), None if self.error is None else row.get(self.error)
+        if value is None or (self.error is not None and error is None):
+            return None
+        if isinstance(value, list):
+            return "/".join(map(self._shown, value[:SHOWN_DEPTHS]))
+        if error is None:
+            return self._shown(value)
+        return f"{self._shown(value)} ± {self._shown(value * error if self.relative else error)}"
+
+    def _shown(self, value: float) -> Any:
+        return value if self.digits is None else f"{value / self.unit:.{self.digits}f}"
+
+
+# A small error of the log likelihood is the same share of the perplexity.
+MEASURES = (
+    Measure("perplexity", ALWAYS, "perplexity", 1, error="standard_error", relative=True),
+    Measure("log_likelihood_per_word"),
+    Measure("log_likelihood_per_row", SOMETIMES, "per_row", 2, error="standard_error"),
+    Measure("standard_error"),
+    Measure("behind", NEVER, "behind", 3, error="behind_error"),
+    Measure("draws", NEVER, "draws"),
+    Measure("n_tokens"),
+    Measure("unknown_tokens"),
+    Measure("unseen_tokens"),
+    Measure("n_topics", NEVER, "topics"),
+    Measure("coherence_npmi", ALWAYS, "npmi", 3),
+    Measure("diversity", ALWAYS, "diversity", 3),
+    Measure("parent_child_npmi", SOMETIMES, "child_npmi", 3),
+    Measure("sibling_diversity", SOMETIMES),
+    Measure("non_child_diversity", SOMETIMES),
+    Measure("affinity_child", SOMETIMES),
+    Measure("affinity_non_child", SOMETIMES),
+    Measure("specialization", SOMETIMES, "specialization", 2),
+    Measure("seconds", NEVER, "seconds", 1),
+    Measure("peak_memory_bytes", NEVER, "MiB", 0, unit=MIB),
+)
+"""In the order of the columns of ``compare``; ``eval`` shows first what it always shows."""
+
+
+def to_table(rows: Sequence[Row], columns: Sequence[str], *, right: Collection[str] = ()) -> str:
+    """Return a header and one line per record.
+
+    Numbers stand on the right, and so does the text of the columns ``right``.
+    """
+    if not rows:
+        return ""
+    cells = [[_show(row.get(column)) for column in columns] for row in rows]
+    on_right = [
+        column in right or isinstance(rows[0].get(column), int | float) for column in columns
+    ]
+    widths = [
+        max(len(column), *(len(line[place]) for line in cells))
+        for place, column in enumerate(columns)
+    ]
+    return "".join(
+        "  ".join(
+            cell.rjust(width) if is_right else cell.ljust(width)
+            for cell, width, is_right in zip(line, widths, on_right, strict=True)
+        ).rstrip()
+        + "\n"
+        for line in [list(columns), *cells]
+    )
+
+
+def to_score_table(records: Sequence[Row]) -> str:
+    """Return a line per record of ``eval``."""
+    always = [measure.name for measure in MEASURES if measure.in_eval == ALWAYS]
+    others = [measure.name for measure in MEASURES if measure.in_eval == SOMETIMES]
+    found = [name for name in others if any(row.get(name) is not None for row in records)]
+    return to_table(records, ("run", "protocol", *always, *found))
+
+
+def to_comparison_table(rows: Sequence[Row]) -> str:
+    """Return one line per run under the columns that some run has.
+
+    The name of the run stands at the end where two of them have the same backend.
+    """
+    shown = [(measure.head, measure) for measure in MEASURES if measure.head is not None]
+    cells = [
+        {"backend": row["backend"]} | {head: measure.cell(row) for head, measure in shown}
+        for row in rows
+    ]
+    columns = [head for head, _ in shown if any(row[head] is not None for row in cells)]
+    if len({row["backend"] for row in rows}) == len(rows):
+        return to_table(cells, ["backend", *columns], right=columns)
+    named = [cell | {"run": row["run"]} for cell, row in zip(cells, rows, strict=True)]
+    return to_table(named, ["backend", *columns, "run"], right=columns)
+
+
+def to_comparison_csv(rows: Sequence[Row]) -> str:
+    """Return a header and one line per run; the parts of a list are separated by blanks."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return to_csv([columns, *([_flat(row.get(name, "")) for name in columns] for row in rows)])
+
+
+def to_task_table(records: Sequence[Row]) -> str:
+    """Return a line per run and a line per baseline; one that several runs share stands once."""
+    rows = [{**record, "method": record["run"]} for record in records]
+    for record in records:
+        for name, metrics in record["baselines"].items():
+            row = {"method": name, **metrics, "split": record["split"]}
+            if row not in rows:
+                rows.append(row)
+    metrics = next(iter(records[0]["baselines"].values()))
+    sizes = [key for key in records[0] if key.startswith("n_")]
+    return to_table(rows, ("method", *metrics, *sizes, "split"))
+
+
+def to_group_lines(rows: Sequence[Row], limit: int | None = None) -> str:
+    """Return one line per record of ``hiertopics.data.groups.group_rows``.
+
+    limit: most lines; the rest is counted in a last one.
+    """
+    shown = rows if limit is None else rows[:limit]
+    names = [visible(row["group"]) for row in shown]
+    width = max(map(len, names), default=0)
+    lines = [
+        f"{name:<{width}} {row['n_docs']:5d} docs  {_topics_of(row)}"
+        for name, row in zip(names, shown, strict=True)
+    ]
+    if len(shown) < len(rows):
+        lines.append(f"... and {len(rows) - len(shown)} more")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def to_group_csv(rows: Sequence[Row]) -> str:
+    """Return a header and one line per pair of a group and one of its main topics."""
+    cells = [
+        (row["group"], row["n_docs"], topic["id"], topic["weight"], " ".join(topic["words"]))
+        for row in rows
+        for topic in row["topics"]
+    ]
+    return to_csv([("group", "n_docs", "topic", "weight", "words"), *cells])
+
+
+def _topics_of(row: Row) -> str:
+    topics = (
+        f"[{topic['id']}] {topic['weight']:.1%} {' '.join(topic['words'])}"
+        for topic in row["topics"]
+    )
+    text = visible(" | ".join(topics))
+    if "similar" in row:
+        near = ", ".join(f"{name} {affinity:.2f}" for name, affinity in row["similar"])
+        text += f"\n    similar: {visible(near)}"
+    return text
+
+
+def _flat(value: Any) -> Any:
+    return " ".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _show(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+    if isinstance(value, list):
+        return "/".join(_show(item) for item in value)
+    return visible(str(value))
