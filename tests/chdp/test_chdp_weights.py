@@ -126,3 +126,21 @@ def test_no_order_is_redrawn_where_the_settings_say_so(monkeypatch: pytest.Monke
         state, data = begin(with_parents(ROWS, [[0], [1]], 2), settings)
         with pytest.raises(ZeroDivisionError) if reorder else nullcontext():
             advance(state, data, settings, 1)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_the_order_is_drawn_under_gamma_where_that_is_held(
+    sampled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4.4: integrated out only where it is drawn next."""
+    settings = settings_of(truncation=4, hyper_start=0, sample_gamma=sampled, gamma=2.5)
+    state, data = begin(with_parents(ROWS, [[0], [1]], 2), settings)
+    given = []
+
+    def redraw(log_weights: Any, gamma: float | None, rng: Any) -> Any:
+        given.append(gamma)
+        return np.arange(len(log_weights))
+
+    monkeypatch.setattr(exact, "redraw_order", redraw)
+    advance(state, data, settings, 1)
+    assert given == [None if sampled else 2.5]
