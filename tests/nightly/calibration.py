@@ -52,7 +52,11 @@ AT_ONCE = 50
 
 
 class Plan(NamedTuple):
-    """How long the chains of a case are: iterations before the first draw, and between two."""
+    """How long the chains of a case are: iterations before the first draw, and between two.
+
+    metrics.jsonl has a line for each multiple of ``thin``, and one for the last iteration: burn_in
+    is a multiple, so that draws are as many as ranks are judged by.
+    """
 
     burn_in: int
     thin: int
@@ -66,10 +70,10 @@ class Plan(NamedTuple):
 
 DOCS, GROUPED = Sizes(n_docs=12, n_words=8, doc_length=10), Sizes(24, 8, 8)
 PLANS = {
-    "hdp-gibbs": Plan(500, 40, DOCS),
-    "lda-gibbs": Plan(500, 40, DOCS),
+    "hdp-gibbs": Plan(520, 40, DOCS),
+    "lda-gibbs": Plan(520, 40, DOCS),
     "hlda-gibbs": Plan(300, 20, DOCS),
-    "chdp-gibbs": Plan(2000, 60, GROUPED),
+    "chdp-gibbs": Plan(1980, 60, GROUPED),
     "tssb-mcmc": Plan(300, 20, DOCS),
 }
 

@@ -22,6 +22,15 @@ def test_every_sampler_has_chains_of_some_length() -> None:
     assert {case.backend for case in calibration.CASES.values()} == set(calibration.PLANS)
 
 
+@pytest.mark.parametrize("name", ["hdp-gibbs", "hlda-gibbs"])
+def test_a_fit_gives_as_many_draws_as_ranks_are_judged_by(name: str, tmp_path: Path) -> None:
+    case, plan = calibration.CASES[name], calibration.PLANS[name]
+    _, corpus = calibration.simulated(case, plan.sizes, 0, tmp_path)
+    draws = calibration.fitted(case, plan, corpus, 0, tmp_path / "run")
+    assert len(draws) == calibration.N_DRAWS
+    assert all(other.burn_in % other.thin == 0 for other in calibration.PLANS.values())
+
+
 @pytest.mark.parametrize("name", ["hdp-gibbs", "tssb-mcmc binary"])
 def test_hyperparameters_and_structure_are_ranked(name: str) -> None:
     ranks = calibration.rank(name, 0)
