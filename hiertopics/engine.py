@@ -1,19 +1,147 @@
 """Where work on shards runs: in this thread or on threads of the standard library.
 
-Results come back in the order of the items, so that no reduction depends on which worker
+What belongs to documents lives in pieces: what a shard is made of, placed once where it will
+live, and beside it a state, which every step replaces there by the next one. Only messages and
+results go to and fro. A task is a function of an importable module whose answer follows from its
+arguments alone, so that it does not matter who computes it, how often or when. It may use up the
+state that it is given, and the arrays of a message that no other piece gets; an engine that might
+ask a second time keeps copies.
+
+Results come back in the order of the pieces, so that no reduction depends on which worker
 finished first: one worker or forty give the same bits. Kernels release the GIL, so threads
-suffice. A distributed engine would offer the same two methods.
+suffice on one machine. An engine elsewhere offers what ``Engine`` and ``Pieces`` say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 Item = TypeVar("Item")
+Part = TypeVar("Part")
+Piece = TypeVar("Piece")
+Local = TypeVar("Local")
 Result = TypeVar("Result")
+
+
+class Each(NamedTuple):
+    """A message of its own for each piece, in their order. Any other is the same for all."""
+
+    messages: Sequence[Any]
+
+
+def message_to(number: int, message: Any) -> Any:
+    """Return what piece ``number`` gets of a message."""
+    return message.messages[number] if isinstance(message, Each) else message
+
+
+class Pieces(Protocol[Piece, Local]):
+    """Pieces and their states, wherever they live."""
+
+    @property
+    def n_pieces(self) -> int:
+        """How many there are."""
+
+    def step(
+        self, task: Callable[[Piece, Local, Any], tuple[Local, Result]], message: Any
+    ) -> list[Result]:
+        """Let ``task(piece, state, message)`` make the next state of every piece, and a result."""
+
+    def ask(self, task: Callable[[Piece, Local, Any], Result], message: Any) -> list[Result]:
+        """Return what ``task(piece, state, message)`` says of every piece; states stay."""
+
+    def state_of(self, number: int) -> Local:
+        """Return the state of a piece, for reading."""
+
+    def copy(self) -> Pieces[Piece, Local]:
+        """Return the same pieces with states of their own, which may go another way."""
+
+
+def joined(pieces: Pieces[Any, Any], name: str) -> NDArray[Any]:
+    """Return an array of the pieces' states, their rows in order; of a single piece not a copy."""
+    arrays = [getattr(pieces.state_of(number), name) for number in range(pieces.n_pieces)]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def cut(
+    kind: Callable[..., Local],
+    arrays: Mapping[str, NDArray[Any]],
+    bounds: Mapping[str, NDArray[np.int64]],
+) -> list[Local]:
+    """Return states of pieces, views of arrays whose rows are cut at ``bounds`` [n_pieces + 1]."""
+    rows = {name: np.split(array, bounds[name][1:-1]) for name, array in arrays.items()}
+    n_pieces = len(next(iter(bounds.values()))) - 1
+    return [
+        kind(**{name: each[number] for name, each in rows.items()}) for number in range(n_pieces)
+    ]
+
+
+def as_given(piece: Any, state: Local) -> Local:
+    """Begin a piece with the state that it is sent."""
+    return state
+
+
+class Engine(Protocol):
+    """What does the work of a fit. n_workers: how many work at the same time."""
+
+    n_workers: int
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Return ``[function(item) for item in items]``, in that order."""
+
+    def place(
+        self,
+        build: Callable[[Part], Piece],
+        parts: Sequence[Part],
+        begin: Callable[[Piece, Any], Local],
+        message: Any,
+    ) -> Pieces[Piece, Local]:
+        """Make a piece of each part where it will live; its first state is what ``begin`` says."""
+
+
+class Here(Generic[Piece, Local]):
+    """Pieces in this process, which the workers of ``engine`` share out."""
+
+    def __init__(self, engine: Engine, pieces: list[Piece], states: list[Local]) -> None:
+        self._engine, self._pieces, self._states = engine, pieces, states
+
+    @property
+    def n_pieces(self) -> int:
+        """How many there are."""
+        return len(self._pieces)
+
+    def step(
+        self, task: Callable[[Piece, Local, Any], tuple[Local, Result]], message: Any
+    ) -> list[Result]:
+        """See ``Pieces``."""
+        answers = self.ask(task, message)
+        self._states = [state for state, _ in answers]
+        return [result for _, result in answers]
+
+    def ask(self, task: Callable[[Piece, Local, Any], Result], message: Any) -> list[Result]:
+        """See ``Pieces``."""
+
+        def answer(number: int) -> Result:
+            return task(self._pieces[number], self._states[number], message_to(number, message))
+
+        return self._engine.map(answer, range(self.n_pieces))
+
+    def state_of(self, number: int) -> Local:
+        """See ``Pieces``."""
+        return self._states[number]
+
+    def copy(self) -> Here[Piece, Local]:
+        """See ``Pieces``."""
+        return Here(self._engine, self._pieces, copy.deepcopy(self._states))
+
+    def __deepcopy__(self, memo: Any) -> Here[Piece, Local]:
+        return self.copy()
 
 
 class Workers:
@@ -28,6 +156,22 @@ class Workers:
         if self._pool is None:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
+
+    def place(
+        self,
+        build: Callable[[Part], Piece],
+        parts: Sequence[Part],
+        begin: Callable[[Piece, Any], Local],
+        message: Any,
+    ) -> Here[Piece, Local]:
+        """Return pieces in this process; see ``Engine``."""
+
+        def made(number: int) -> tuple[Piece, Local]:
+            piece = build(parts[number])
+            return piece, begin(piece, message_to(number, message))
+
+        found = self.map(made, range(len(parts)))
+        return Here(self, [piece for piece, _ in found], [state for _, state in found])
 
     def close(self) -> None:
         """Let the threads go."""

@@ -26,11 +26,14 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.data.tree import Tree
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine, Pieces
 from hiertopics.settings.config import InferenceConfig
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Part = TypeVar("Part")
+Piece = TypeVar("Piece")
+Local = TypeVar("Local")
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
 StateT = TypeVar("StateT")
@@ -58,7 +61,7 @@ class Context:
 
     seed: int
     iteration: int
-    workers: Workers
+    workers: Engine
     report: Callable[[int, int], None] = field(default=lambda done, total: None, compare=False)
 
     def rng(self, purpose: str, *key: int) -> np.random.Generator:
@@ -68,6 +71,16 @@ class Context:
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Apply ``function`` to shards, maybe on several threads; results in order of items."""
         return self.workers.map(function, items)
+
+    def place(
+        self,
+        build: Callable[[Part], Piece],
+        parts: Sequence[Part],
+        begin: Callable[[Piece, Any], Local],
+        message: Any,
+    ) -> Pieces[Piece, Local]:
+        """Make a piece of each part where it will live; its first state is what ``begin`` says."""
+        return self.workers.place(build, parts, begin, message)
 
 
 class Paths(NamedTuple):
@@ -190,11 +203,27 @@ def counts(model: Any) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sharded(Generic[DataT]):
+    """How a state that is ``local`` and global is placed: ``State.local`` is ``Pieces``.
+
+    Local: what a piece has for a state, a NamedTuple of arrays, whose rows are documents or
+    parts of them; fields with a default are of an iteration and not kept. parts: of the data, as
+    many as pieces; build: makes a piece of a part where it will live. bounds: int64 [n_pieces + 1]
+    under the name of each array of Local, where the rows of all documents are cut.
+    """
+
+    Local: Callable[..., Any]
+    parts: Callable[[DataT], Sequence[Any]]
+    build: Callable[[Any], Any]
+    bounds: Callable[[DataT], Mapping[str, NDArray[np.int64]]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Backend(Generic[SeenT, DataT, StateT]):
     """A backend: its records and functions, and what only some backends can do.
 
     Its types: what it observes (a ``Corpus`` or ``Vectors``), that laid out, and its state, a
-    dataclass that holds only arrays, numbers and strings.
+    dataclass that holds only arrays, numbers and strings, and ``local`` where it has ``pieces``.
 
     Model, Inference: the keys under ``model`` and ``inference`` of the config. State: what an
     iteration moves; a checkpoint needs no pickle. Info: a NamedTuple of numbers whose fields are
@@ -214,11 +243,12 @@ class Backend(Generic[SeenT, DataT, StateT]):
     monotone: whether the objective is promised never to fall between structural moves, under the
     settings at hand.
 
-    Optional. draw: the current draw of a sampler whose ``summarise`` may return another one.
-    per_chain: what the chains of a sampler that can run several are compared by. predictive:
-    yields documents drawn from the model as ``Components``, in blocks of at most about a thousand,
-    their weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and
-    bits, the log density of each new row before it is seen, float64 [n_docs].
+    Optional. pieces: how what belongs to documents is placed. draw: the current draw of a sampler
+    whose ``summarise`` may return another one. per_chain: what the chains of a sampler that can
+    run several are compared by. predictive: yields documents drawn from the model as
+    ``Components``, in blocks of at most about a thousand, their weights ``n_samples`` in all, for
+    the protocol ``empirical``. log_density: of vectors and bits, the log density of each new row
+    before it is seen, float64 [n_docs].
     draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
@@ -246,6 +276,7 @@ class Backend(Generic[SeenT, DataT, StateT]):
     sampler: bool = False
     monotone: Callable[[Settings], bool] = never
 
+    pieces: Sharded[DataT] | None = None
     draw: Callable[[StateT, DataT, Settings, Context], Summary] | None = None
     per_chain: Callable[[StateT, DataT, Settings, Context], PerChain] | None = None
     predictive: (

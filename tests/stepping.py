@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine, Workers
 from hiertopics.model import Context, Settings
 
 SERIAL = Workers()
@@ -35,7 +35,7 @@ def settings_of(backend: Any, **keys: Any) -> Settings:
     return Settings(backend.Model(**model), backend.Inference(**inference))
 
 
-def at(iteration: int, *, seed: int = 0, workers: Workers = SERIAL) -> Context:
+def at(iteration: int, *, seed: int = 0, workers: Engine = SERIAL) -> Context:
     """Return the context of an iteration."""
     return Context(seed, iteration, workers)
 
@@ -46,7 +46,7 @@ def begin(
     settings: Settings,
     *,
     seed: int = 0,
-    workers: Workers = SERIAL,
+    workers: Engine = SERIAL,
 ) -> tuple[Any, Any]:
     """Return the first state and the data laid out."""
     data = backend.prepare(corpus, settings)
@@ -62,7 +62,7 @@ def advance(
     *,
     start: int = 0,
     seed: int = 0,
-    workers: Workers = SERIAL,
+    workers: Engine = SERIAL,
 ) -> Any:
     """Return the state after iterations start + 1 .. start + iterations."""
     for iteration in range(start + 1, start + iterations + 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from hiertopics import registry
 from hiertopics.corpora.observations import kind_of
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import to_vectors
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine, Workers
 from hiertopics.model import Context, Settings, Sizes, Summary
+from hiertopics.runs.checkpoints import arrays_of, restored
 from hiertopics.runs.experiment import read_experiment
 
 ALL = [
@@ -76,41 +77,45 @@ class Bench:
         corpus, _ = self.module.simulate(self.settings, sizes, Context(seed, 0, Workers()))
         return corpus
 
-    def start(self, corpus: Corpus, seed: int = 0) -> tuple[Any, Any]:
-        """Return the laid out corpus and the first state."""
+    def start(self, corpus: Corpus, seed: int = 0, engine: Engine | None = None) -> tuple[Any, Any]:
+        """Return the laid out corpus and the first state, placed on an engine (None: here)."""
         data = self.prepare(corpus)
-        return data, self.module.init(data, self.settings, Context(seed, 0, Workers()))
+        context = Context(seed, 0, engine or Workers())
+        return data, self.module.init(data, self.settings, context)
 
-    def step(self, state: Any, data: Any, iteration: int, seed: int = 0, workers: int = 1) -> Any:
+    def step(
+        self, state: Any, data: Any, iteration: int, seed: int = 0, engine: Engine | None = None
+    ) -> Any:
         """Return (state, info) after one iteration."""
-        with Workers(workers) as pool:
-            return self.module.step(state, data, self.settings, Context(seed, iteration, pool))
+        context = Context(seed, iteration, engine or Workers())
+        return self.module.step(state, data, self.settings, context)
 
     def fit(
-        self, corpus: Corpus, iterations: int = 6, seed: int = 0, workers: int = 1
+        self, corpus: Corpus, iterations: int = 6, seed: int = 0, engine: Engine | None = None
     ) -> tuple[Any, Any]:
         """Return the laid out corpus and the state after some iterations."""
-        data, state = self.start(corpus, seed)
+        data, state = self.start(corpus, seed, engine)
         for iteration in range(1, iterations + 1):
-            state, _ = self.step(state, data, iteration, seed, workers)
+            state, _ = self.step(state, data, iteration, seed, engine)
         return data, state
 
-    def objective(self, state: Any, data: Any, workers: int = 1) -> Any:
+    def restored(self, arrays: dict[str, Any], data: Any) -> Any:
+        """Return the state that a checkpoint holds."""
+        return restored(arrays, self.module, data, Context(0, 0, Workers()))
+
+    def objective(self, state: Any, data: Any, engine: Engine | None = None) -> Any:
         """Return the objective from scratch."""
-        with Workers(workers) as pool:
-            return self.module.objective(state, data, self.settings, Context(0, 0, pool))
+        return self.module.objective(state, data, self.settings, Context(0, 0, engine or Workers()))
 
     def summarise(self, corpus: Corpus, iterations: int = 6) -> Summary:
         """Return the summary of a fit."""
         data, state = self.fit(corpus, iterations)
         return self.summary_of(state, data)
 
-    def summary_of(self, state: Any, data: Any, workers: int = 1) -> Summary:
+    def summary_of(self, state: Any, data: Any, engine: Engine | None = None) -> Summary:
         """Return the summary of a state."""
-        with Workers(workers) as pool:
-            summary: Summary = self.module.summarise(
-                state, data, self.settings, Context(0, 0, pool)
-            )
+        context = Context(0, 0, engine or Workers())
+        summary: Summary = self.module.summarise(state, data, self.settings, context)
         return summary
 
     def log_density(self, summary: Summary, corpus: Corpus) -> Any:
@@ -153,6 +158,8 @@ HARD = {
 
 def bits(state: Any) -> dict[str, tuple[object, ...]]:
     """Return a state (or any dataclass or named tuple of arrays) as bytes, field by field."""
-    names = state._fields if hasattr(state, "_fields") else [field.name for field in fields(state)]
-    arrays = {name: np.asarray(getattr(state, name)) for name in names}
+    if hasattr(state, "_fields"):
+        arrays = {name: np.asarray(getattr(state, name)) for name in state._fields}
+    else:
+        arrays = arrays_of(state)
     return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}

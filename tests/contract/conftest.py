@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from backend_bench import ALL, HARD, Bench, varied
+from processes import Processes
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.model import Settings
@@ -23,6 +24,13 @@ def hard_corpus(request: pytest.FixtureRequest) -> Corpus:
     """Return each corpus that is unlike any other in turn."""
     corpus: Corpus = request.param
     return corpus
+
+
+@pytest.fixture(scope="session")
+def processes() -> Iterator[Processes]:
+    """Return an engine whose pieces live in other processes."""
+    with Processes() as engine:
+        yield engine
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 from backend_bench import ALL, Bench, bits
+from processes import Processes
 from stepping import corpus_of
 
 from hiertopics import files
 from hiertopics.data.corpus import Corpus
-from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
+from hiertopics.engine import Engine, Workers
+from hiertopics.runs.checkpoints import arrays_of, load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
 
 VARIANTS = {
@@ -96,13 +98,17 @@ def test_info_is_plain_finite_numbers(bench: Bench, corpus: Corpus) -> None:
 
 def test_state_holds_arrays_numbers_and_strings_only(bench: Bench, corpus: Corpus) -> None:
     for _, state, _ in walk(bench, corpus):
-        for field in fields(state):
-            value = getattr(state, field.name)
+        values = {field.name: getattr(state, field.name) for field in fields(state)}
+        if bench.module.pieces is not None:
+            values |= values.pop("local").state_of(0)._asdict()
+            scratch = bench.module.pieces.Local._field_defaults
+            assert all(values.pop(name) is None for name in scratch)
+        for name, value in values.items():
             if isinstance(value, np.ndarray):
                 # An array without dimensions would come back from a checkpoint as a number.
-                assert value.dtype.kind in "biufU" and value.ndim, field.name
+                assert value.dtype.kind in "biufU" and value.ndim, name
             else:
-                assert isinstance(value, int | float | str | np.number), field.name
+                assert isinstance(value, int | float | str | np.number), name
 
 
 def test_same_seed_same_bits(bench: Bench, corpus: Corpus) -> None:
@@ -131,17 +137,26 @@ def test_reading_a_state_does_not_change_it(bench: Bench, corpus: Corpus) -> Non
     assert bits(state) == before
 
 
+def ends(bench: Bench, corpus: Corpus, engine: Engine) -> tuple[object, ...]:
+    """Return the bytes that a fit ends in, and what is told of it."""
+    data, state = bench.fit(corpus, engine=engine)
+    summary = bench.summary_of(state, data, engine)
+    told = (summary.theta.data.tobytes(), summary.tree.phi.tobytes())
+    return bits(state), bench.objective(state, data, engine), *told
+
+
 @pytest.mark.parametrize("shards", [1, 3])
-def test_workers_change_no_bit(bench: Bench, corpus: Corpus, shards: int) -> None:
+def test_workers_change_no_bit(
+    bench: Bench, corpus: Corpus, processes: Processes, shards: int
+) -> None:
+    """On one thread, on some, and in two processes between which all that crosses is pickled."""
     sharded = bench.having(f"inference.shards={min(shards, bench.most_shards)}")
     told = []
     for workers in (1, 2, 4):
-        data, state = sharded.fit(corpus, workers=workers)
-        summary = sharded.summary_of(state, data, workers)
-        theta, tree = summary.theta, summary.tree
-        objective = sharded.objective(state, data, workers)
-        told.append((bits(state), objective, theta.data.tobytes(), tree.phi.tobytes()))
-    assert told[0] == told[1] == told[2]
+        with Workers(workers) as engine:
+            told.append(ends(sharded, corpus, engine))
+    told.append(ends(sharded, corpus, processes))
+    assert told[0] == told[1] == told[2] == told[3]
 
 
 def test_shards_conserve_tokens(bench: Bench, corpus: Corpus) -> None:
@@ -174,11 +189,12 @@ def test_checkpoint_and_step_equals_step(bench: Bench, corpus: Corpus, tmp_path:
     run = RunDir(tmp_path / "run")
     run.create()
     save_checkpoint(run, 4, state, "stamp")
-    found = load_checkpoint(run, bench.module.State, "stamp")
+    found = load_checkpoint(run, bench.module, "stamp")
     assert found is not None and found[0] == 4
-    assert bits(found[1]) == bits(state)
     fresh = bench.prepare(corpus)
-    after_loading = bench.step(found[1], fresh, 5)
+    loaded = bench.restored(found[1], fresh)
+    assert bits(loaded) == bits(state)
+    after_loading = bench.step(loaded, fresh, 5)
     assert bits(after_loading[0]) == bits(bench.step(state, data, 5)[0])
 
 
@@ -231,14 +247,14 @@ def test_objective_does_not_depend_on_the_order_of_documents(bench: Bench, corpu
     sizes = [corpus.n_docs, corpus.n_pairs, corpus.n_tokens, corpus.n_words, n_links, 5, 4]
     assert len(set(sizes)) == len(sizes)  # else a row's meaning could not be told
     order = np.random.default_rng(0).permutation(corpus.n_docs).tolist()
-    moved = copy.deepcopy(state)
-    for field in fields(state):
-        value = getattr(state, field.name)
-        rows = rows_of(corpus, order, len(value)) if isinstance(value, np.ndarray) else None
+    arrays = arrays_of(state)
+    for name, array in arrays.items():
+        rows = rows_of(corpus, order, len(array)) if array.ndim else None
         if rows is not None:
-            setattr(moved, field.name, np.ascontiguousarray(value[rows]))
-    assert bits(moved) != bits(state)
+            arrays[name] = np.ascontiguousarray(array[rows])
     reordered = bench.prepare(corpus.select(order))
+    moved = bench.restored(arrays, reordered)
+    assert bits(moved) != bits(state)
     expected = bench.objective(state, data)
     assert bench.objective(moved, reordered) == pytest.approx(expected, rel=1e-5)
 

@@ -9,9 +9,10 @@ import numpy as np
 import stepping
 from naive import Pairs, Point, Resp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from stepping import advance, at, corpus_of, settings_of
+from stepping import SERIAL, advance, at, corpus_of, settings_of
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Engine
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.flat.sticks import fit_sticks
 from hiertopics.families.hdp import cvb, cvb0, gibbs, pcvb, pcvb0
@@ -99,12 +100,13 @@ def begin(
     *,
     seed: int = 0,
     dtype: DTypeLike = np.float64,
+    workers: Engine = SERIAL,
 ) -> tuple[Any, Data]:
     """Return the first state and the laid-out corpus, the variational ones in ``dtype``."""
     if backend is gibbs:
-        return stepping.begin(backend, corpus, settings, seed=seed)
+        return stepping.begin(backend, corpus, settings, seed=seed, workers=workers)
     data = lay_out(corpus, settings.inference.shards, dtype)
-    return backend.init(data, settings, at(0, seed=seed), dtype=dtype), data
+    return backend.init(data, settings, at(0, seed=seed, workers=workers), dtype=dtype), data
 
 
 def fitted(

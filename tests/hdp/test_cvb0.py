@@ -150,11 +150,9 @@ def test_local_step_gathers_nearly_exact_tables(prior: str, shards: int) -> None
     """5.2: sums over a whole corpus, against Poisson-binomial laws of its tokens."""
     corpus = random_corpus(44, n_docs=8, n_words=10, largest=6)
     state, data, settings = learned(prior, shards=shards)
-    seen = variational.sweep(
-        state, data, posteriors.prior_of(state, settings), at(4), indicators=True
-    )
-    variances = variational.spread(state, data, at(4))
-    found = posteriors.gather(state, seen, variances, data, at(4))
+    seen_wk = variational.sweep(state, data, posteriors.prior_of(state, settings), indicators=True)
+    var_wk = variational.spread(state, data)
+    found = posteriors.gather(state, seen_wk, var_wk, at(4))
     exact = cvb_tables(
         docs_of(corpus),
         token_rows(corpus, state.resp),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +12,7 @@ from hdp_cases import BACKENDS, begin, planted
 from stepping import SERIAL, advance, settings_of
 
 from hiertopics.engine import Workers
+from hiertopics.runs.checkpoints import arrays_of
 
 CORPUS = planted(61, n_docs=60, n_words=50, n_topics=4, length=40).train
 
@@ -22,13 +22,13 @@ def fit(
 ) -> list[bytes]:
     """Return the bytes of a float32 state after recounts and hyperparameter steps."""
     settings = settings_of(backend, truncation=8, hyper_start=3, shards=shards)
-    state, data = begin(backend, CORPUS, settings, seed=seed, dtype=np.float32)
+    state, data = begin(backend, CORPUS, settings, seed=seed, dtype=np.float32, workers=workers)
     state = advance(backend, state, data, settings, 12, seed=seed, workers=workers)
     return bits(state)
 
 
 def bits(state: Any) -> list[bytes]:
-    return [np.asarray(getattr(state, field.name)).tobytes() for field in fields(state)]
+    return [array.tobytes() for array in arrays_of(state).values()]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -120,6 +120,6 @@ def test_document_side_draws_weights_given_topics() -> None:
     draws = []
     for iteration in range(20_000):
         state.alpha, state.gamma = ALPHA, GAMMA
-        gibbs._draw_document_side(state, data, at(iteration).rng("documents"))
+        gibbs._draw_document_side(state, data, at(iteration))
         draws.append(state.pi)
     np.testing.assert_allclose(np.mean(draws, axis=0), expected, atol=0.01)

@@ -65,7 +65,7 @@ def test_gamma_is_drawn_from_its_conditional() -> None:
     state, data, _ = fitted(gibbs, CORPUS, 5, truncation=5, hyper_start=0)
     ratios = []
     for iteration in range(5000):
-        gibbs._draw_document_side(state, data, at(iteration).rng("documents"))
+        gibbs._draw_document_side(state, data, at(iteration))
         ratios.append(state.gamma * (1.0 - state.log_rest.sum()) / 5.0)
     error = np.std(ratios) / math.sqrt(5000)
     assert np.mean(ratios) == pytest.approx(1.0, abs=4 * error)

@@ -7,8 +7,9 @@ import pytest
 from hdp_cases import begin, pairs_of, random_corpus
 from naive import grouped, seen
 from numpy.typing import NDArray
-from stepping import at, corpus_of, settings_of
+from stepping import corpus_of, settings_of
 
+from hiertopics.engine import joined
 from hiertopics.families.flat import kernels, moments, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
@@ -67,7 +68,8 @@ def test_sweep_returns_the_indicators_of_its_result(
     corpus = random_corpus(2, n_docs=8, n_words=11, largest=40)
     state, data = begin(pcvb0, corpus, settings_of(pcvb0, truncation=5, shards=shards), dtype=dtype)
     prior = Prior(np.full(5, 0.2, dtype), np.full(11, 0.05, dtype), 0.55)
-    doc_seen, word_seen = variational.sweep(state, data, prior, at(1), indicators=True)
+    word_seen = variational.sweep(state, data, prior, indicators=True)
+    doc_seen = joined(state.local, "seen_dk")
     pairs, q = pairs_of(corpus), state.resp.astype(np.float64)
     np.testing.assert_allclose(doc_seen, seen(pairs, q, pairs.doc, 8), atol=tolerance)
     np.testing.assert_allclose(word_seen, seen(pairs, q, pairs.word, 11), atol=tolerance)
@@ -80,10 +82,11 @@ def test_many_small_shares_keep_their_digits_in_float32() -> None:
     corpus = random_corpus(2, n_docs=8, n_words=11, largest=40)
     state, data = begin(pcvb0, corpus, settings_of(pcvb0, truncation=3), dtype=np.float32)
     state.resp[:], state.n_k[:] = [1.0, 0.0, 0.0], 0.0
-    variational.recount(state, data, at(1))
+    variational.recount(state, data)
     doc_prior = np.array([1.0, 1e-6, 1e-7], np.float32)
     prior = Prior(doc_prior, np.full(11, 0.05, np.float32), 0.55)
-    doc_seen, word_seen = variational.sweep(state, data, prior, at(1), indicators=True)
+    word_seen = variational.sweep(state, data, prior, indicators=True)
+    doc_seen = joined(state.local, "seen_dk")
     pairs, q = pairs_of(corpus), state.resp.astype(np.float64)
     assert doc_seen[:, 1:].max() < 1e-2
     np.testing.assert_allclose(doc_seen, seen(pairs, q, pairs.doc, 8), rtol=1e-5)

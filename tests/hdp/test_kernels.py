@@ -10,7 +10,7 @@ import pytest
 from hdp_cases import VARIATIONAL, begin, pairs_of, random_corpus
 from naive import Pairs, fold_in, grouped, pair_sweep, seen
 from numpy.typing import NDArray
-from stepping import advance, at, settings_of
+from stepping import advance, settings_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
@@ -131,7 +131,7 @@ def test_recount_is_exact_and_reports_the_drift(shards: int) -> None:
     state, data = begin(pcvb0, corpus, settings_of(pcvb0, truncation=N_TOPICS, shards=shards))
     state.n_k[2] += 5e-4 * corpus.n_tokens
     state.n_dk[:], state.n_wk[:] = np.nan, np.nan
-    drift = variational.recount(state, data, at(1))
+    drift = variational.recount(state, data)
     assert drift == pytest.approx(5e-4)
     pairs = pairs_of(corpus)
     n_dk = grouped(pairs, state.resp, pairs.doc, corpus.n_docs)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import joined
 from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells
@@ -131,11 +132,10 @@ def test_cvb_refits_given_the_variances_of_its_counts() -> None:
     other, _, _ = fitted(cvb, corpus, 4, **keys)
     state, _ = cvb.step(state, data, settings, at(5))
     prior = posteriors.prior_of(other, settings)
-    found = second_order.sweep(other, data, prior, at(5), indicators=True)
-    spread = variational.spread(other, data, at(5))
-    posteriors.global_step(
-        other, posteriors.gather(other, found, spread, data, at(5)), data, settings
-    )
+    seen_wk = second_order.sweep(other, data, prior, indicators=True)
+    var_wk = variational.spread(other, data)
+    stats = posteriors.gather(other, seen_wk, var_wk, at(5))
+    posteriors.global_step(other, stats, data, settings)
     for name in ("alpha", "word_mass", "gamma"):
         assert getattr(state, name) == pytest.approx(getattr(other, name), rel=1e-9)
     np.testing.assert_allclose(state.n_tables, other.n_tables, rtol=1e-9)
@@ -147,7 +147,8 @@ def test_indicators_are_exact(backend: ModuleType) -> None:
     corpus = random_corpus(85, n_docs=8, n_words=11, largest=40)
     state, data, settings = fitted(backend, corpus, 0, **HELD)
     prior = posteriors.prior_of(state, settings) if backend is cvb else pcvb.points.prior_of(state)
-    doc_seen, word_seen = second_order.sweep(state, data, prior, at(1), indicators=True)
+    word_seen = second_order.sweep(state, data, prior, indicators=True)
+    doc_seen = joined(state.local, "seen_dk")
     pairs = pairs_of(corpus)
     np.testing.assert_allclose(doc_seen, seen(pairs, state.resp, pairs.doc, 8), rtol=1e-10)
     np.testing.assert_allclose(word_seen, seen(pairs, state.resp, pairs.word, 11), rtol=1e-10)
@@ -160,7 +161,7 @@ def test_indicators_change_nothing_else(backend: ModuleType) -> None:
     for indicators in (True, False):
         state, data, settings = fitted(backend, corpus, 0, **HELD)
         prior = Prior(np.full(4, 0.2), np.full(11, 0.1), 1.1)
-        second_order.sweep(state, data, prior, at(1), indicators=indicators)
+        second_order.sweep(state, data, prior, indicators=indicators)
         rows.append(state.resp)
     np.testing.assert_array_equal(*rows)
 

@@ -13,7 +13,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Workers
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.layout import Data, lay_out
+from hiertopics.families.flat.layout import Data, dealt, lay_out
 from hiertopics.families.nhdp.layout import Columns, columns_of, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, sweep
@@ -59,15 +59,16 @@ def state_of(
     """Return the state of these responsibilities [n_pairs, K], in their dtype."""
     columns = columns_of(mixing.shape)
     dtype, n_columns = by_node.dtype, columns.n_columns
+    resp = np.ascontiguousarray(columns.spread(by_node))
+    n_dk = np.zeros((data.n_docs, n_columns), dtype)
     state = State(
-        np.ascontiguousarray(columns.spread(by_node)),
-        np.zeros((data.n_docs, n_columns), dtype),
+        dealt(data, at(0, workers=workers), variational.Local, resp=resp, n_dk=n_dk),
         np.zeros((data.n_words, n_columns), dtype),
         np.zeros(n_columns),
         mixing.shape.parent,
         *(part.copy() for part in mixing[1:]),
     )
-    variational.recount(state, data, at(0, workers=workers))
+    variational.recount(state, data)
     return state, columns
 
 
@@ -76,13 +77,10 @@ def random_resp(rng: np.random.Generator, n_pairs: int, n_nodes: int) -> NDArray
     return np.asarray(rng.dirichlet(np.full(n_nodes, 0.5), n_pairs))
 
 
-def swept(
-    state: State, data: Data, columns: Columns, n_sweeps: int, *, eta: float, n_workers: int = 1
-) -> State:
+def swept(state: State, data: Data, columns: Columns, n_sweeps: int, *, eta: float) -> State:
     """Return the state after sweeps, shares as they are."""
-    with Workers(n_workers) as workers:
-        for _ in range(n_sweeps):
-            sweep(state, data, state.mixing, columns, eta, at(1, workers=workers))
+    for _ in range(n_sweeps):
+        sweep(state, data, state.mixing, columns, eta)
     return state
 
 

@@ -9,7 +9,7 @@ import pytest
 from naive_nhdp import DOCUMENT, PHI, T5, Naive, expected_tables
 from nhdp_cases import mixing_of, naive_of, random_mixing, random_resp, state_of, tiny_document
 from scipy.special import digamma, gammaln
-from stepping import at, corpus_of
+from stepping import corpus_of
 
 from hiertopics.engine import Workers
 from hiertopics.families.flat.layout import lay_out
@@ -22,7 +22,7 @@ def tiny_tables() -> tuple[learning.Sums, learning.Columns]:
     start = PHI.T * T5.theta(np.zeros(5), np.zeros(5))
     data = tiny_document()
     state, columns = state_of(mixing_of(T5), data, start / start.sum(axis=1, keepdims=True))
-    return learning.gather(state, data, columns, at(0)), columns
+    return learning.gather(state, data, columns), columns
 
 
 def test_one_step_from_the_tiny_documents_start() -> None:
@@ -74,9 +74,9 @@ def test_tables_equal_their_formula_on_any_tree(n_shards: int) -> None:
     corpus = corpus_of(rng.poisson(1.0, (12, 15)))
     data = lay_out(corpus, n_shards, np.float64)
     r = random_resp(rng, len(data.cells.word), 20)
-    state, columns = state_of(mixing, data, r)
     with Workers(2) as workers:
-        sums = learning.gather(state, data, columns, at(0, workers=workers))
+        state, columns = state_of(mixing, data, r, workers)
+        sums = learning.gather(state, data, columns)
     slow, tables, rates = naive_of(mixing), np.zeros(20), np.zeros(20)
     for doc in range(data.n_docs):
         mine = slice(data.cells.cuts[doc, 0], data.cells.cuts[doc, -1])
@@ -116,9 +116,7 @@ def test_learned_shares_come_back_from_documents() -> None:
     r[np.arange(len(r)), 1 + data.cells.word] = 1
     for _ in range(60):
         state, columns = state_of(mixing, data, r)
-        mixing = learning.refitted(
-            mixing, columns, learning.gather(state, data, columns, at(0)), 1.0
-        )
+        mixing = learning.refitted(mixing, columns, learning.gather(state, data, columns), 1.0)
     assert mixing.share[1:] == pytest.approx(share, abs=0.04)
     assert mixing.concentration[0] == pytest.approx(concentration, abs=0.5)
 
@@ -128,7 +126,7 @@ def test_learned_stop_weights_are_those_of_their_depth() -> None:
     mixing = random_mixing(rng, 20)
     data = lay_out(corpus_of(rng.poisson(1.0, (12, 15))), 1, np.float64)
     state, columns = state_of(mixing, data, random_resp(rng, len(data.cells.word), 20))
-    sums = learning.gather(state, data, columns, at(0))
+    sums = learning.gather(state, data, columns)
     found = learning.restopped(mixing, columns, sums)
     depth, inner = mixing.shape.depth, mixing.shape.inner
     for level in np.unique(depth[inner]):

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from stepping import at, corpus_of
 from test_nhdp_mixing import flat_case
 
+from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Prior, Tables
-from hiertopics.families.flat.layout import Data, lay_out
+from hiertopics.families.flat.layout import Data, dealt, lay_out
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 
@@ -81,13 +82,14 @@ def test_a_flat_model_in_disguise_follows_the_flat_kernel(seed: int) -> None:
     data = some_corpus(seed)
     r = random_resp(rng, len(data.cells.word), n_nodes)
     state, columns = state_of(mixing, data, r)
-    sizes = (data.n_docs, n_nodes), (data.n_words, n_nodes)
-    flat = variational.Responsibilities(r, *map(np.zeros, sizes), np.zeros(n_nodes))
-    variational.recount(flat, data, at(0))
+    begun = dealt(data, at(0), variational.Local, resp=r, n_dk=np.zeros((data.n_docs, n_nodes)))
+    n_wk = np.zeros((data.n_words, n_nodes))
+    flat = variational.Responsibilities(begun, n_wk, np.zeros(n_nodes))
+    variational.recount(flat, data)
     prior = Prior(alpha, np.full(data.n_words, ETA), ETA * data.n_words)
     for _ in range(10):
         swept(state, data, columns, 1, eta=ETA)
-        variational.sweep(flat, data, prior, at(1), indicators=False)
+        variational.sweep(flat, data, prior, indicators=False)
         assert columns.gather(state.resp) == pytest.approx(flat.resp, abs=1e-11)
 
 
@@ -121,7 +123,7 @@ def test_counts_stay_those_of_the_responsibilities(n_shards: int) -> None:
     state, columns = state_of(mixing, data, random_resp(rng, len(data.cells.word), 25))
     swept(state, data, columns, 5, eta=ETA)
     moved = [table.copy() for table in (state.n_dk, state.n_wk, state.n_k)]
-    variational.recount(state, data, at(0))
+    variational.recount(state, data)
     for before, after in zip(moved, (state.n_dk, state.n_wk, state.n_k), strict=True):
         assert before == pytest.approx(after, abs=1e-10)
     assert state.resp.sum(axis=1) == pytest.approx(1, abs=1e-12)
@@ -135,8 +137,9 @@ def test_workers_change_no_bit() -> None:
     r = random_resp(rng, len(data.cells.word), 40).astype(np.float32)
     found = []
     for n_workers in (1, 2, 4):
-        state, columns = state_of(mixing, data, r)
-        found.append(swept(state, data, columns, 3, eta=ETA, n_workers=n_workers).resp.tobytes())
+        with Workers(n_workers) as workers:
+            state, columns = state_of(mixing, data, r, workers)
+            found.append(swept(state, data, columns, 3, eta=ETA).resp.tobytes())
     assert found[0] == found[1] == found[2]
 
 

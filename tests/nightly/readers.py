@@ -258,7 +258,7 @@ def _answers(look: Look, folder: Path) -> bool:
 def _checkpoint(run: RunDir) -> object:
     corpus = run.manifest["corpus"]["fingerprint"]
     stamp = f"{corpus} {run.manifest['split']}"
-    return load_checkpoint(run, registry.load(RUN_BACKEND).State, stamp)
+    return load_checkpoint(run, registry.load(RUN_BACKEND), stamp)
 
 
 LOOKS: dict[str, tuple[Look, ...]] = {

@@ -94,7 +94,7 @@ def test_one_count_from_the_file_to_the_tree(
     settings = ["inference.hyper_start=100", "model.eta=0.01"]
     fit_tiny(run, "hdp-gibbs", 20, settings, corpus, holdout="none")
     state = arrays(run / "checkpoints" / "00000020.npz")
-    assert state["n_wk"][12].sum() == 3 and state["n_dk"][40].sum() == 4
+    assert state["n_wk"][12].sum() == 3 and state["local.0.n_dk"][40].sum() == 4
 
     model = arrays(run / "model.npz")
     # Undo the smoothing: phi = (n_wk + eta) / (n_k + eta V) at every live node.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.engine import joined
 from hiertopics.families.chdp import ascent_kernels as ascent
 from hiertopics.families.chdp import share_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
@@ -80,14 +81,15 @@ def global_step(
     settings: Settings,
     iteration: int,
     prior: NDArray[np.floating],
-    seen_dk: NDArray[np.floating],
     seen_wk: NDArray[np.floating],
 ) -> None:
     """Refit tables, their split over parents, sticks and concentrations (theory/chdp 5.3).
 
-    prior [n_docs, T]: what the sweep took for documents. seen_dk and seen_wk: its indicators.
+    prior [n_docs, T]: what the sweep took for documents. seen_wk: its indicators of words.
     """
     model, inference = settings.model, settings.inference
+    seen_dk = joined(state.local, "seen_dk")
+    variational.seen_totals(state)
     m_dk = seen_dk.copy()
     kernels.document_tables(state.n_dk, prior, m_dk)
     state.n_tables = m_dk.sum(axis=0, dtype=np.float64)

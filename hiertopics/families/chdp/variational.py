@@ -45,6 +45,7 @@ from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.surrogate import log_joint
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import sharded
 from hiertopics.model import Backend, Context, Settings, Summary, without
 
 
@@ -81,10 +82,10 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """Refit q(z) of every pair; after the hold, the weights and concentrations too."""
     learn = context.iteration > settings.inference.hyper_start
     prior = prior_of(state, data, settings.model)
-    seen = variational.sweep(state, data.laid, prior, context, indicators=learn)
+    seen_wk = variational.sweep(state, data.laid, prior, indicators=learn)
     drift = variational.recount_now_and_then(state, data.laid, context)
     if learn:
-        global_step(state, data, settings, context.iteration, prior.doc, *seen)
+        global_step(state, data, settings, context.iteration, prior.doc, seen_wk)
     return state, info_of(state, data, drift)
 
 
@@ -135,4 +136,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     simulate=simulate,
     memory=memory,
     renewed=without("option", "dish", "orphan"),
+    pieces=sharded(variational.Local, lambda data: data.laid),
 )

@@ -1,21 +1,28 @@
-"""The corpus as kernels that count by topic want it: rows of cells, cut into blocks for threads.
+"""The corpus as kernels that count by topic want it: rows of cells, cut into blocks.
 
 A cell is a (document, word) pair for the variational methods and a token for Gibbs. Documents
-and words are both cut into S contiguous ranges of about equal work. Round r visits the S blocks
-(document range s, word range (s + r) mod S): they share neither a document's nor a word's row of
-the count tables, so S threads may work at once and the result depends on S, never on the number
-of threads or their timing. Only the topic totals are seen by a block as they were when its
-round began.
+and words are both cut into S contiguous ranges of about equal work, and a range of documents is a
+piece. In turn r piece s visits its block of word range (s + r) mod S: blocks of a turn share
+neither a document's nor a word's row of the count tables, so they may be visited at the same time
+and the result depends on S, never on who visits them or when. Rows of documents stay with their
+piece, rows of words go with the message and come back with the answer. Only the topic totals are
+seen by a block as they were when its turn began.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Each, Pieces, as_given, cut
+from hiertopics.model import Context, Sharded
+
+Local = TypeVar("Local")
+Result = TypeVar("Result")
 
 
 class Cells(NamedTuple):
@@ -41,19 +48,111 @@ class Data(NamedTuple):
     """A corpus laid out: its cells, and what the hyperparameter updates need of it.
 
     lengths: int64, the distinct document lengths > 0; n_with: how many documents have each.
-    doc_lengths: int64 [n_docs]. n_words: size of the vocabulary.
+    doc_lengths: int64 [n_docs]. word_bounds: int64 [S + 1], the word ranges.
     """
 
     cells: Cells
     doc_lengths: NDArray[np.int64]
     lengths: NDArray[np.int64]
     n_with: NDArray[np.int64]
-    n_words: int
+    word_bounds: NDArray[np.int64]
 
     @property
     def n_docs(self) -> int:
         """Number of documents, empty ones included."""
         return len(self.doc_lengths)
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return int(self.word_bounds[-1])
+
+    @property
+    def cell_bounds(self) -> NDArray[np.int64]:
+        """Bounds of the pieces' cells, int64 [S + 1]."""
+        starts = np.append(self.cells.cuts[:, 0], len(self.cells.word))
+        return starts[self.cells.doc_bounds]
+
+
+class Part(NamedTuple):
+    """What a piece is made of: cells of its documents, whose cuts count from the corpus's first.
+
+    first_doc: the number of its first document. word_bounds as in ``Data``.
+    """
+
+    cells: Cells
+    first_doc: int
+    word_bounds: NDArray[np.int64]
+
+
+class Piece(NamedTuple):
+    """The cells of a range of documents, which count from 0 here.
+
+    blocks: the same cells, words counted from the first of their range.
+    """
+
+    cells: Cells
+    blocks: Cells
+    first_doc: int
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents, empty ones included."""
+        return len(self.cells.cuts)
+
+
+def parts_of(data: Data) -> list[Part]:
+    """Return what the pieces are made of."""
+    cells, at = data.cells, data.cell_bounds
+    parts = []
+    for shard in range(cells.n_shards):
+        first, last = (int(bound) for bound in cells.doc_bounds[shard : shard + 2])
+        here = slice(at[shard], at[shard + 1])
+        ends = np.array([0, last - first])
+        own = Cells(cells.cuts[first:last], cells.word[here], cells.tokens[here], ends)
+        parts.append(Part(own, first, data.word_bounds))
+    return parts
+
+
+def build_piece(part: Part) -> Piece:
+    """Return a piece by itself."""
+    cuts = part.cells.cuts - part.cells.cuts[:1, :1]
+    cells = part.cells._replace(cuts=cuts)
+    if len(part.word_bounds) == 2:
+        return Piece(cells, cells, part.first_doc)
+    before = np.repeat(part.word_bounds[:-1], len(cuts)).reshape(-1, len(cuts)).T
+    offset = np.repeat(before.ravel(), np.diff(cuts, axis=1).ravel())
+    return Piece(cells, cells._replace(word=cells.word - offset.astype(np.int32)), part.first_doc)
+
+
+def dealt(
+    data: Data, context: Context, local: Callable[..., Local], **arrays: NDArray[Any]
+) -> Pieces[Piece, Local]:
+    """Place pieces whose states have their part of arrays over all cells or documents."""
+    states = cut(local, arrays, bounds(data))
+    return context.place(build_piece, parts_of(data), as_given, Each(states))
+
+
+def as_laid_out(data: Data) -> Data:
+    """Return the data of a family that lays out nothing else."""
+    return data
+
+
+def sharded(local: Callable[..., Any], laid: Callable[[Any], Data] = as_laid_out) -> Sharded[Any]:
+    """Return how states ``local`` are placed by pieces. laid: from a family's data to ``Data``."""
+    return Sharded(
+        Local=local,
+        parts=lambda data: parts_of(laid(data)),
+        build=build_piece,
+        bounds=lambda data: bounds(laid(data)),
+    )
+
+
+def bounds(data: Data) -> Mapping[str, NDArray[np.int64]]:
+    """Return where pieces cut what has a row for each cell or document, int64 [S + 1]."""
+    docs = data.cells.doc_bounds
+    cells = data.cell_bounds
+    return {"resp": cells, "z": cells, "n_dk": docs, "var_dk": docs}
 
 
 def lay_out(
@@ -73,13 +172,51 @@ def lay_out(
         cuts[doc] = start + np.searchsorted(word[start:stop], word_bounds)
     cells = Cells(cuts, word, weights, _even_bounds(np.diff(doc_ptr), n_shards))
     lengths, n_with = np.unique(corpus.doc_lengths[corpus.doc_lengths > 0], return_counts=True)
-    return Data(cells, corpus.doc_lengths, lengths, n_with, corpus.n_words)
+    return Data(cells, corpus.doc_lengths, lengths, n_with, word_bounds)
 
 
 def rounds(n_shards: int) -> list[list[tuple[int, int]]]:
-    """Return the schedule: S rounds of S (document range, word range) blocks."""
+    """Return the turns: S rounds of S (document range, word range) blocks."""
     shards = range(n_shards)
     return [[(shard, (shard + turn) % n_shards) for shard in shards] for turn in shards]
+
+
+class Block(NamedTuple):
+    """What a piece gets to visit a block: its turn, the word range, and the rows of its words.
+
+    rows: of each table that is visited, for the piece to write to. given: what else it takes.
+    """
+
+    turn: int
+    number: int
+    rows: tuple[NDArray[Any], ...]
+    given: Any
+
+
+def take_turns(
+    pieces: Pieces[Any, Local],
+    visit: Callable[[Any, Local, Block], tuple[Local, tuple[tuple[NDArray[Any], ...], Result]]],
+    turn: int,
+    tables: Sequence[NDArray[Any]],
+    word_bounds: NDArray[np.int64],
+    given: Callable[[int, int], Any] = lambda number, span: None,
+) -> list[Result]:
+    """Let every piece ``visit`` its block of a turn; return what they answer besides their rows.
+
+    tables: [n_words, ...], moved in place. given: what block (piece, word range) takes besides.
+    """
+    n_pieces = pieces.n_pieces
+    blocks = []
+    for number in range(n_pieces):
+        span = (number + turn) % n_pieces
+        rows = tuple(table[word_bounds[span] : word_bounds[span + 1]] for table in tables)
+        blocks.append(Block(turn, span, rows, given(number, span)))
+    answers = pieces.step(visit, Each(blocks))
+    for block, (moved, _) in zip(blocks, answers, strict=True):
+        for old, new in zip(block.rows, moved, strict=True):
+            if not np.may_share_memory(old, new):
+                old[:] = new
+    return [result for _, result in answers]
 
 
 def _even_bounds(work: NDArray[np.integer], n_parts: int) -> NDArray[np.int64]:

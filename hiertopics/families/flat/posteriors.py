@@ -18,7 +18,7 @@ from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.kernels import Prior
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.model import Context, Settings
@@ -69,11 +69,11 @@ def zero_order_step(state: State, data: Data, settings: Settings, context: Conte
     """
     due = is_due(settings, context)
     prior = prior_of(state, settings)
-    seen = variational.sweep(state, data, prior, context, indicators=due)
+    seen_wk = variational.sweep(state, data, prior, indicators=due)
     drift = variational.recount_now_and_then(state, data, context)
     if due:
-        variances = variational.spread(state, data, context)
-        global_step(state, gather(state, seen, variances, data, context), data, settings)
+        var_wk = variational.spread(state, data)
+        global_step(state, gather(state, seen_wk, var_wk, context), data, settings)
     return drift
 
 
@@ -83,29 +83,50 @@ def is_due(settings: Settings, context: Context) -> bool:
     return bool(since > 0 and (since - 1) % settings.inference.hyper_every == 0)
 
 
-def gather(
-    state: State,
-    seen: tuple[Table, Table],
-    variances: tuple[Table, Table],
-    data: Data,
-    context: Context,
-) -> Stats:
+def gather(state: State, seen_wk: Table, var_wk: Table, context: Context) -> Stats:
     """Return the expected tables that the counts make (theory/hdp 5.2).
 
-    seen: P(n_dk >= 1) and P(n_wk >= 1), as a sweep noted them. variances: of n_dk and n_wk.
+    seen_wk: P(n_wk >= 1), as a sweep noted it; var_wk: Var[n_wk]. Those of documents are with the
+    pieces, which drop them.
     """
-    (seen_dk, seen_wk), (var_dk, var_wk) = seen, variances
-    ones_by_doc, ones_by_topic = np.ones(data.n_docs), np.ones(state.n_topics)
-    topic_mass, word_mass = state.alpha_geo * state.pi_geo, state.word_mass_geo * state.tau_geo
-    n_shards = data.cells.n_shards
-    _, doc_tables = _tables(state.n_dk, var_dk, seen_dk, ones_by_doc, topic_mass, context, n_shards)
-    word_tables, _ = _tables(
-        state.n_wk, var_wk, seen_wk, word_mass, ones_by_topic, context, n_shards
-    )
-    var_k = var_dk.sum(axis=0, dtype=np.float64)
-    seen_k = -np.expm1(np.log1p(-np.minimum(seen_dk, 1 - 1e-7)).sum(axis=0, dtype=np.float64))
-    log_xi = m.expected_log_xi(state.n_k, var_k, seen_k, state.word_mass)
+    parts = state.local.step(_tables_of_documents, state.alpha_geo * state.pi_geo)
+    doc_tables, var_k, log_unseen = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    word_mass = state.word_mass_geo * state.tau_geo
+    word_tables = _tables_of_words(state, seen_wk, var_wk, word_mass, context)
+    log_xi = m.expected_log_xi(state.n_k, var_k, -np.expm1(log_unseen), state.word_mass)
     return Stats(doc_tables, word_tables, log_xi)
+
+
+def _tables_of_documents(
+    piece: Piece, local: variational.Local, topic_mass: NDArray[np.float64]
+) -> tuple[variational.Local, tuple[NDArray[np.float64], ...]]:
+    """Answer with expected tables, the variance of n_k and log P(n_k = 0), each [T]."""
+    seen_dk, var_dk = local.seen_dk, local.var_dk
+    assert seen_dk is not None and var_dk is not None
+    ones = np.ones(piece.n_docs)
+    doc_tables = _expected(local.n_dk, var_dk, seen_dk, ones, topic_mass)[1]
+    var_k = var_dk.sum(axis=0, dtype=np.float64)
+    log_unseen = np.log1p(-np.minimum(seen_dk, 1 - 1e-7)).sum(axis=0, dtype=np.float64)
+    return variational.settled(local), (doc_tables, var_k, log_unseen)
+
+
+def _tables_of_words(
+    state: State,
+    seen_wk: Table,
+    var_wk: Table,
+    word_mass: NDArray[np.float64],
+    context: Context,
+) -> NDArray[np.float64]:
+    """Return expected tables of each word [n_words], so many words at a time as pieces."""
+    n_parts, ones = state.local.n_pieces, np.ones(state.n_topics)
+    bounds = np.linspace(0, len(word_mass), n_parts + 1).astype(int)
+
+    def of_part(part: int) -> NDArray[np.float64]:
+        rows = slice(bounds[part], bounds[part + 1])
+        tables = state.n_wk[rows], var_wk[rows], seen_wk[rows]
+        return _expected(*tables, word_mass[rows], ones)[0]
+
+    return np.concatenate(context.map(of_part, range(n_parts)))
 
 
 def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
@@ -127,7 +148,7 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
 
 def prior_of(state: State, settings: Settings) -> Prior:
     """Return the pseudo-counts of q(z)'s update, in the tables' dtype."""
-    dtype = state.n_dk.dtype
+    dtype = state.n_wk.dtype
     printed = settings.inference.denominator == "G"
     return Prior(
         (state.alpha_geo * state.pi_geo).astype(dtype),
@@ -136,36 +157,19 @@ def prior_of(state: State, settings: Settings) -> Prior:
     )
 
 
-def _tables(
+def _expected(
     mean: Table,
     variance: Table,
     seen: Table,
     row_prior: NDArray[np.float64],
     column_prior: NDArray[np.float64],
-    context: Context,
-    n_shards: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return expected tables summed by row and by column, rows cut into shards."""
-    bounds = np.linspace(0, len(mean), n_shards + 1).astype(int)
-    by_row = np.zeros(len(mean))
-
-    def of_shard(shard: int) -> NDArray[np.float64]:
-        by_column = np.zeros(mean.shape[1])
-        m.expected_tables(
-            bounds[shard],
-            bounds[shard + 1],
-            mean,
-            variance,
-            seen,
-            row_prior,
-            column_prior,
-            by_row,
-            by_column,
-        )
-        return by_column
-
-    parts = context.map(of_shard, range(n_shards))
-    return by_row, np.sum(parts, axis=0)
+    """Return expected tables summed by row and by column."""
+    by_row, by_column = np.zeros(len(mean)), np.zeros(mean.shape[1])
+    m.expected_tables(
+        0, len(mean), mean, variance, seen, row_prior, column_prior, by_row, by_column
+    )
+    return by_row, by_column
 
 
 def _gamma_posterior(tables: float, rate: float) -> tuple[float, float]:

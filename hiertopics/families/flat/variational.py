@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hiertopics import seeds
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Each, Pieces, joined
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.kernels import Prior, Tables
-from hiertopics.families.flat.layout import Data, lay_out, rounds
+from hiertopics.families.flat.layout import (
+    Block,
+    Data,
+    Piece,
+    build_piece,
+    lay_out,
+    parts_of,
+    take_turns,
+)
 from hiertopics.model import Context, Settings
+
+Table = NDArray[np.floating]
 
 RECOUNT_EVERY = 10
 MAX_DRIFT = 1e-3
+
+
+class Local(NamedTuple):
+    """What belongs to the documents of a piece: q(z) and their counts, float32 in use.
+
+    resp [n_pairs, T], n_dk [n_docs, T]. Within an iteration also seen_dk, E[I(n_dk >= 1)], and
+    var_dk, Var[n_dk]; both [n_docs, T].
+    """
+
+    resp: Table
+    n_dk: Table
+    seen_dk: Table | None = None
+    var_dk: Table | None = None
 
 
 @dataclass
 class Responsibilities:
     """q(z) and the expected counts that follow from it; the base of every variational state.
 
-    resp [n_pairs, T], n_dk [n_docs, T], n_wk [n_words, T]: float32 in use. n_k: float64 [T].
+    local: q(z) and the counts of documents, in pieces. n_wk [n_words, T]: float32 in use. n_k:
+    float64 [T].
     """
 
-    resp: NDArray[np.floating]
-    n_dk: NDArray[np.floating]
-    n_wk: NDArray[np.floating]
+    local: Pieces[Any, Any]
+    n_wk: Table
     n_k: NDArray[np.float64]
 
     @property
     def n_topics(self) -> int:
         """The truncation T."""
         return len(self.n_k)
+
+    @property
+    def resp(self) -> Table:
+        """q(z) of all pairs [n_pairs, T]; of a single piece not a copy."""
+        return joined(self.local, "resp")
+
+    @property
+    def n_dk(self) -> Table:
+        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
+        return joined(self.local, "n_dk")
+
+
+class Given(NamedTuple):
+    """What a block is swept with, besides rows of words: topic totals [T] and pseudo-counts."""
+
+    n_k: NDArray[np.float64]
+    prior: Prior
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -45,48 +89,93 @@ def start(
     data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
 ) -> Responsibilities:
     """Return q proportional to 0.1 + u, u uniform on [0, 1] (theory/hdp 3.5), and its counts."""
-    resp = np.empty((len(data.cells.word), n_topics), dtype)
-    context.rng("init").random(dtype=resp.dtype.type, out=resp)
-    resp += 0.1
-    resp /= resp.sum(axis=1, keepdims=True)
+    drawn = [(context.rng("init"), int(first), n_topics, dtype) for first in data.cell_bounds[:-1]]
     state = Responsibilities(
-        resp,
-        np.zeros((data.n_docs, n_topics), dtype),
+        context.place(build_piece, parts_of(data), _drawn, Each(drawn)),
         np.zeros((data.n_words, n_topics), dtype),
         np.zeros(n_topics),
     )
-    recount(state, data, context)
+    recount(state, data)
     return state
 
 
-def sweep(
-    state: Responsibilities, data: Data, prior: Prior, context: Context, *, indicators: bool
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Visit every pair once, block by block; return the indicator tables seen_dk and seen_wk.
+def _drawn(piece: Piece, message: tuple[np.random.Generator, int, int, DTypeLike]) -> Local:
+    """Draw q(z) of a piece: its rows of what a single generator draws for all pairs."""
+    rng, first_pair, n_topics, dtype = message
+    resp = np.empty((len(piece.cells.word), n_topics), dtype)
+    seeds.skip(rng, first_pair * n_topics, resp.dtype)
+    rng.random(dtype=resp.dtype.type, out=resp)
+    resp += 0.1
+    resp /= resp.sum(axis=1, keepdims=True)
+    return Local(resp, np.zeros((piece.n_docs, n_topics), dtype))
 
-    Without ``indicators`` these have no columns. Raises NumericalError naming the document.
+
+def sweep(state: Responsibilities, data: Data, prior: Prior, *, indicators: bool) -> Table:
+    """Visit every pair once, block by block; return the indicator table seen_wk.
+
+    Without ``indicators`` it has no columns; with them, seen_dk is left with the pieces. Raises
+    NumericalError naming the document.
     """
-    n_topics = state.n_topics if indicators else 0
-    seen_dk = np.zeros((data.n_docs, n_topics), state.n_dk.dtype)
-    seen_wk = np.zeros((data.n_words, n_topics), state.n_wk.dtype)
-    tables = Tables(state.resp, state.n_dk, state.n_wk, seen_dk, seen_wk)
-
-    def visit(block: tuple[int, int]) -> NDArray[np.float64]:
-        n_k = state.n_k.copy()
-        bad_doc = kernels.sweep_block(data.cells, *block, tables, n_k, prior)
-        if bad_doc >= 0:
-            raise NumericalError(f"the topic weights of document {bad_doc} are not finite")
-        return n_k - state.n_k
-
-    for blocks in rounds(data.cells.n_shards):
-        for moved in context.map(visit, blocks):
+    seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
+    priors = prior_of_blocks(prior, data)
+    for turn in range(state.local.n_pieces):
+        moves = take_turns(
+            state.local,
+            _sweep,
+            turn,
+            (state.n_wk, seen_wk),
+            data.word_bounds,
+            lambda *block: Given(state.n_k, priors(*block)),
+        )
+        for moved in moves:
             state.n_k += moved
-    return seen_dk, seen_wk
+    return seen_wk
+
+
+def prior_of_blocks(prior: Prior, data: Data) -> Callable[[int, int], Prior]:
+    """Return a function from a block, a piece and a word range, to its pseudo-counts."""
+    docs, words = data.cells.doc_bounds, data.word_bounds
+
+    def of_block(piece: int, span: int) -> Prior:
+        doc = prior.doc if prior.doc.ndim == 1 else prior.doc[docs[piece] : docs[piece + 1]]
+        return Prior(doc, prior.word[words[span] : words[span + 1]], prior.word_total)
+
+    return of_block
+
+
+def _sweep(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Table, ...], NDArray[np.float64]]]:
+    """Sweep a block; answer with the move of the topic totals."""
+    n_wk, seen_wk = block.rows
+    seen_dk = local.seen_dk
+    if seen_dk is None:
+        seen_dk = np.zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    n_k = block.given.n_k.copy()
+    require_sound(
+        piece,
+        kernels.sweep_block(piece.blocks, 0, block.number, tables, n_k, block.given.prior),
+    )
+    kept = seen_dk if seen_dk.shape[1] else None
+    return local._replace(seen_dk=kept), ((n_wk, seen_wk), n_k - block.given.n_k)
+
+
+def require_sound(piece: Piece, bad_doc: int) -> None:
+    """Raise NumericalError naming the document at which a sweep ended, unless it is -1."""
+    if bad_doc >= 0:
+        doc = piece.first_doc + bad_doc
+        raise NumericalError(f"the topic weights of document {doc} are not finite")
+
+
+def settled(local: Any) -> Any:
+    """Return the state of a piece between iterations: fields that have a default are dropped."""
+    return local._replace(**local._field_defaults)
 
 
 def recount_now_and_then(state: Responsibilities, data: Data, context: Context) -> float:
     """Recount at every tenth iteration, so that a resumed run does it at the same ones."""
-    return recount(state, data, context) if recount_is_due(context) else 0.0
+    return recount(state, data) if recount_is_due(context) else 0.0
 
 
 def recount_is_due(context: Context) -> bool:
@@ -94,20 +183,17 @@ def recount_is_due(context: Context) -> bool:
     return context.iteration % RECOUNT_EVERY == 0
 
 
-def recount(state: Responsibilities, data: Data, context: Context) -> float:
+def recount(state: Responsibilities, data: Data) -> float:
     """Rebuild the counts from q(z); return the largest relative drift of n_k that this undid.
 
     float32 counts that are only ever moved drift (theory/hdp 9.3). Raises NumericalError above
     ``MAX_DRIFT`` of the tokens.
     """
-    state.n_dk[:] = 0
     state.n_wk[:] = 0
-    empty = np.zeros((0, 0), state.n_dk.dtype)
-    tables = Tables(state.resp, state.n_dk, state.n_wk, empty, empty)
-    for blocks in rounds(data.cells.n_shards):
-        context.map(lambda block: kernels.recount_block(data.cells, *block, tables), blocks)
-    before = state.n_k.copy()
-    state.n_k[:] = state.n_dk.sum(axis=0, dtype=np.float64)
+    for turn in range(state.local.n_pieces):
+        take_turns(state.local, _recount, turn, (state.n_wk,), data.word_bounds)
+    before = state.n_k
+    state.n_k = np.sum(state.local.ask(_totals, None), axis=0)
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
     drift = float(np.abs(state.n_k - before).max(initial=0.0) / n_tokens)
     if before.any() and drift > MAX_DRIFT:
@@ -115,18 +201,48 @@ def recount(state: Responsibilities, data: Data, context: Context) -> float:
     return drift
 
 
-def spread(
-    state: Responsibilities, data: Data, context: Context
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return Var[n_dk] [n_docs, T] and Var[n_wk] [n_words, T] under q(z)."""
-    var_dk, var_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
+def _recount(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+    if block.turn == 0:
+        local.n_dk[:] = 0
+    empty = np.zeros((0, 0), local.n_dk.dtype)
+    (n_wk,) = block.rows
+    tables = Tables(local.resp, local.n_dk, n_wk, empty, empty)
+    kernels.recount_block(piece.blocks, 0, block.number, tables)
+    return local, (block.rows, None)
 
-    def of_block(block: tuple[int, int]) -> None:
-        moments.spread_block(data.cells, *block, state.resp, var_dk, var_wk)
 
-    for blocks in rounds(data.cells.n_shards):
-        context.map(of_block, blocks)
-    return var_dk, var_wk
+def _totals(piece: Piece, local: Local, _: None) -> NDArray[np.float64]:
+    return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
+
+
+def spread(state: Responsibilities, data: Data) -> Table:
+    """Return Var[n_wk] [n_words, T] under q(z); Var[n_dk] is left with the pieces."""
+    var_wk = np.zeros_like(state.n_wk)
+    for turn in range(state.local.n_pieces):
+        take_turns(state.local, _spread, turn, (var_wk,), data.word_bounds)
+    return var_wk
+
+
+def _spread(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+    var_dk = local.var_dk
+    if block.turn == 0 or var_dk is None:
+        var_dk = np.zeros_like(local.n_dk)
+    moments.spread_block(piece.blocks, 0, block.number, local.resp, var_dk, *block.rows)
+    return local._replace(var_dk=var_dk), (block.rows, None)
+
+
+def seen_totals(state: Responsibilities) -> NDArray[np.float64]:
+    """Return the sum over documents of the indicators that a sweep left, and drop these."""
+    return np.sum(state.local.step(_seen_totals, None), axis=0)
+
+
+def _seen_totals(piece: Piece, local: Local, _: None) -> tuple[Local, NDArray[np.float64]]:
+    assert local.seen_dk is not None
+    return settled(local), np.asarray(local.seen_dk.sum(axis=0, dtype=np.float64))
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import posteriors
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, sharded
 from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import cvb0, second_order
 from hiertopics.families.hdp.config import Model as Model
@@ -39,18 +39,17 @@ class State(posteriors.State, second_order.Variances):
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
     begun = cvb0.init(data, settings, context, dtype)
-    return State(**vars(begun), **second_order.variances(begun, data, context))
+    return State(**{**vars(begun), **second_order.variances(begun, data)})
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair (equation 18); now and then the other posteriors too."""
     due = posteriors.is_due(settings, context)
     prior = posteriors.prior_of(state, settings)
-    seen = second_order.sweep(state, data, prior, context, indicators=due)
+    seen_wk = second_order.sweep(state, data, prior, indicators=due)
     drift = second_order.recount_now_and_then(state, data, context)
     if due:
-        variances = (state.var_dk, state.var_wk)
-        stats = posteriors.gather(state, seen, variances, data, context)
+        stats = posteriors.gather(state, seen_wk, state.var_wk, context)
         posteriors.global_step(state, stats, data, settings)
     return state, info_of(state, data, drift)
 
@@ -69,4 +68,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    pieces=sharded(second_order.Local),
 )

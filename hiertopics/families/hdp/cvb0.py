@@ -22,7 +22,7 @@ from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import posteriors, variational
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, sharded
 from hiertopics.families.flat.posteriors import State as State
 from hiertopics.families.flat.variational import memory as memory
 from hiertopics.families.flat.variational import prepare as prepare
@@ -63,4 +63,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    pieces=sharded(variational.Local),
 )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hiertopics.families.flat import kernels
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.estimates import State as State
 from hiertopics.families.flat.estimates import start as start
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.summary import document_weights, topic_counts
 from hiertopics.families.hdp import summary as common
 from hiertopics.model import Context, Settings, Summary
@@ -34,24 +37,26 @@ def info_of(state: State, data: Data, drift: float) -> Info:
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
-    return common.summarise(_fitted(state))
+    return common.summarise(
+        common.Fitted(
+            state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
+        )
+    )
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
-    fitted = _fitted(state)
-    dtype = fitted.n_dk.dtype
-    theta = document_weights(fitted.n_dk, fitted.doc_prior).astype(dtype)
-    phi = common.word_probabilities(fitted).astype(dtype)
-
-    def of_shard(shard: int) -> float:
-        return kernels.block_log_likelihood(data.cells, shard, theta, phi)
-
-    parts = context.map(of_shard, range(data.cells.n_shards))
+    phi = common.word_probabilities(state.n_wk, state.word_mass * state.tau)
+    given = (phi.astype(state.n_wk.dtype), state.alpha * state.pi)
+    parts = state.local.ask(_log_likelihood, given)
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
-def _fitted(state: State) -> common.Fitted:
-    return common.Fitted(
-        state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
-    )
+def _log_likelihood(
+    piece: Piece,
+    local: variational.Local,
+    given: tuple[NDArray[np.floating], NDArray[np.float64]],
+) -> float:
+    phi, doc_prior = given
+    theta = document_weights(local.n_dk, doc_prior).astype(phi.dtype)
+    return float(kernels.block_log_likelihood(piece.cells, 0, theta, phi))

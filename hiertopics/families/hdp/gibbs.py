@@ -22,17 +22,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks
 from hiertopics.families.flat.kernels import Prior
-from hiertopics.families.flat.layout import Cells, Data, lay_out, rounds
-from hiertopics.families.flat.sticks import (
-    log_remainders,
-    redraw_order,
-    weights_from_fractions,
+from hiertopics.families.flat.layout import (
+    Block,
+    Data,
+    Piece,
+    dealt,
+    lay_out,
+    sharded,
+    take_turns,
 )
+from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
-from hiertopics.families.flat.token_kernels import Tables, count_tokens, relabel
+from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.variational import prior_of_blocks
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.config import Model as Model
@@ -54,17 +60,23 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     reorder_sticks: ReorderSticks = True
 
 
+class Local(NamedTuple):
+    """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T]."""
+
+    z: NDArray[np.int32]
+    n_dk: NDArray[np.int32]
+
+
 @dataclass
 class State:
     """One draw.
 
-    z: int32 [n_tokens]. n_dk int32 [n_docs, T], n_wk int32 [n_words, T], n_k int64 [T]: counts.
-    n_tables: int64 [T]. log_rest: float64 [T - 1], log(1 - v) of the sticks. pi: float64 [T].
-    tau: float64 [n_words].
+    local: topics of tokens and counts of documents, in pieces. n_wk int32 [n_words, T], n_k int64
+    [T]: counts. n_tables: int64 [T]. log_rest: float64 [T - 1], log(1 - v) of the sticks. pi:
+    float64 [T]. tau: float64 [n_words].
     """
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
+    local: Pieces[Piece, Local]
     n_wk: NDArray[np.int32]
     n_k: NDArray[np.int64]
     n_tables: NDArray[np.int64]
@@ -74,6 +86,24 @@ class State:
     alpha: float
     gamma: float
     word_mass: float
+
+    @property
+    def z(self) -> NDArray[np.int32]:
+        """The topics of all tokens [n_tokens]; of a single piece not a copy."""
+        return joined(self.local, "z")
+
+    @property
+    def n_dk(self) -> NDArray[np.int32]:
+        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
+        return joined(self.local, "n_dk")
+
+
+class Given(NamedTuple):
+    """What a block is swept with: topic totals [T], pseudo-counts, random numbers."""
+
+    n_k: NDArray[np.int64]
+    prior: Prior
+    rng: np.random.Generator
 
 
 class Info(NamedTuple):
@@ -104,8 +134,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     count_tokens(data.cells, z, n_dk, n_wk)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     return State(
-        z,
-        n_dk,
+        dealt(data, context, Local, z=z, n_dk=n_dk),
         n_wk,
         n_dk.sum(axis=0, dtype=np.int64),
         n_tables=np.zeros(n_topics, dtype=np.int64),
@@ -123,7 +152,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     moved = _sweep(state, data, context)
     if context.iteration > settings.inference.hyper_start:
         reorder = settings.inference.reorder_sticks
-        _draw_document_side(state, data, context.rng("documents"), reorder=reorder)
+        _draw_document_side(state, data, context, reorder=reorder)
         _draw_word_side(state, settings.model.prior, context.rng("words"))
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
@@ -142,18 +171,26 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
+    topic_mass, word_mass = state.alpha * state.pi, state.word_mass * state.tau
     log_joint = 0.0
-    for counts, prior, totals in (
-        (state.n_dk, state.alpha * state.pi, data.doc_lengths),
-        (state.n_wk.T, state.word_mass * state.tau, state.n_k),
-    ):
-        used = counts > 0
-        columns = np.broadcast_to(prior, counts.shape)
-        log_joint += float(log_rising(columns[used], counts[used]).sum())
-        log_joint -= float(log_rising(prior.sum(), totals).sum())
+    for documents in state.local.ask(_log_documents, topic_mass):
+        log_joint += documents
+    log_joint -= float(log_rising(topic_mass.sum(), data.doc_lengths).sum())
+    log_joint += _log_counts(state.n_wk.T, word_mass)
+    log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
     n_sticks = len(state.log_rest)
     log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
     return log_joint + float(log_sticks)
+
+
+def _log_documents(piece: Piece, local: Local, topic_mass: NDArray[np.float64]) -> float:
+    return _log_counts(local.n_dk, topic_mass)
+
+
+def _log_counts(counts: NDArray[np.int32], prior: NDArray[np.float64]) -> float:
+    used = counts > 0
+    columns = np.broadcast_to(prior, counts.shape)
+    return float(log_rising(columns[used], counts[used]).sum())
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
@@ -164,41 +201,61 @@ def memory(corpus: Corpus, settings: Settings) -> int:
 
 def _sweep(state: State, data: Data, context: Context) -> int:
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
-
-    def visit(block: tuple[int, int]) -> tuple[int, NDArray[np.int64]]:
-        n_k = state.n_k.copy()
-        tables = Tables(state.z, state.n_dk, state.n_wk, n_k)
-        moved = kernels.sweep_block(data.cells, *block, tables, prior, context.rng("sweep", *block))
-        return moved, n_k - state.n_k
-
+    priors = prior_of_blocks(prior, data)
     total = 0
-    for blocks in rounds(data.cells.n_shards):
-        for moved, change in context.map(visit, blocks):
+    for turn in range(state.local.n_pieces):
+        answers = take_turns(
+            state.local,
+            _sweep_block,
+            turn,
+            (state.n_wk,),
+            data.word_bounds,
+            lambda *block: Given(state.n_k, priors(*block), context.rng("sweep", *block)),
+        )
+        for moved, change in answers:
             total += moved
             state.n_k += change
     return total
 
 
+def _sweep_block(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
+    """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
+    before, prior, rng = block.given
+    (n_wk,) = block.rows
+    n_k = before.copy()
+    tables = Tables(local.z, local.n_dk, n_wk, n_k)
+    moved = kernels.sweep_block(piece.blocks, 0, block.number, tables, prior, rng)
+    return local, (block.rows, (moved, n_k - before))
+
+
 def _draw_document_side(
-    state: State, data: Data, rng: np.random.Generator, *, reorder: bool = False
+    state: State, data: Data, context: Context, *, reorder: bool = False
 ) -> None:
-    """Draw tables, sticks, maybe whose they are, alpha and gamma (theory/hdp 6, steps 2 to 5)."""
-    state.n_tables = np.zeros(len(state.pi), dtype=np.int64)
-    by_doc = np.zeros(data.n_docs, dtype=np.int64)
-    ones = np.ones(data.n_docs)
-    kernels.draw_tables(state.n_dk, ones, state.alpha * state.pi, by_doc, state.n_tables, rng)
-    state.alpha = draw_concentration(state.alpha, int(by_doc.sum()), data.doc_lengths, rng)
+    """Draw tables, sticks, maybe whose they are, alpha and gamma (theory/hdp 6, steps 2 to 5).
+
+    The tables of each piece with random numbers of its own; what follows goes on with the first's.
+    """
+    topic_mass = state.alpha * state.pi
+    keys = [(), *((piece,) for piece in range(1, state.local.n_pieces))]
+    messages = [(topic_mass, context.rng("documents", *key)) for key in keys]
+    answers = state.local.ask(_tables, Each(messages))
+    state.n_tables = np.sum([tables for tables, _ in answers], axis=0)
+    rng = answers[0][1]
+    n_tables = int(state.n_tables.sum())
+    state.alpha = draw_concentration(state.alpha, n_tables, data.doc_lengths, rng)
     after = state.n_tables[::-1].cumsum()[::-1] - state.n_tables
     # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
     rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
     state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
     state.pi = weights_from_fractions(1.0 - rest)
     if reorder:
-        _reorder(state, data.cells, rng)
+        _reorder(state, data, rng)
     state.gamma = draw_by_sticks(state.log_rest, rng)
 
 
-def _reorder(state: State, cells: Cells, rng: np.random.Generator) -> None:
+def _reorder(state: State, data: Data, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
     with np.errstate(divide="ignore"):
         log_pi = np.append(np.log(-np.expm1(state.log_rest)), 0.0)
@@ -206,10 +263,44 @@ def _reorder(state: State, cells: Cells, rng: np.random.Generator) -> None:
     order = redraw_order(log_pi, None, rng)
     if (order == np.arange(len(order))).all():
         return
-    relabel(order, cells, Tables(state.z, state.n_dk, state.n_wk, state.n_k))
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order))
+    state.n_wk[:] = 0
+    for turn in range(state.local.n_pieces):
+        tables, bounds = (state.n_wk,), data.word_bounds
+        take_turns(state.local, _relabel, turn, tables, bounds, lambda *block: number)
+    state.n_k = state.n_k[order]
     state.n_tables = state.n_tables[order]
     state.pi = state.pi[order]
     state.log_rest = np.diff(log_remainders(log_pi[order]))
+
+
+def _relabel(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], None]]:
+    """Give topics other numbers, and count the tokens of a block anew.
+
+    That takes less than moving columns where most counts are 0.
+    """
+    number, (n_wk,) = block.given, block.rows
+    z = local.z
+    if block.turn == 0:
+        z = number[z]
+        local.n_dk[:] = 0
+    ends = np.ascontiguousarray(piece.blocks.cuts[:, block.number : block.number + 2])
+    count_tokens(piece.blocks._replace(cuts=ends), z, local.n_dk, n_wk)
+    return local._replace(z=z), (block.rows, None)
+
+
+def _tables(
+    piece: Piece, local: Local, message: tuple[NDArray[np.float64], np.random.Generator]
+) -> tuple[NDArray[np.int64], np.random.Generator]:
+    """Draw the tables of a piece [T]; answer with the generator as well."""
+    topic_mass, rng = message
+    n_docs, n_topics = local.n_dk.shape
+    by_doc, by_topic = np.zeros(n_docs, dtype=np.int64), np.zeros(n_topics, dtype=np.int64)
+    kernels.draw_tables(local.n_dk, np.ones(n_docs), topic_mass, by_doc, by_topic, rng)
+    return by_topic, rng
 
 
 def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
@@ -238,6 +329,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    pieces=sharded(Local),
     sampler=True,
     draw_hyperparameters=draw_hyperparameters,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, sharded
 from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import estimates, pcvb0, second_order
 from hiertopics.families.hdp import point_estimates as points
@@ -41,17 +41,17 @@ class State(estimates.State, second_order.Variances):
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
     begun = pcvb0.init(data, settings, context, dtype)
-    return State(**vars(begun), **second_order.variances(begun, data, context))
+    return State(**{**vars(begun), **second_order.variances(begun, data)})
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair (equation 34); after the hold, sticks and hyperparameters too."""
     learn = context.iteration > settings.inference.hyper_start
     prior = points.prior_of(state)
-    seen = second_order.sweep(state, data, prior, context, indicators=learn)
+    seen_wk = second_order.sweep(state, data, prior, indicators=learn)
     drift = second_order.recount_now_and_then(state, data, context)
     if learn:
-        points.global_step(state, points.gather(*seen), data, settings)
+        points.global_step(state, points.gather(state, seen_wk), data, settings)
     return state, info_of(state, data, drift)
 
 
@@ -69,4 +69,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    pieces=sharded(second_order.Local),
 )

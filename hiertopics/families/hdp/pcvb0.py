@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import variational
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, sharded
 from hiertopics.families.flat.variational import memory as memory
 from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import estimates
@@ -51,10 +51,10 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """Refit q(z) of every pair (equation 35); after the hold, sticks and hyperparameters too."""
     learn = context.iteration > settings.inference.hyper_start
     prior = points.prior_of(state)
-    seen = variational.sweep(state, data, prior, context, indicators=learn)
+    seen_wk = variational.sweep(state, data, prior, indicators=learn)
     drift = variational.recount_now_and_then(state, data, context)
     if learn:
-        points.global_step(state, points.gather(*seen), data, settings)
+        points.global_step(state, points.gather(state, seen_wk), data, settings)
     return state, info_of(state, data, drift)
 
 
@@ -72,4 +72,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    pieces=sharded(variational.Local),
 )

@@ -12,6 +12,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
@@ -42,12 +43,9 @@ class Stats(NamedTuple):
     word_tables: NDArray[np.float64]
 
 
-def gather(seen_dk: NDArray[np.floating], seen_wk: NDArray[np.floating]) -> Stats:
+def gather(state: State, seen_wk: NDArray[np.floating]) -> Stats:
     """Return what the global step needs of the indicators that a sweep noted (26, 32)."""
-    return Stats(
-        seen_dk.sum(axis=0, dtype=np.float64),
-        seen_wk.sum(axis=1).astype(np.float64),
-    )
+    return Stats(variational.seen_totals(state), seen_wk.sum(axis=1).astype(np.float64))
 
 
 def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
@@ -68,7 +66,7 @@ def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> N
 
 def prior_of(state: State) -> Prior:
     """Return the pseudo-counts of q(z)'s update, in the tables' dtype."""
-    dtype = state.n_dk.dtype
+    dtype = state.n_wk.dtype
     return Prior(
         (state.alpha * state.pi).astype(dtype),
         (state.word_mass * state.tau).astype(dtype),

@@ -7,69 +7,118 @@ how certain a count is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.errors import NumericalError
+from hiertopics.engine import joined
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior, Tables
-from hiertopics.families.flat.layout import Data, rounds
+from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
 from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.families.hdp.second_order_kernels import Spreads
 from hiertopics.model import Context, Settings
+
+Table = NDArray[np.floating]
+
+
+class Local(NamedTuple):
+    """``variational.Local``, with the variances of the counts, which stay too."""
+
+    resp: Table
+    n_dk: Table
+    var_dk: Table
+    seen_dk: Table | None = None
 
 
 @dataclass
 class Variances(variational.Responsibilities):
     """Responsibilities, counts, and the variances of these under q(z).
 
-    var_dk [n_docs, T], var_wk [n_words, T]: in the counts' dtype. var_k: float64 [T].
+    var_wk [n_words, T]: in the counts' dtype. var_k: float64 [T]. Pieces have var_dk besides.
     """
 
-    var_dk: NDArray[np.floating]
-    var_wk: NDArray[np.floating]
+    var_wk: Table
     var_k: NDArray[np.float64]
 
+    @property
+    def var_dk(self) -> Table:
+        """The variances of all counts of documents [n_docs, T]."""
+        return joined(self.local, "var_dk")
 
-def variances(state: variational.Responsibilities, data: Data, context: Context) -> dict[str, Any]:
-    """Return the fields that ``Variances`` adds, from q(z)."""
-    var_dk, var_wk = variational.spread(state, data, context)
-    return {"var_dk": var_dk, "var_wk": var_wk, "var_k": var_dk.sum(axis=0, dtype=np.float64)}
+
+class Given(NamedTuple):
+    """What a block is swept with, besides rows of words: totals [T] and pseudo-counts."""
+
+    n_k: NDArray[np.float64]
+    var_k: NDArray[np.float64]
+    prior: Prior
 
 
-def sweep(
-    state: Variances, data: Data, prior: Prior, context: Context, *, indicators: bool
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def variances(state: variational.Responsibilities, data: Data) -> dict[str, Any]:
+    """Return the fields that ``Variances`` adds, from q(z), and the pieces with theirs."""
+    var_wk = variational.spread(state, data)
+    var_k = np.sum(state.local.step(_keep_variances, None), axis=0)
+    return {"local": state.local, "var_wk": var_wk, "var_k": var_k}
+
+
+def _keep_variances(
+    piece: Piece, local: variational.Local, _: None
+) -> tuple[Local, NDArray[np.float64]]:
+    var_dk = local.var_dk
+    assert var_dk is not None
+    kept = Local(local.resp, local.n_dk, var_dk, local.seen_dk)
+    return kept, var_dk.sum(axis=0, dtype=np.float64)
+
+
+def sweep(state: Variances, data: Data, prior: Prior, *, indicators: bool) -> Table:
     """Visit every pair once; as ``variational.sweep``, which see, but to second order."""
-    n_topics = state.n_topics if indicators else 0
-    seen_dk = np.zeros((data.n_docs, n_topics), state.n_dk.dtype)
-    seen_wk = np.zeros((data.n_words, n_topics), state.n_wk.dtype)
-    tables = Tables(state.resp, state.n_dk, state.n_wk, seen_dk, seen_wk)
-    spreads = Spreads(state.var_dk, state.var_wk)
-
-    def visit(block: tuple[int, int]) -> NDArray[np.float64]:
-        n_k, var_k = state.n_k.copy(), state.var_k.copy()
-        bad_doc = kernels.sweep_block(data.cells, *block, tables, spreads, n_k, var_k, prior)
-        if bad_doc >= 0:
-            raise NumericalError(f"the topic weights of document {bad_doc} are not finite")
-        return np.array([n_k - state.n_k, var_k - state.var_k])
-
-    for blocks in rounds(data.cells.n_shards):
-        for moved_n, moved_var in context.map(visit, blocks):
+    seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
+    tables = (state.n_wk, state.var_wk, seen_wk)
+    priors = variational.prior_of_blocks(prior, data)
+    for turn in range(state.local.n_pieces):
+        moves = take_turns(
+            state.local,
+            _sweep,
+            turn,
+            tables,
+            data.word_bounds,
+            lambda *block: Given(state.n_k, state.var_k, priors(*block)),
+        )
+        for moved_n, moved_var in moves:
             state.n_k += moved_n
             state.var_k += moved_var
-    return seen_dk, seen_wk
+    return seen_wk
+
+
+def _sweep(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Table, ...], NDArray[np.float64]]]:
+    """Sweep a block; answer with the moves of n_k and var_k."""
+    n_wk, var_wk, seen_wk = block.rows
+    seen_dk = local.seen_dk
+    if seen_dk is None:
+        seen_dk = np.zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    spreads = Spreads(local.var_dk, var_wk)
+    before = block.given
+    n_k, var_k = before.n_k.copy(), before.var_k.copy()
+    bad_doc = kernels.sweep_block(
+        piece.blocks, 0, block.number, tables, spreads, n_k, var_k, before.prior
+    )
+    variational.require_sound(piece, bad_doc)
+    kept = seen_dk if seen_dk.shape[1] else None
+    moves = np.array([n_k - before.n_k, var_k - before.var_k])
+    return local._replace(seen_dk=kept), (block.rows, moves)
 
 
 def recount_now_and_then(state: Variances, data: Data, context: Context) -> float:
     """Recount counts and variances at every tenth iteration; see ``variational``."""
     drift = variational.recount_now_and_then(state, data, context)
     if variational.recount_is_due(context):
-        for name, table in variances(state, data, context).items():
-            setattr(state, name, table)
+        vars(state).update(variances(state, data))
     return drift
 
 

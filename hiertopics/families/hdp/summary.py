@@ -31,10 +31,12 @@ class Fitted(NamedTuple):
     word_prior: NDArray[np.float64]
 
 
-def word_probabilities(fitted: Fitted) -> NDArray[np.float64]:
+def word_probabilities(
+    n_wk: NDArray[np.number], word_prior: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return phi word-major, float64 [n_words, T]: (n_wk + prior) / (n_k + prior total)."""
-    phi = np.add(fitted.n_wk, fitted.word_prior[:, None], dtype=np.float64)
-    np.maximum(phi, fitted.word_prior[:, None], out=phi)
+    phi = np.add(n_wk, word_prior[:, None], dtype=np.float64)
+    np.maximum(phi, word_prior[:, None], out=phi)
     phi /= phi.sum(axis=0)
     return phi
 
@@ -47,7 +49,7 @@ def summarise(fitted: Fitted) -> Summary:
     """
     topics = by_size(fitted.n_k)
     theta = document_weights(fitted.n_dk, fitted.doc_prior)
-    phi = word_probabilities(fitted).T
+    phi = word_probabilities(fitted.n_wk, fitted.word_prior).T
     rows = phi[topics.live]
     if len(topics.dropped):
         mass = theta[:, topics.dropped].sum(axis=0) + fitted.doc_prior[topics.dropped]

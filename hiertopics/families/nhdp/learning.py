@@ -5,39 +5,41 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, Piece
+from hiertopics.families.flat.variational import Local
 from hiertopics.families.nhdp import table_kernels
 from hiertopics.families.nhdp.layout import Columns
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State
+from hiertopics.families.nhdp.sweep_kernels import Rates
 from hiertopics.families.nhdp.table_kernels import Sums
-from hiertopics.model import Context, Settings
+from hiertopics.model import Settings
 
 PRIOR_SHAPE = PRIOR_RATE = 1.0
 SMALLEST = 1e-300
 
 
-def learn(
-    state: State, data: Data, columns: Columns, settings: Settings, context: Context
-) -> Mixing:
+def learn(state: State, data: Data, columns: Columns, settings: Settings) -> Mixing:
     """Return the refitted shares, concentrations and, if they are learned, stop weights."""
-    sums = gather(state, data, columns, context)
+    sums = gather(state, data, columns)
     mixing = refitted(state.mixing, columns, sums, settings.model.gamma)
     return restopped(mixing, columns, sums) if settings.model.stop == "learned" else mixing
 
 
-def gather(state: State, data: Data, columns: Columns, context: Context) -> Sums:
+def gather(state: State, data: Data, columns: Columns) -> Sums:
     """Return what the documents' expected tables add up to."""
     rates = state.mixing.rates(columns, 1.0, data.n_words, np.float64)
 
-    def of_shard(shard: int) -> Sums:
-        above = (np.zeros(columns.n_above) for _ in range(4))
-        sums = Sums(np.zeros(columns.n_columns), *above)
-        table_kernels.add_tables(data.cells, shard, state.resp, state.n_dk, columns, rates, sums)
-        return sums
-
-    parts = context.map(of_shard, range(data.cells.n_shards))
+    parts = state.local.ask(_tables, (columns, rates))
     return Sums(*(np.sum(rows, axis=0) for rows in zip(*parts, strict=True)))
+
+
+def _tables(piece: Piece, local: Local, given: tuple[Columns, Rates]) -> Sums:
+    columns, rates = given
+    above = (np.zeros(columns.n_above) for _ in range(4))
+    sums = Sums(np.zeros(columns.n_columns), *above)
+    table_kernels.add_tables(piece.cells, 0, local.resp, local.n_dk, columns, rates, sums)
+    return sums
 
 
 def refitted(mixing: Mixing, columns: Columns, sums: Sums, gamma: float) -> Mixing:

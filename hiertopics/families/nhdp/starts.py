@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from hiertopics.engine import Each
 from hiertopics.families.flat import posteriors, variational
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.nhdp import mixing, start_kernels
 from hiertopics.families.nhdp.clusters import Arranged, arrange, ward
@@ -108,19 +109,39 @@ def begin(
     """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
     model, shape = settings.model, arranged.shape
     columns = columns_of(shape)
-    resp = np.empty((len(data.cells.word), columns.n_columns), dtype)
-    divide(flat, arranged, columns, data, settings.inference.inner_share, context, resp)
+    division = divide(flat, arranged, columns, data, settings.inference.inner_share, dtype)
     begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
+    messages = [
+        division._replace(theta=theta)
+        for theta in np.split(division.theta, data.cells.doc_bounds[1:-1])
+    ]
     state = State(
-        resp,
-        np.zeros((data.n_docs, columns.n_columns), dtype),
+        context.place(build_piece, parts_of(data), _divided, Each(messages)),
         np.zeros((data.n_words, columns.n_columns), dtype),
         np.zeros(columns.n_columns),
         shape.parent,
         *begun[1:],
     )
-    variational.recount(state, data, context)
+    variational.recount(state, data)
     return state
+
+
+class Division(NamedTuple):
+    """What q(z) is made of; see ``start_kernels.divide``."""
+
+    theta: NDArray[np.floating]
+    leaf_part: NDArray[np.floating]
+    lent: NDArray[np.floating]
+    inner_phi: NDArray[np.floating]
+    columns: Columns
+
+
+def _divided(piece: Piece, division: Division) -> variational.Local:
+    """Return the first state of a piece, its documents' theta given; not yet counted."""
+    theta = division.theta
+    resp = np.empty((len(piece.cells.word), theta.shape[1]), theta.dtype)
+    start_kernels.divide(piece.cells, 0, *division, resp)
+    return variational.Local(resp, np.zeros_like(theta))
 
 
 def divide(
@@ -129,11 +150,10 @@ def divide(
     columns: Columns,
     data: Data,
     inner_share: float,
-    context: Context,
-    resp: NDArray[np.floating],
-) -> None:
-    """Write q(z) to ``resp``: each leaf's, part of it lent to the nodes above (theory/nhdp 6.3)."""
-    shape, dtype = arranged.shape, resp.dtype
+    dtype: DTypeLike,
+) -> Division:
+    """Return q(z) of leaves, part of it lent to the nodes above (theory/nhdp 6.3)."""
+    shape = arranged.shape
     leaves, inner = shape.leaves, shape.inner
     topic = arranged.topic[leaves]
     above = shared_topics(flat, arranged)
@@ -154,11 +174,7 @@ def divide(
     inner_phi[:, columns.column[inner]] = above.T
     theta = np.zeros((data.n_docs, columns.n_columns), dtype)
     theta[:, at] = flat.theta[:, topic]
-
-    def of_shard(shard: int) -> None:
-        start_kernels.divide(data.cells, shard, theta, leaf_part, lent, inner_phi, columns, resp)
-
-    context.map(of_shard, range(data.cells.n_shards))
+    return Division(theta, leaf_part, lent, inner_phi, columns)
 
 
 def shared_topics(flat: FlatTopics, arranged: Arranged) -> NDArray[np.float64]:

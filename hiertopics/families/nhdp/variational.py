@@ -24,14 +24,15 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Tables
-from hiertopics.families.flat.layout import Data, rounds
+from hiertopics.families.flat.layout import Data, Piece, sharded
+from hiertopics.families.flat.variational import Local
 from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
-from hiertopics.families.nhdp.layout import LANES, padded
+from hiertopics.families.nhdp.layout import LANES, Columns, padded
 from hiertopics.families.nhdp.learning import learn, tokens_by_node
-from hiertopics.families.nhdp.mixing import below
+from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import simulate as simulate
@@ -58,10 +59,10 @@ class Info(NamedTuple):
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair; now and then shares and concentrations too (theory/nhdp 3, 4)."""
     columns = columns_for(state)
-    sweep(state, data, state.mixing, columns, settings.model.eta, context)
+    sweep(state, data, state.mixing, columns, settings.model.eta)
     drift = variational.recount_now_and_then(state, data, context)
     if context.iteration % settings.inference.hyper_every == 0:
-        state.mix(learn(state, data, columns, settings, context))
+        state.mix(learn(state, data, columns, settings))
     shape = state.mixing.shape
     n_i = tokens_by_node(state.n_k, columns)
     alive = below(shape, n_i) >= common.LIVE_TOKENS
@@ -77,7 +78,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents."""
-    n_dk, n_wk = counts_of(state, data, context)
+    n_dk, n_wk = counts_of(state, data)
     columns = columns_for(state)
     eta = settings.model.eta
     return common.summarise(
@@ -85,30 +86,38 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     )
 
 
-def counts_of(
-    state: State, data: Data, context: Context
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+def counts_of(state: State, data: Data) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
     """Return n_dk and n_wk counted anew, without the drift of counts that are only moved."""
-    n_dk, n_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
+    n_dk, n_wk = zip(*state.local.ask(_counts, data.n_words), strict=True)
+    return np.concatenate(n_dk), np.sum(n_wk, axis=0)
+
+
+def _counts(
+    piece: Piece, local: Local, n_words: int
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    n_dk = np.zeros_like(local.n_dk)
+    n_wk = np.zeros((n_words, n_dk.shape[1]), n_dk.dtype)
     nothing = np.zeros((0, 0), n_dk.dtype)
-    tables = Tables(state.resp, n_dk, n_wk, nothing, nothing)
-    for blocks in rounds(data.cells.n_shards):
-        context.map(lambda block: kernels.recount_block(data.cells, *block, tables), blocks)
+    tables = Tables(local.resp, n_dk, n_wk, nothing, nothing)
+    for span in range(piece.cells.cuts.shape[1] - 1):
+        kernels.recount_block(piece.cells, 0, span, tables)
     return n_dk, n_wk
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
-    columns, dtype = columns_for(state), state.n_dk.dtype
-    theta = columns.spread(state.mixing.weights(columns.gather(state.n_dk))).astype(dtype)
     phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
-    phi = np.ascontiguousarray(phi / phi.sum(axis=0)).astype(dtype)
-
-    def of_shard(shard: int) -> float:
-        return kernels.block_log_likelihood(data.cells, shard, theta, phi)
-
-    parts = context.map(of_shard, range(data.cells.n_shards))
+    phi = np.ascontiguousarray(phi / phi.sum(axis=0)).astype(state.n_wk.dtype)
+    parts = state.local.ask(_log_likelihood, (phi, state.mixing, columns_for(state)))
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
+
+
+def _log_likelihood(
+    piece: Piece, local: Local, given: tuple[NDArray[np.floating], Mixing, Columns]
+) -> float:
+    phi, mixing, columns = given
+    theta = columns.spread(mixing.weights(columns.gather(local.n_dk))).astype(phi.dtype)
+    return float(kernels.block_log_likelihood(piece.cells, 0, theta, phi))
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
@@ -134,4 +143,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     simulate=simulate,
     memory=memory,
     predictive=predictive,
+    pieces=sharded(Local),
 )
