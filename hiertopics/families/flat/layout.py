@@ -120,9 +120,9 @@ def build_piece(part: Part) -> Piece:
     cells = part.cells._replace(cuts=cuts)
     if len(part.word_bounds) == 2:
         return Piece(cells, cells, part.first_doc)
-    before = np.repeat(part.word_bounds[:-1], len(cuts)).reshape(-1, len(cuts)).T
-    offset = np.repeat(before.ravel(), np.diff(cuts, axis=1).ravel())
-    return Piece(cells, cells._replace(word=cells.word - offset.astype(np.int32)), part.first_doc)
+    first = np.broadcast_to(part.word_bounds[:-1].astype(np.int32), (len(cuts), cuts.shape[1] - 1))
+    word = cells.word - np.repeat(first.ravel(), np.diff(cuts, axis=1).ravel())
+    return Piece(cells, cells._replace(word=word), part.first_doc)
 
 
 def dealt(
