@@ -35,6 +35,6 @@ coverage:
 ci:
     .ci/run
 
-# long checks: kills, fuzz, calibration, mutants
+# long checks: kills, fuzz, calibration, mutants, plain numba, lowest versions
 nightly *part:
     .ci/nightly {{part}}

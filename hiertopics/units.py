@@ -1,4 +1,7 @@
-"""Lengths of time and sizes of memory, as people write them."""
+"""Lengths of time and sizes of memory, as people write them.
+
+Own code because a time limit is the one duration that is read: batch systems' ``3h50m``, strictly.
+"""
 
 from __future__ import annotations
 

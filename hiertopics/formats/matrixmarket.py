@@ -1,7 +1,8 @@
 """Matrix Market: documents x words as ``row column value`` lines, ids from 1.
 
 The first line names what is stored, the first line without % holds rows, columns and entries
-(Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996).
+(Boisvert, Pozo, Remington: The Matrix Market Exchange Formats, NISTIR 5935, 1996). SciPy's reader
+lets entries that stand twice and fractions pass; this one names the line of each.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Labels are separated by commas and may be left out; word ids count from 1, or from 0 in a file
 in which id 0 occurs, as scikit-learn has it. An empty line is an empty document, a line with
-nothing but a comment is none. Ranking data (``qid:``) are refused.
+nothing but a comment is none. Ranking data (``qid:``) are refused. scikit-learn's reader names
+no line; this one names every line that cannot be read.
 """
 
 from __future__ import annotations
