@@ -74,6 +74,10 @@ BACKENDS: dict[str, Entry] = {
         "hiertopics.families.nhdp.variational",
         "a tree of topics in which a document mixes paths: the nested HDP, variational",
     ),
+    "nhdp-gibbs": Entry(
+        "hiertopics.families.nhdp.gibbs",
+        "a tree of topics in which a document mixes paths: the nested HDP, sampled",
+    ),
     "chdp-gibbs": Entry(
         "hiertopics.families.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",

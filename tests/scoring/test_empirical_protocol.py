@@ -178,7 +178,12 @@ def test_the_deviation_of_blocks_is_that_of_ten_small_scores(copied: Copied) -> 
     assert record["log_likelihood_per_word"] == pytest.approx(pooled.sum() / record["n_tokens"])
 
 
-@pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "multinomial"])
+OF_N_TOPICS = [
+    name for name in BACKENDS if "n_topics" in registry.load(name).Model.__struct_fields__
+]
+
+
+@pytest.mark.parametrize("backend", OF_N_TOPICS)
 def test_one_topic_scores_as_the_smoothed_multinomial(
     backend: str, fit_tiny: Callable[..., Any], tmp_path: Path
 ) -> None:

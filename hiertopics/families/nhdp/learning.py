@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.variational import Local
 from hiertopics.families.nhdp import table_kernels
@@ -15,8 +16,7 @@ from hiertopics.families.nhdp.sweep_kernels import Rates
 from hiertopics.families.nhdp.table_kernels import Sums
 from hiertopics.model import Settings
 
-PRIOR_SHAPE = PRIOR_RATE = 1.0
-SMALLEST = 1e-300
+SMALLEST = 1e-100
 
 
 def learn(state: State, data: Data, columns: Columns, settings: Settings) -> Mixing:

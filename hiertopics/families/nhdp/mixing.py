@@ -71,7 +71,7 @@ class Mixing(NamedTuple):
         return Rates(share, rows[0], rows[1], rows[2], eta, eta * n_words)
 
 
-def below(shape: Shape, n: NDArray[np.floating]) -> NDArray[np.float64]:
+def below(shape: Shape, n: NDArray[np.number]) -> NDArray[np.float64]:
     """Return the sums of n [..., K] at and below each node."""
     total = np.array(n, dtype=np.float64)
     for node in shape.inner[::-1]:

@@ -1,0 +1,207 @@
+"""Loops of the collapsed Gibbs sampler over the tokens of a tree (theory/nhdp 5)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.numeric.jit import kernel
+
+
+class Prior(NamedTuple):
+    """What documents share, by node.
+
+    parent: int32 [K]. first: int64 [K + 1], the children of p are ``first[p] .. first[p + 1]``.
+    mass, concentration, stop_a, stop_b: float64 [K]. eta: pseudo-count of each word; eta_total: of
+    all words.
+    """
+
+    parent: NDArray[np.int32]
+    first: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    concentration: NDArray[np.float64]
+    stop_a: NDArray[np.float64]
+    stop_b: NDArray[np.float64]
+    eta: float
+    eta_total: float
+
+
+@kernel()
+def sweep_block(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    prior: Prior,
+    rng: np.random.Generator,
+) -> int:
+    """Redraw the node of each token of a block given all others; return how many moved.
+
+    The chance is that of theory/nhdp 3.1 with whole counts, the token taken out of its node and of
+    all nodes above. n_k is moved too: pass the block's own copy.
+    """
+    z, n_dk, n_wk, n_k = tables
+    n_nodes = n_dk.shape[1]
+    inverse = np.empty(n_nodes)
+    for node in range(n_nodes):
+        inverse[node] = 1.0 / (n_k[node] + prior.eta_total)
+    passing, stay, go = np.zeros(n_nodes), np.zeros(n_nodes), np.zeros(n_nodes)
+    total = np.zeros(n_nodes)
+    moved = 0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        begin, end = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if begin == end:
+            continue
+        doc_row = n_dk[doc]
+        for back in range(n_nodes):
+            node = n_nodes - 1 - back
+            passing[node] = doc_row[node]
+            for child in range(prior.first[node], prior.first[node + 1]):
+                passing[node] += passing[child]
+            refresh(node, doc_row, passing, prior, stay, go)
+        for token in range(begin, end):
+            word_row = n_wk[cells.word[token]]
+            old = z[token]
+            doc_row[old] -= 1
+            word_row[old] -= 1
+            n_k[old] -= 1
+            inverse[old] = 1.0 / (n_k[old] + prior.eta_total)
+            pass_by(old, -1.0, doc_row, passing, prior, stay, go)
+            weigh(word_row, inverse, passing, prior, stay, go, total)
+            new = descend(rng.random(), word_row, inverse, passing, prior, stay, go, total)
+            doc_row[new] += 1
+            word_row[new] += 1
+            n_k[new] += 1
+            inverse[new] = 1.0 / (n_k[new] + prior.eta_total)
+            pass_by(new, 1.0, doc_row, passing, prior, stay, go)
+            z[token] = new
+            moved += new != old
+    return moved
+
+
+@kernel()
+def refresh(
+    node: int,
+    doc_row: NDArray[np.int32],
+    passing: NDArray[np.float64],
+    prior: Prior,
+    stay: NDArray[np.float64],
+    go: NDArray[np.float64],
+) -> None:
+    """Renew a node's chance to stop, and to go on over g + concentration."""
+    if prior.first[node] == prior.first[node + 1]:
+        stay[node], go[node] = 1.0, 0.0
+        return
+    gone = passing[node] - doc_row[node]
+    visits = prior.stop_a[node] + prior.stop_b[node] + passing[node]
+    stay[node] = (prior.stop_a[node] + doc_row[node]) / visits
+    go[node] = (prior.stop_b[node] + gone) / (visits * (gone + prior.concentration[node]))
+
+
+@kernel()
+def pass_by(
+    node: int,
+    change: float,
+    doc_row: NDArray[np.int32],
+    passing: NDArray[np.float64],
+    prior: Prior,
+    stay: NDArray[np.float64],
+    go: NDArray[np.float64],
+) -> None:
+    """Add ``change`` to what passes a node and all nodes above it."""
+    while node >= 0:
+        passing[node] += change
+        refresh(node, doc_row, passing, prior, stay, go)
+        node = prior.parent[node]
+
+
+@kernel()
+def weigh(
+    word_row: NDArray[np.int32],
+    inverse: NDArray[np.float64],
+    passing: NDArray[np.float64],
+    prior: Prior,
+    stay: NDArray[np.float64],
+    go: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> None:
+    """Write the weight at and below each node, of a token that has reached it, to ``total``."""
+    for back in range(len(total)):
+        node = len(total) - 1 - back
+        below = 0.0
+        for child in range(prior.first[node], prior.first[node + 1]):
+            below += total[child] * (passing[child] + prior.mass[child])
+        own = (word_row[node] + prior.eta) * inverse[node]
+        total[node] = stay[node] * own + go[node] * below
+
+
+@kernel()
+def descend(
+    uniform: float,
+    word_row: NDArray[np.int32],
+    inverse: NDArray[np.float64],
+    passing: NDArray[np.float64],
+    prior: Prior,
+    stay: NDArray[np.float64],
+    go: NDArray[np.float64],
+    total: NDArray[np.float64],
+) -> int:
+    """Return the node that ``uniform``, from 0 to below 1, draws: from the root, stop or go on."""
+    node, target = 0, uniform * total[0]
+    while prior.first[node] < prior.first[node + 1]:
+        own = stay[node] * (word_row[node] + prior.eta) * inverse[node]
+        if target < own:
+            return node
+        target = (target - own) / go[node]
+        child, last = prior.first[node], prior.first[node + 1] - 1
+        share = passing[child] + prior.mass[child]
+        while child < last and target >= total[child] * share:
+            target -= total[child] * share
+            child += 1
+            share = passing[child] + prior.mass[child]
+        node, target = child, target / share
+    return node
+
+
+@kernel()
+def draw_start(
+    cells: Cells,
+    resp: NDArray[np.floating],
+    column: NDArray[np.int64],
+    z: NDArray[np.int32],
+    rng: np.random.Generator,
+) -> None:
+    """Draw the node of each token of all pairs, in their order, by the pair's responsibilities.
+
+    column: int64 [K], where each node stands in resp.
+    """
+    token = 0
+    for pair in range(len(cells.word)):
+        for _ in range(int(cells.tokens[pair])):
+            target, node = rng.random(), 0
+            while node < len(column) - 1 and target >= resp[pair, column[node]]:
+                target -= resp[pair, column[node]]
+                node += 1
+            z[token] = node
+            token += 1
+
+
+@kernel()
+def draw_tables(
+    passing: NDArray[np.int64],
+    mass: NDArray[np.float64],
+    tables: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Add to ``tables`` [K] those that each document's tokens make at each node but the root.
+
+    passing: [n_docs, K], tokens at and below a node.
+    """
+    for doc in range(passing.shape[0]):
+        for node in range(1, passing.shape[1]):
+            if passing[doc, node] > 0:
+                tables[node] += draw_n_tables(passing[doc, node], mass[node], rng)

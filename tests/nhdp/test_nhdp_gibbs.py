@@ -1,0 +1,186 @@
+"""nhdp-gibbs against enumerated posteriors, and the joint distribution that it must keep."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from naive_nhdp import PHI, T5, assignments, counts
+from nhdp_cases import CERTAIN, mixing_of, random_mixing
+from nhdp_geweke import EXACT, STATISTICS, draw_words, joint_test, measure, room
+from numpy.typing import NDArray
+from scipy.special import gammaln
+from stepping import at, corpus_of, settings_of
+
+from hiertopics.families.flat import concentrations
+from hiertopics.families.flat.layout import Data, lay_out
+from hiertopics.families.nhdp import gibbs, gibbs_kernels
+from hiertopics.families.nhdp.gibbs_kernels import Prior
+
+N_SWEEPS = 12_000
+
+
+def tokens_of(counts: Any) -> Data:
+    return lay_out(corpus_of(counts), 1, np.float64, tokens=True)
+
+
+def visits(state: Any, data: Data, eta: float, n_sweeps: int = N_SWEEPS) -> NDArray[np.float64]:
+    """Return how often each token was at each node, float64 [n_tokens, 5], after a tenth."""
+    found = np.zeros((len(state.z), 5))
+    for iteration in range(n_sweeps + n_sweeps // 10):
+        gibbs.sweep(state, data, eta, at(iteration + 1))
+        if iteration >= n_sweeps // 10:
+            found[np.arange(len(state.z)), state.z] += 1
+    return found / n_sweeps
+
+
+def held_document() -> tuple[Any, Data]:
+    """Return the tiny document under topics that so many tokens hold."""
+    data = tokens_of([[2, 1, 1]])
+    state = gibbs.with_nodes(np.zeros(4, np.int32), mixing_of(T5), data, at(0))
+    state.n_wk += (CERTAIN * PHI.T).astype(np.int32)
+    state.n_k += int(CERTAIN)
+    return state, data
+
+
+THIRD = np.array([0.305023, 0.168959, 0.168311, 0.313797, 0.043910])
+FOURTH = np.array([0.330333, 0.122974, 0.406362, 0.090458, 0.049873])
+
+
+def test_nodes_of_the_tiny_document() -> None:
+    """T3: a token that stayed in its document's counts would be at node 2 with 0.479."""
+    found = visits(*held_document(), 1e-9)
+    assert found[2] == pytest.approx(THIRD, abs=0.02)
+    assert found[3] == pytest.approx(FOURTH, abs=0.02)
+
+
+def test_nodes_of_two_documents() -> None:
+    """T4: exact marginals of 15,625 assignments, and log p(w)."""
+    words, documents, eta = (0, 0, 1, 1, 2, 2), ((0, 1, 2), (3, 4, 5)), 0.5
+    chance_of = {z: T5.log_chance(counts(z, 5)) for z in assignments(3, 5)}
+    logs, first, third = [], [], []
+    for z in assignments(6, 5):
+        n_iw = np.zeros((5, 3))
+        np.add.at(n_iw, (list(z), list(words)), 1)
+        topics = (gammaln(eta + n_iw) - gammaln(eta)).sum()
+        topics -= (gammaln(3 * eta + n_iw.sum(axis=1)) - gammaln(3 * eta)).sum()
+        logs.append(topics + sum(chance_of[tuple(z[i] for i in of_doc)] for of_doc in documents))
+        first.append(z[0])
+        third.append(z[2])
+    chances = np.exp(logs)
+    assert np.log(chances.sum()) == pytest.approx(-7.08268494, abs=1e-7)
+    exact = [np.bincount(z, chances, 5) / chances.sum() for z in (first, third)]
+    assert exact[0] == pytest.approx([0.242293, 0.195162, 0.280574, 0.190331, 0.091640], abs=1e-6)
+    assert exact[1] == pytest.approx([0.247826, 0.200882, 0.276141, 0.189139, 0.086012], abs=1e-6)
+    data = tokens_of([[2, 1, 0], [0, 1, 2]])
+    found = visits(gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), data, at(0)), data, eta)
+    assert found[0] == pytest.approx(exact[0], abs=0.02)
+    assert found[2] == pytest.approx(exact[1], abs=0.02)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
+    """Cutting the unit interval by the kernel's choice gives the ratios of the log joint."""
+    rng = np.random.default_rng(seed)
+    mixing = random_mixing(rng, 9)
+    settings = settings_of(gibbs, eta=0.3)  # type: ignore[arg-type]
+    corpus = corpus_of(rng.poisson(1.0, (3, 6)) + np.eye(3, 6, dtype=int))
+    data = gibbs.prepare(corpus, settings)
+    z = rng.integers(0, 9, corpus.n_tokens).astype(np.int32)
+    last = corpus.n_tokens - 1
+    logs = []
+    for node in range(9):
+        z[last] = node
+        state = gibbs.with_nodes(z, mixing, data.tokens, at(0))
+        logs.append(gibbs.objective(state, data, settings, at(0)))
+    exact = np.exp(np.array(logs) - max(logs))
+    state = gibbs.with_nodes(z, mixing, data.tokens, at(0))
+    shape, word, eta = mixing.shape, data.tokens.cells.word[last], 0.3
+    for row in (state.n_dk[2], state.n_wk[word], state.n_k):
+        row[z[last]] -= 1
+    prior = Prior(shape.parent, shape.first, mixing.mass, *mixing[2:], eta, eta * corpus.n_words)
+    passing, stay, go, total = (np.zeros(9) for _ in range(4))
+    for node in range(8, -1, -1):
+        passing[node] = state.n_dk[2, node] + passing[shape.children(node)].sum()
+        gibbs_kernels.refresh(node, state.n_dk[2], passing, prior, stay, go)
+    rows = (state.n_wk[word], 1.0 / (state.n_k + prior.eta_total), passing, prior, stay, go, total)
+    gibbs_kernels.weigh(*rows)
+    cuts = (np.arange(200_000) + 0.5) / 200_000
+    drawn = np.bincount([gibbs_kernels.descend(cut, *rows) for cut in cuts], minlength=9)
+    assert drawn / len(cuts) == pytest.approx(exact / exact.sum(), abs=1e-4)
+
+
+def z_scores(n_sweeps: int) -> NDArray[np.float64]:
+    """Return z scores of prior means under sweeps that alternate with fresh words."""
+    state, data, settings = room()
+    rng = np.random.default_rng(1)
+    rows = np.zeros((n_sweeps, len(STATISTICS)))
+    for sweep in range(n_sweeps):
+        gibbs.sweep(state, data.tokens, settings.model.eta, at(sweep + 1))
+        draw_words(state, data, rng)
+        rows[sweep] = measure(state)
+    batches = rows.reshape(100, -1, rows.shape[1]).mean(axis=1)
+    error = batches.std(axis=0, ddof=1) / 10
+    return np.asarray((batches.mean(axis=0) - EXACT) / error)
+
+
+def test_prior_means_are_kept() -> None:
+    """T5: shares and concentrations held; all prior means are exact figures."""
+    assert np.abs(z_scores(15_000)).max() < 4
+
+
+def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong variant b in the sampler: chances to go on too small where many stopped."""
+
+    def wrong(node: int, doc_row: Any, passing: Any, prior: Prior, stay: Any, go: Any) -> None:
+        right(node, doc_row, passing, prior, stay, go)
+        gone = passing[node] - doc_row[node]
+        go[node] *= (gone + prior.concentration[node]) / (
+            passing[node] + prior.concentration[node] + (go[node] == 0)
+        )
+
+    right = gibbs_kernels.refresh.py_func
+    for name in ("pass_by", "weigh", "descend", "sweep_block"):
+        monkeypatch.setattr(gibbs_kernels, name, getattr(gibbs_kernels, name).py_func)
+    monkeypatch.setattr(gibbs_kernels, "refresh", wrong)
+    assert np.abs(z_scores(3000)).max() > 6
+
+
+@pytest.mark.slow
+def test_prior_draws_stay_prior_draws() -> None:
+    """T5: through the backend's own step, shares and concentrations drawn too."""
+    outcome = joint_test(n_replicates=1500, n_rounds=8)
+    assert outcome.largest_z < 4.0, outcome
+    assert outcome.smallest_p > 1e-3, outcome
+
+
+def no_tables(passing: Any, mass: Any, tables: NDArray[np.int64], rng: Any) -> None:
+    """Count tokens where tables belong: wrong variant d."""
+    tables += passing.sum(axis=0)
+    tables[0] = 0
+
+
+MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
+    "tokens for tables": (gibbs_kernels, "draw_tables", no_tables),
+    "no prior rate": (concentrations, "PRIOR_RATE", 0.05),
+}
+
+
+@pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
+def test_wrong_draws_of_shares_are_rejected(
+    where: ModuleType, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(where, name, wrong)
+    assert joint_test(n_replicates=300, n_rounds=6).largest_z > 5.0
+
+
+def test_the_start_draws_nodes_by_their_responsibilities() -> None:
+    rng = np.random.default_rng(0)
+    data = lay_out(corpus_of([[5000, 3000]]), 1, np.float64)
+    resp = np.array([[0.2, 0.0, 0.5, 0.3], [0.6, 0.0, 0.1, 0.3]])
+    z = np.zeros(8000, np.int32)
+    gibbs_kernels.draw_start(data.cells, resp, np.array([2, 0, 3]), z, rng)
+    for tokens, row in ((z[:5000], [0.5, 0.2, 0.3]), (z[5000:], [0.1, 0.6, 0.3])):
+        assert np.bincount(tokens, minlength=3) / len(tokens) == pytest.approx(row, abs=0.03)
