@@ -1,7 +1,8 @@
 """The table of backends: name -> module and one line; loaded only when asked for.
 
-A backend is the value ``backend`` of its module. Where a setting chooses between algorithms under
-one name, each is a backend with a state of its own; they share ``Model`` and ``Inference``.
+A backend is the value ``backend`` of its module, or that named after a colon. Where a setting
+chooses between algorithms under one name, each is a backend with a state of its own; they share
+``Model`` and ``Inference``.
 """
 
 from __future__ import annotations
@@ -43,19 +44,19 @@ DEFAULT = "hlda-variational"
 
 BACKENDS: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
-        "hiertopics.families.hdp.pcvb0",
+        "hiertopics.families.hdp.variational:pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
     ),
     "hdp-pcvb": Entry(
-        "hiertopics.families.hdp.pcvb",
+        "hiertopics.families.hdp.variational:pcvb",
         "flat topics, number learned: the same to second order, for comparison",
     ),
     "hdp-cvb0": Entry(
-        "hiertopics.families.hdp.cvb0",
+        "hiertopics.families.hdp.variational:cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
     ),
     "hdp-cvb": Entry(
-        "hiertopics.families.hdp.cvb",
+        "hiertopics.families.hdp.variational:cvb",
         "flat topics, number learned: collapsed variational Bayes to second order",
     ),
     "hdp-gibbs": Entry(
@@ -116,8 +117,8 @@ def load(name: str, **sections: object) -> AnyBackend:
         near = get_close_matches(name, BACKENDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
         raise UsageError(f"unknown backend {name!r}{hint}")
-    module = BACKENDS[name].module_for(sections)
-    return cast("AnyBackend", importlib.import_module(module).backend)
+    module, _, value = BACKENDS[name].module_for(sections).partition(":")
+    return cast("AnyBackend", getattr(importlib.import_module(module), value or "backend"))
 
 
 def load_for(experiment: Experiment) -> AnyBackend:

@@ -13,5 +13,6 @@ from hiertopics import registry
 
 def put_in_place(monkeypatch: pytest.MonkeyPatch, name: str, **parts: Any) -> None:
     """Give a backend of the registry other functions while a test runs."""
-    module = import_module(registry.BACKENDS[name].module)
-    monkeypatch.setattr(module, "backend", replace(registry.load(name), **parts))
+    module, _, value = registry.BACKENDS[name].module.partition(":")
+    changed = replace(registry.load(name), **parts)
+    monkeypatch.setattr(import_module(module), value or "backend", changed)

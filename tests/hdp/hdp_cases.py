@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,8 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Engine
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.flat.sticks import fit_sticks
-from hiertopics.families.hdp import cvb, cvb0, gibbs, pcvb, pcvb0
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp.variational import cvb, cvb0, pcvb, pcvb0
 from hiertopics.model import Settings
 
 BACKENDS = [pcvb0, pcvb, cvb0, cvb, gibbs]
@@ -94,7 +94,7 @@ def token_rows(corpus: Corpus, resp: NDArray[np.floating]) -> Resp:
 
 
 def begin(
-    backend: ModuleType,
+    backend: Any,
     corpus: Corpus,
     settings: Settings,
     *,
@@ -110,7 +110,7 @@ def begin(
 
 
 def fitted(
-    backend: ModuleType,
+    backend: Any,
     corpus: Corpus,
     iterations: int,
     *,
@@ -130,7 +130,7 @@ def best_point(state: Any, *, reorder: bool = False) -> Point:
     return Point(state.alpha, state.gamma, state.word_mass, state.tau, *sticks)
 
 
-def word_chances(backend: ModuleType, state: Any, data: Data, settings: Settings) -> Any:
+def word_chances(backend: Any, state: Any, data: Data, settings: Settings) -> Any:
     """Return p(v | d), float64 [n_docs, n_words], of the training documents."""
     summary = backend.summarise(state, data, settings, at(0))
     return summary.theta.toarray() @ summary.tree.phi

@@ -15,7 +15,7 @@ from stepping import advance, corpus_of, docs_of, settings_of
 
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.concentrations import step_concentration
-from hiertopics.families.hdp import pcvb0
+from hiertopics.families.hdp.variational import pcvb0
 
 TINY = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])
 CONCENTRATIONS = {"alpha": 0.8, "gamma": 1.3, "eta": 0.3}

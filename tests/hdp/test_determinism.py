@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,7 @@ from hiertopics.runs.checkpoints import arrays_of
 CORPUS = planted(61, n_docs=60, n_words=50, n_topics=4, length=40).train
 
 
-def fit(
-    backend: ModuleType, *, seed: int = 0, shards: int = 1, workers: Workers = SERIAL
-) -> list[bytes]:
+def fit(backend: Any, *, seed: int = 0, shards: int = 1, workers: Workers = SERIAL) -> list[bytes]:
     """Return the bytes of a float32 state after recounts and hyperparameter steps."""
     settings = settings_of(backend, truncation=8, hyper_start=3, shards=shards)
     state, data = begin(backend, CORPUS, settings, seed=seed, dtype=np.float32, workers=workers)
@@ -33,27 +30,27 @@ def bits(state: Any) -> list[bytes]:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shards", [1, 4])
-def test_same_seed_gives_the_same_bits(backend: ModuleType, shards: int) -> None:
+def test_same_seed_gives_the_same_bits(backend: Any, shards: int) -> None:
     assert fit(backend, shards=shards) == fit(backend, shards=shards)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("n_workers", [2, 4])
-def test_workers_change_no_bit(backend: ModuleType, n_workers: int) -> None:
+def test_workers_change_no_bit(backend: Any, n_workers: int) -> None:
     """11.12: four shards on one, two and four threads."""
     with Workers(n_workers) as workers:
         assert fit(backend, shards=4, workers=workers) == fit(backend, shards=4)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_other_seeds_and_shards_give_other_fits(backend: ModuleType) -> None:
+def test_other_seeds_and_shards_give_other_fits(backend: Any) -> None:
     plain = fit(backend)
     assert fit(backend, seed=1) != plain
     assert fit(backend, shards=4) != plain
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_any_iteration_can_be_replayed(backend: ModuleType) -> None:
+def test_any_iteration_can_be_replayed(backend: Any) -> None:
     """Iteration t depends on the state before it and on t, not on how the state came about."""
     settings = settings_of(backend, truncation=8, hyper_start=3)
     state, data = begin(backend, CORPUS, settings, dtype=np.float32)

@@ -13,7 +13,7 @@ from hiertopics.engine import joined
 from hiertopics.families.flat import kernels, moments, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.hdp import cvb0, pcvb0
+from hiertopics.families.hdp.variational import cvb0, pcvb0
 
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-6)]
 SHARES = [[0.0, 1.0, 0.0], [0.5, 0.5], [1e-8, 1e-3, 0.2, 0.3, 0.499, 0.0], [1.0]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from hdp_cases import BACKENDS, VARIATIONAL, begin, pairs_of, planted, random_co
 from naive import grouped, seen
 from stepping import advance, corpus_of, settings_of
 
-from hiertopics.families.hdp import gibbs, pcvb0
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp.variational import pcvb0
 
 KEYS = {"truncation": 12, "hyper_start": 3}
 
@@ -18,9 +19,7 @@ KEYS = {"truncation": 12, "hyper_start": 3}
 @pytest.mark.parametrize("backend", VARIATIONAL)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shards", [1, 3])
-def test_counts_stay_those_of_the_responsibilities(
-    backend: ModuleType, dtype: type, shards: int
-) -> None:
+def test_counts_stay_those_of_the_responsibilities(backend: Any, dtype: type, shards: int) -> None:
     """11.2: rows of q sum to 1, counts to the tokens, and counts equal those rebuilt from q."""
     corpus = random_corpus(5, n_docs=25, n_words=30, largest=6)
     settings = settings_of(backend, shards=shards, **KEYS)
@@ -41,7 +40,7 @@ def test_counts_stay_those_of_the_responsibilities(
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_start_is_nearly_uniform(backend: ModuleType, dtype: type) -> None:
+def test_start_is_nearly_uniform(backend: Any, dtype: type) -> None:
     """3.5: q proportional to 0.1 + u, u uniform on [0, 1]; priors as configured."""
     corpus = random_corpus(5, n_docs=40, n_words=50)
     settings = settings_of(backend, truncation=8, alpha=2.0, gamma=3.0, eta=0.5)
@@ -54,7 +53,7 @@ def test_start_is_nearly_uniform(backend: ModuleType, dtype: type) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_concentrations_are_held_and_then_learned(backend: ModuleType) -> None:
+def test_concentrations_are_held_and_then_learned(backend: Any) -> None:
     """3.6: all of them keep their start values for ``hyper_start`` iterations, and no longer."""
     corpus = random_corpus(5, n_docs=12, n_words=15, largest=4)
     settings = settings_of(backend, truncation=6, hyper_start=3, alpha=2.0, gamma=3.0, eta=0.5)
@@ -86,7 +85,7 @@ def test_table_counts_stay_within_their_bounds(reorder: bool) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("prior", ["AS", "AA"])
-def test_weights_and_predictions_are_distributions(backend: ModuleType, prior: str) -> None:
+def test_weights_and_predictions_are_distributions(backend: Any, prior: str) -> None:
     """11.2: pi, tau and p(. | d) sum to 1; the concentrations are positive and finite."""
     counts = random_corpus(7, n_docs=12, n_words=15, largest=5).counts.toarray()
     counts[3] = 0  # a document without a token

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells, lay_out
-from hiertopics.families.hdp import pcvb0
+from hiertopics.families.hdp.variational import pcvb0
 
 N_TOPICS = 5
 PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-5)]
@@ -112,7 +111,7 @@ def test_sweep_names_the_document_whose_weights_vanish(dtype: type) -> None:
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
 @pytest.mark.parametrize("shards", [1, 3])
-def test_sweeps_conserve_tokens(backend: ModuleType, shards: int) -> None:
+def test_sweeps_conserve_tokens(backend: Any, shards: int) -> None:
     """Per document, per word and in all, the counts after three sweeps are the tokens."""
     corpus = random_corpus(10, n_docs=20, n_words=25, largest=9)
     settings = settings_of(backend, truncation=N_TOPICS, shards=shards)

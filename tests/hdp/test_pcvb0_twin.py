@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from stepping import advance, docs_of, settings_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.hdp import pcvb0
+from hiertopics.families.hdp.variational import pcvb0
 
 
 def token_twin(state: Any, corpus: Corpus) -> TokenPcvb0:

@@ -5,7 +5,6 @@ Source: theory/hdp 11.8, 11.9.
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +13,8 @@ from hdp_cases import BACKENDS, VARIATIONAL, Planted, begin, perplexity, planted
 from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
-from hiertopics.families.hdp import gibbs, pcvb0
+from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp.variational import pcvb0
 
 ITERATIONS = {gibbs: 60}
 CHECKS = 4
@@ -34,7 +34,7 @@ class Curve(NamedTuple):
     phi: NDArray[np.float64]
 
 
-def follow(backend: ModuleType, text: Planted, iterations: int, checks: int, **keys: Any) -> Curve:
+def follow(backend: Any, text: Planted, iterations: int, checks: int, **keys: Any) -> Curve:
     """Fit in float32, scoring ``checks`` times."""
     settings = settings_of(backend, **keys)
     state, data = begin(backend, text.train, settings, dtype=np.float32)
@@ -61,7 +61,7 @@ def cosines_of_best_matches(
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_planted_topics_are_found(backend: ModuleType, text: Planted) -> None:
+def test_planted_topics_are_found(backend: Any, text: Planted) -> None:
     """11.8: nine in ten topics with more than 2% of the tokens are matched at cosine > 0.9, and
     perplexity comes within 15% of that of the true parameters.
     """
@@ -74,7 +74,7 @@ def test_planted_topics_are_found(backend: ModuleType, text: Planted) -> None:
 
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
-def test_twenty_iterations_gain_a_third(backend: ModuleType, text: Planted) -> None:
+def test_twenty_iterations_gain_a_third(backend: Any, text: Planted) -> None:
     """11.9: perplexity at iteration 20 is below that at iteration 1 by more than 30%."""
     first, *_, last = follow(backend, text, 20, 20, truncation=30).perplexities
     assert last < 0.7 * first

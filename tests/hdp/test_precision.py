@@ -5,7 +5,7 @@ Source: theory/hdp 9.3.
 
 from __future__ import annotations
 
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
 
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
-def test_float32_predicts_as_well_as_float64(backend: ModuleType) -> None:
+def test_float32_predicts_as_well_as_float64(backend: Any) -> None:
     """9.3: held-out perplexity after 100 iterations from the same start, within 0.5%."""
     settings = settings_of(backend, truncation=20, hyper_start=15)
     exact, exact_data = begin(backend, TEXT.train, settings)
@@ -38,7 +38,7 @@ def test_float32_predicts_as_well_as_float64(backend: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
-def test_drift_is_small_and_undone(backend: ModuleType) -> None:
+def test_drift_is_small_and_undone(backend: Any) -> None:
     """9.3: ten sweeps in float32 move n_k by less than 1e-3 of the tokens; then it is exact."""
     settings = settings_of(backend, truncation=20)
     state, data = begin(backend, TEXT.train, settings, dtype=np.float32)
@@ -51,7 +51,7 @@ def test_drift_is_small_and_undone(backend: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
-def test_too_large_a_drift_is_an_error(backend: ModuleType) -> None:
+def test_too_large_a_drift_is_an_error(backend: Any) -> None:
     """9.3: counts that no longer follow from q stop the fit."""
     settings = settings_of(backend, truncation=20)
     state, data = begin(backend, TEXT.train, settings)

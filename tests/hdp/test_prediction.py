@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from naive import posterior, predictive
 from numpy.typing import NDArray
 from stepping import advance, corpus_of, docs_of, settings_of
 
-from hiertopics.families.hdp import cvb0
+from hiertopics.families.hdp.variational import cvb0
 
 PI = np.array([0.6, 0.3, 0.1])
 ALPHA, ETA = 1.0, 0.5
@@ -46,7 +45,7 @@ def total_variation(some: NDArray[np.float64], other: NDArray[np.float64] | floa
 
 
 @pytest.mark.parametrize("backend", VARIATIONAL)
-def test_prediction_is_near_the_exact_one(backend: ModuleType, tiny_corpora: list[Tiny]) -> None:
+def test_prediction_is_near_the_exact_one(backend: Any, tiny_corpora: list[Tiny]) -> None:
     """11.7: with pi fixed, the mean total variation over 20 corpora is below 0.06."""
     settings = settings_of(backend, truncation=3, alpha=ALPHA, eta=ETA, hyper_start=10**6)
     distances = []
@@ -64,7 +63,7 @@ def test_prediction_is_near_the_exact_one(backend: ModuleType, tiny_corpora: lis
 
 @pytest.mark.parametrize("prior", ["AS", "AA"])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_prediction_is_the_product_of_two_smoothed_shares(backend: ModuleType, prior: str) -> None:
+def test_prediction_is_the_product_of_two_smoothed_shares(backend: Any, prior: str) -> None:
     """37: (alpha pi_k + n_dk) / (alpha + n_d) times (b tau_v + n_kv) / (b + n_k), summed over k."""
     counts = random_corpus(32, n_docs=10, n_words=12, largest=6).counts.toarray()
     counts[4] = 0  # a document without a token is predicted by the weights alone

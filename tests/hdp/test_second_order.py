@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +24,9 @@ from hiertopics.engine import joined
 from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.hdp import cvb, cvb0, pcvb, second_order
+from hiertopics.families.hdp import point_estimates, second_order
 from hiertopics.families.hdp import second_order_kernels as kernels
+from hiertopics.families.hdp.variational import cvb, cvb0, pcvb
 from hiertopics.numeric import special
 
 HELD = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}
@@ -50,7 +50,7 @@ def test_compiled_exp_is_that_of_the_library() -> None:
 
 @pytest.mark.parametrize("backend", SECOND_ORDER)
 @pytest.mark.parametrize("largest", [1, 7])
-def test_sweeps_equal_a_slow_twin(backend: ModuleType, largest: int) -> None:
+def test_sweeps_equal_a_slow_twin(backend: Any, largest: int) -> None:
     """5.1: three sweeps over pairs of one or several tokens, everything counted afresh."""
     corpus = random_corpus(81, n_docs=7, n_words=9, largest=largest)
     state, data, settings = fitted(backend, corpus, 0, **HELD)
@@ -95,7 +95,7 @@ def test_the_second_order_is_nearer_to_the_exact_expectation() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shards", [1, 3])
 def test_variances_stay_those_of_the_responsibilities(
-    backend: ModuleType, dtype: type, shards: int
+    backend: Any, dtype: type, shards: int
 ) -> None:
     """5.1: moved by c (q_new (1 - q_new) - q_old (1 - q_old)), they are sums of c q (1 - q)."""
     corpus = random_corpus(84, n_docs=25, n_words=30, largest=6)
@@ -113,7 +113,7 @@ def test_variances_stay_those_of_the_responsibilities(
 
 
 @pytest.mark.parametrize("backend", SECOND_ORDER)
-def test_variances_are_recounted_with_the_counts(backend: ModuleType) -> None:
+def test_variances_are_recounted_with_the_counts(backend: Any) -> None:
     """9.3: what has drifted apart is put right at every tenth iteration."""
     corpus = random_corpus(84, n_docs=10, n_words=12, largest=6)
     state, data, settings = fitted(backend, corpus, 2, **HELD)
@@ -142,11 +142,12 @@ def test_cvb_refits_given_the_variances_of_its_counts() -> None:
 
 
 @pytest.mark.parametrize("backend", SECOND_ORDER)
-def test_indicators_are_exact(backend: ModuleType) -> None:
+def test_indicators_are_exact(backend: Any) -> None:
     """3.2: 1 - prod (1 - q)^c per document and per word, counts up to 40."""
     corpus = random_corpus(85, n_docs=8, n_words=11, largest=40)
     state, data, settings = fitted(backend, corpus, 0, **HELD)
-    prior = posteriors.prior_of(state, settings) if backend is cvb else pcvb.points.prior_of(state)
+    whole = backend is cvb
+    prior = posteriors.prior_of(state, settings) if whole else point_estimates.prior_of(state)
     word_seen = second_order.sweep(state, data, prior, indicators=True)
     doc_seen = joined(state.local, "seen_dk")
     pairs = pairs_of(corpus)
@@ -155,7 +156,7 @@ def test_indicators_are_exact(backend: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("backend", SECOND_ORDER)
-def test_indicators_change_nothing_else(backend: ModuleType) -> None:
+def test_indicators_change_nothing_else(backend: Any) -> None:
     corpus = random_corpus(85, n_docs=8, n_words=11, largest=40)
     rows = []
     for indicators in (True, False):
@@ -168,7 +169,7 @@ def test_indicators_change_nothing_else(backend: ModuleType) -> None:
 
 @pytest.mark.parametrize("backend", [cvb0, cvb])
 @pytest.mark.parametrize("denominator", ["E", "G"])
-def test_the_denominator_is_the_mean_or_as_printed(backend: ModuleType, denominator: str) -> None:
+def test_the_denominator_is_the_mean_or_as_printed(backend: Any, denominator: str) -> None:
     """5.2: E[beta0] by derivation, G[beta0] as in (18) and (19)."""
     corpus = random_corpus(86, n_docs=8, n_words=10, largest=6)
     keys = {"truncation": 4, "hyper_start": 2, "prior": "AA", "hyper_every": 1000}

@@ -8,7 +8,7 @@ from hdp_cases import BACKENDS
 from numpy.typing import NDArray
 from stepping import at, settings_of
 
-from hiertopics.families.hdp import pcvb0
+from hiertopics.families.hdp.variational import pcvb0
 from hiertopics.model import Sizes
 
 ALPHA, GAMMA, ETA = 3.0, 2.0, 0.4

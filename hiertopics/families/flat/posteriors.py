@@ -20,7 +20,7 @@ from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
-from hiertopics.families.flat.variational import Responsibilities
+from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.model import Context, Settings
 
 Table = NDArray[np.floating]
@@ -62,17 +62,19 @@ def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, 
     }
 
 
-def zero_order_step(state: State, data: Data, settings: Settings, context: Context) -> float:
+def step(
+    state: State, data: Data, settings: Settings, context: Context, order: Order = ZERO
+) -> float:
     """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
 
     ``settings.inference`` has hyper_start, hyper_every, reorder_sticks and denominator.
     """
     due = is_due(settings, context)
     prior = prior_of(state, settings)
-    seen_wk = variational.sweep(state, data, prior, indicators=due)
-    drift = variational.recount_now_and_then(state, data, context)
+    seen_wk = order.sweep(state, data, prior, indicators=due)
+    drift = order.recount_now_and_then(state, data, context)
     if due:
-        var_wk = variational.spread(state, data)
+        var_wk = order.spread(state, data)
         global_step(state, gather(state, seen_wk, var_wk, context), data, settings)
     return drift
 

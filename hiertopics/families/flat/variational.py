@@ -73,6 +73,22 @@ class Responsibilities:
         return joined(self.local, "n_dk")
 
 
+class Order(NamedTuple):
+    """To which order of the counts' variances q(z) is refitted: the parts of an iteration.
+
+    Local: what pieces have. besides(begun, data): the fields of a state that differ from those of
+    ``Responsibilities``. sweep, recount_now_and_then and spread are as ``variational``'s own, the
+    zero order. memory: the bytes of responsibilities and tables.
+    """
+
+    Local: Callable[..., Any]
+    besides: Callable[[Responsibilities, Data], dict[str, Any]]
+    sweep: Callable[..., Table]
+    recount_now_and_then: Callable[[Any, Data, Context], float]
+    spread: Callable[[Any, Data], Table]
+    memory: Callable[[Corpus, Settings], int]
+
+
 class Given(NamedTuple):
     """What a block is swept with, besides rows of words: topic totals [T] and pseudo-counts."""
 
@@ -249,3 +265,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of responsibilities, counts and indicators in float32."""
     n_topics = int(settings.model.truncation)
     return 4 * n_topics * (corpus.n_pairs + 2 * corpus.n_docs + 2 * corpus.n_words)
+
+
+ZERO = Order(Local, lambda begun, data: {}, sweep, recount_now_and_then, spread, memory)
+"""q(z) sees the means of the counts alone."""

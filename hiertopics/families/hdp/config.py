@@ -36,6 +36,14 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     ] = True
 
 
+class PointInference(VariationalInference, frozen=True, kw_only=True):
+    """The schedule of those with point estimates."""
+
+    hyper_steps: Annotated[
+        int, Meta(ge=1, description="Steps of alpha and eta per iteration once they are learned.")
+    ] = 1
+
+
 class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
     """The schedule of those with whole posteriors."""
 

@@ -6,30 +6,21 @@ after which every update has a closed form (theory/hdp 2 to 3).
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
+from hiertopics.families.flat.estimates import State
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
-from hiertopics.families.hdp.config import VariationalInference
-from hiertopics.families.hdp.estimates import State
-from hiertopics.model import Settings
+from hiertopics.families.flat.variational import Order
+from hiertopics.model import Context, Settings
 
 WORD_SMOOTHING = 0.1
-
-
-class Inference(VariationalInference, frozen=True, kw_only=True):
-    """The schedule."""
-
-    hyper_steps: Annotated[
-        int, Meta(ge=1, description="Steps of alpha and eta per iteration once they are learned.")
-    ] = 1
 
 
 class Stats(NamedTuple):
@@ -41,6 +32,19 @@ class Stats(NamedTuple):
 
     doc_tables: NDArray[np.float64]
     word_tables: NDArray[np.float64]
+
+
+def step(state: State, data: Data, settings: Settings, context: Context, order: Order) -> float:
+    """Refit q(z) of every pair (equations 34, 35); after the hold, sticks and hyperparameters too.
+
+    Return the drift undone.
+    """
+    learn = context.iteration > settings.inference.hyper_start
+    seen_wk = order.sweep(state, data, prior_of(state), indicators=learn)
+    drift = order.recount_now_and_then(state, data, context)
+    if learn:
+        global_step(state, gather(state, seen_wk), data, settings)
+    return drift
 
 
 def gather(state: State, seen_wk: NDArray[np.floating]) -> Stats:

@@ -122,7 +122,16 @@ def recount_now_and_then(state: Variances, data: Data, context: Context) -> floa
     return drift
 
 
+def spread(state: Variances, data: Data) -> Table:
+    """Return Var[n_wk], which the state keeps, as the pieces keep Var[n_dk]."""
+    return state.var_wk
+
+
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of responsibilities, counts, variances and indicators in float32."""
     n_topics = int(settings.model.truncation)
     return variational.memory(corpus, settings) + 4 * n_topics * (corpus.n_docs + corpus.n_words)
+
+
+SECOND = variational.Order(Local, variances, sweep, recount_now_and_then, spread, memory)
+"""q(z) sees how certain the counts are."""

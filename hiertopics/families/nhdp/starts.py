@@ -72,7 +72,7 @@ def flat_topics(
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
         now = Context(context.seed, iteration, context.workers)
-        posteriors.zero_order_step(state, data, flat, now)
+        posteriors.step(state, data, flat, now)
     live = np.flatnonzero(state.n_k >= LIVE_TOKENS)
     if not len(live):
         live = np.array([int(np.argmax(state.n_k))])

@@ -1,0 +1,176 @@
+"""Collapsed variational Bayes for the HDP topic model: four backends, which one function makes.
+
+Topics with shares drawn from one stick-breaking weight vector, document weights drawn around
+it; topic proportions and topics are integrated out, and each (document, word) pair keeps its
+responsibilities q(z). Two choices are apart:
+
+What is estimated besides q(z). ``hdp-pcvb0`` and ``hdp-pcvb`` refit concentrations and sticks as
+point estimates, from the probability that a document, or a word, uses a topic at all, so nothing
+has to be set (``point_estimates``). ``hdp-cvb0`` and ``hdp-cvb`` put Gamma(1, 1) priors on the
+concentrations; auxiliary variables (table counts) make the rest conjugate, so that concentrations,
+sticks and word shape have whole posteriors, whose geometric means enter the update of q(z)
+(``flat.posteriors``).
+
+How q(z) sees the counts. To order zero by their means (pcvb0: equation 35 of Sato et al., cvb0:
+19), or to order two by their variances too (pcvb: 34, cvb: 18; ``second_order``). The second order
+moves faster at first and usually ends worse; it is here to be compared.
+
+I. Sato, K. Kurihara, H. Nakagawa: Practical collapsed variational Bayes inference for hierarchical
+Dirichlet process, KDD 2012 (theory/hdp 5.1). Y. W. Teh, K. Kurihara, M. Welling: Collapsed
+variational inference for HDP, NIPS 2007; its denominators are E[beta0] here, as the derivation
+gives (theory/hdp 5.2), and the printed G[beta0] is an option.
+
+    paper                    here
+    alpha0, gamma0           alpha, gamma
+    beta0 tau_v              eta V tau_v: ``word_mass`` is beta0 = eta V
+    E[pi_k]                  pi
+    G[.] = exp E[log .]      ``_geo``, of whole posteriors
+    q(z), E[n_dk], ..        resp, n_dk, n_wk, n_k
+    V[n_dk], V[n_kv], V[n_k] var_dk, var_wk, var_k
+    E[I(n_dk >= 1)]          seen_dk;  its sum over documents: n_tables
+    s_dk, t_kv               tables per document and topic, per topic and word
+    T                        truncation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat import estimates, kernels, posteriors, variational
+from hiertopics.families.flat.layout import Data, Piece, sharded
+from hiertopics.families.flat.summary import document_weights, topic_counts
+from hiertopics.families.flat.variational import ZERO, Order
+from hiertopics.families.hdp import point_estimates
+from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.config import (
+    Model,
+    PointInference,
+    PosteriorInference,
+    VariationalInference,
+)
+from hiertopics.families.hdp.second_order import SECOND, Variances
+from hiertopics.families.hdp.simulate import simulate
+from hiertopics.model import Backend, Context, Settings, Summary
+
+StateT = TypeVar("StateT", bound=estimates.State)
+
+
+class Estimates(NamedTuple):
+    """What is estimated besides q(z).
+
+    start(begun, data, settings): the fields of a state. step(state, data, settings, context,
+    order): one iteration; returns the drift undone.
+    """
+
+    Inference: type[VariationalInference]
+    start: Callable[..., dict[str, Any]]
+    step: Callable[..., float]
+
+
+POINTS = Estimates(PointInference, estimates.start, point_estimates.step)
+WHOLE = Estimates(PosteriorInference, posteriors.start, posteriors.step)
+
+
+@dataclass
+class PointState(estimates.State, Variances):
+    """The responsibilities, counts with their variances, and the point estimates."""
+
+
+@dataclass
+class WholeState(posteriors.State, Variances):
+    """The responsibilities, counts with their variances, and the other posteriors."""
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    n_topics_entropy: float
+    alpha: float
+    gamma: float
+    eta: float
+    drift: float
+
+
+def info_of(state: estimates.State, data: Data, drift: float) -> Info:
+    """Return the columns of metrics.jsonl."""
+    counts = topic_counts(state.n_k, state.n_tables)
+    return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
+
+
+def summarise(state: estimates.State, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return the live topics as roots, largest first, and theta of the training documents."""
+    return common.summarise(
+        common.Fitted(
+            state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
+        )
+    )
+
+
+def objective(state: estimates.State, data: Data, settings: Settings, context: Context) -> float:
+    """Return the mean log predictive probability of a training token (no bound: it may fall)."""
+    phi = common.word_probabilities(state.n_wk, state.word_mass * state.tau)
+    given = (phi.astype(state.n_wk.dtype), state.alpha * state.pi)
+    parts = state.local.ask(_log_likelihood, given)
+    return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
+
+
+def _log_likelihood(
+    piece: Piece,
+    local: variational.Local,
+    given: tuple[NDArray[np.floating], NDArray[np.float64]],
+) -> float:
+    phi, doc_prior = given
+    theta = document_weights(local.n_dk, doc_prior).astype(phi.dtype)
+    return float(kernels.block_log_likelihood(piece.cells, 0, theta, phi))
+
+
+def collapsed(
+    state_type: type[StateT], estimated: Estimates, order: Order
+) -> Backend[Corpus, Data, StateT]:
+    """Return the backend of two choices; its states have the fields that both of them fill."""
+
+    def init(
+        data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
+    ) -> StateT:
+        """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
+        begun = variational.start(data, settings.model.truncation, context, dtype)
+        return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
+
+    def step(
+        state: StateT, data: Data, settings: Settings, context: Context
+    ) -> tuple[StateT, Info]:
+        """Refit q(z) of every pair; after the hold, at times, what else is estimated."""
+        drift = estimated.step(state, data, settings, context, order)
+        return state, info_of(state, data, drift)
+
+    return Backend(
+        Model=Model,
+        Inference=estimated.Inference,
+        State=state_type,
+        Info=Info,
+        objective_name="training log likelihood per token",
+        prepare=variational.prepare,
+        init=init,
+        step=step,
+        summarise=summarise,
+        infer=common.infer,
+        objective=objective,
+        simulate=simulate,
+        memory=order.memory,
+        pieces=sharded(order.Local),
+    )
+
+
+pcvb0 = collapsed(estimates.State, POINTS, ZERO)
+pcvb = collapsed(PointState, POINTS, SECOND)
+cvb0 = collapsed(posteriors.State, WHOLE, ZERO)
+cvb = collapsed(WholeState, WHOLE, SECOND)
