@@ -57,7 +57,7 @@ class EStep:
         rows, rng = clustering.weighted_rows(csr_of(self._data)), self._context.rng("start")
         leaf = clustering.cluster(rows, n_nodes * LEAVES_PER_BRANCH // (LEAVES_PER_BRANCH + 1), rng)
         branch = np.column_stack([leaf // LEAVES_PER_BRANCH, leaf])
-        self._state = starts.from_paths(branch, self._data, self._settings)
+        self._state = starts.from_paths(branch, self._data, self._settings, self._context)
         for _ in range(BURN_IN):
             refit(self._state, self._pass())
 
@@ -73,7 +73,7 @@ class EStep:
 
     def _pass(self) -> Sums:
         rounds = self._settings.inference.local_rounds
-        return local_pass(self._state, self._data, self._context, rounds)
+        return local_pass(self._state, rounds)
 
 
 class Product:

@@ -63,10 +63,14 @@ class Pieces(Protocol[Piece, Local]):
         """Return the same pieces with states of their own, which may go another way."""
 
 
+def stacked(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the rows of all pieces in order; those of a single one are not copied."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
 def joined(pieces: Pieces[Any, Any], name: str) -> NDArray[Any]:
     """Return an array of the pieces' states, their rows in order; of a single piece not a copy."""
-    arrays = [getattr(pieces.state_of(number), name) for number in range(pieces.n_pieces)]
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    return stacked([getattr(pieces.state_of(number), name) for number in range(pieces.n_pieces)])
 
 
 def cut(

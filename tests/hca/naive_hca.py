@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import gammaln, psi, softmax, xlogy
+from stepping import at
 
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import Sums
-from hiertopics.families.hca.state import Data, State, lay_out
+from hiertopics.families.hca.state import Data, State, in_pieces, lay_out
 from hiertopics.families.nested.slots import log_masses, sticks_term
 
 PARENT = np.array([-1, 0, 0, 0, 1, 1, 2], dtype=np.int32)
@@ -32,13 +33,18 @@ class Local:
     cover: np.ndarray
 
 
-def random_state(seed: int, *, structured: bool, n_docs: int = 9, n_columns: int = 5) -> State:
-    """Return a state with arbitrary factors."""
+def random_state(
+    seed: int, *, structured: bool, n_docs: int = 9, n_columns: int = 5, n_shards: int = 1
+) -> State:
+    """Return a state with arbitrary factors, of the rows of ``random_data``."""
     rng = np.random.default_rng(seed)
     n_nodes = len(PARENT)
     half = rng.normal(size=(n_nodes, n_nodes))
     chances = rng.dirichlet(np.ones(n_nodes), n_docs)
+    data = random_data(seed, n_docs, n_columns, n_shards)
     return State(
+        local=in_pieces(data, at(0), chances[:, :0] if structured else chances),
+        structured=structured,
         parent=PARENT,
         mean=rng.normal(size=(n_nodes, n_columns)),
         cov=0.05 * half @ half.T + 0.02 * np.eye(n_nodes),
@@ -48,7 +54,6 @@ def random_state(seed: int, *, structured: bool, n_docs: int = 9, n_columns: int
         mu_variance=0.3,
         noise_a=2.0,
         noise_b=1.5,
-        chances=np.zeros((n_docs, 0)) if structured else chances,
         depth=3,
     )
 

@@ -46,14 +46,15 @@ def settled(state: State, data: Data, seed: int, *, structured: bool) -> Local:
 
 @pytest.mark.parametrize("shards", [1, 3])
 def test_a_structured_pass_is_the_best_local_step_written_out(shards: int) -> None:
-    state, data = naive.random_state(0, structured=True), naive.random_data(0, n_shards=shards)
-    sums, value = local_pass(state, data, MODEL, CONTEXT)
+    state = naive.random_state(0, structured=True, n_shards=shards)
+    data = naive.random_data(0)
+    sums, value = local_pass(state, MODEL)
     best = settled(state, data, 1, structured=True)
     best = naive.choose(state, data, MODEL, best, structured=True)
     assert value == pytest.approx(naive.local_bound(state, data, MODEL, best, structured=True))
     for found, wanted in zip(sums, naive.sums_of(state, data, best), strict=True):
         assert found == pytest.approx(wanted, rel=1e-9, abs=1e-11)
-    chances = slot_chances(slot_scores(state, data, MODEL, at(0)))
+    chances = slot_chances(slot_scores(state, MODEL))
     assert chances == pytest.approx(best.chances, abs=1e-12)
 
 
@@ -66,7 +67,7 @@ def test_a_meanfield_pass_is_so_many_local_rounds_written_out(rounds: int) -> No
         if turn:
             local = naive.place(state, data, MODEL, local.chances, structured=False)
         local = naive.choose(state, data, MODEL, local, structured=False)
-    sums, value = local_pass(state, data, MODEL, CONTEXT, rounds)
+    sums, value = local_pass(state, MODEL, rounds)
     assert value == pytest.approx(before)
     assert state.chances == pytest.approx(local.chances, abs=1e-12)
     for found, wanted in zip(sums, naive.sums_of(state, data, local), strict=True):
@@ -86,7 +87,7 @@ def test_the_bound_is_the_one_written_out(structured: bool) -> None:
     if structured:
         local = naive.choose(state, data, MODEL, local, structured=True)
     wanted = naive.elbo(state, data, MODEL, local, structured=structured)
-    assert elbo(state, data, MODEL, CONTEXT) == pytest.approx(wanted, rel=1e-11)
+    assert elbo(state, MODEL) == pytest.approx(wanted, rel=1e-11)
 
 
 @pytest.mark.parametrize("structured", FAMILIES)
@@ -224,14 +225,14 @@ def test_a_path_that_is_its_prior_leaves_the_bound_where_it_was(above: int) -> N
         stick_a=np.append(state.stick_a, np.ones(n_new))[order],
         stick_b=np.append(state.stick_b, np.full(n_new, MODEL.gamma))[order],
     )
-    wanted = elbo(state, data, MODEL, CONTEXT)
-    assert elbo(grown, data, MODEL, CONTEXT) == pytest.approx(wanted, rel=1e-12)
+    wanted = elbo(state, MODEL)
+    assert elbo(grown, MODEL) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("structured", FAMILIES)
 def test_reordered_siblings_raise_the_bound_and_change_nothing_else(structured: bool) -> None:
-    state, data = naive.random_state(14, structured=structured), naive.random_data(14)
-    sums, _ = local_pass(state, data, MODEL, CONTEXT)
+    state = naive.random_state(14, structured=structured)
+    sums, _ = local_pass(state, MODEL)
     mass = np.array([0.1, 0.2, 0.3, 3.0, 0.1, 4.0, 1.3])
     after = reordered(copy.deepcopy(state), mass, MODEL.gamma)
     assert sorted(map(tuple, after.mean)) == sorted(map(tuple, state.mean))

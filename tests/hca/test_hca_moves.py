@@ -55,7 +55,7 @@ def test_no_start_makes_too_large_a_tree(start: str, depth: int, max_nodes: int)
     assert 1 <= state.n_nodes <= max_nodes
     assert state.n_nodes == max_nodes or start == "axes" or max_nodes == 30
     assert state.parent[0] == ROOT and (np.diff(state.nodes.level) >= 0).all()
-    assert np.isfinite(elbo(state, blobs(), settings_for(depth).model, at(0)))
+    assert np.isfinite(elbo(state, settings_for(depth).model))
 
 
 def test_widths_grow_by_one_factor_and_spend_all_nodes() -> None:
@@ -99,7 +99,7 @@ def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None
     state = starts.first_state(data, settings, at(0))
     kinds = {kind.__name__: 0 for kind in proposals.kinds(depth)}
     for _ in range(60):
-        scores = slot_scores(state, data, settings.model, at(0))
+        scores = slot_scores(state, settings.model)
         draft = draft_of(state, data.rows, scores.argmax(axis=1))
         for kind in proposals.kinds(depth):
             alone = copy.deepcopy(draft)
@@ -116,7 +116,7 @@ def good_state(settings: Settings) -> tuple[Data, State]:
     data = blobs()
     state = starts.first_state(data, settings, at(0))
     for _ in range(30):
-        moves.sweep(state, data, settings, at(0))
+        moves.sweep(state, data, settings)
     return data, state
 
 
@@ -124,22 +124,20 @@ def good_state(settings: Settings) -> tuple[Data, State]:
 def test_a_move_that_lowers_the_bound_is_undone(mode: str) -> None:
     settings = settings_for(2, 4, mode=mode)
     data, state = good_state(settings)
-    before = elbo(state, data, settings.model, at(0))
-    scores = slot_scores(state, data, settings.model, at(0))
+    before = elbo(state, settings.model)
+    scores = slot_scores(state, settings.model)
     draft = draft_of(state, data.rows, scores.argmax(axis=1))
     assert proposals.drop(draft, scores, np.random.default_rng(0))
-    after, kept = moves._better(state, draft, data, settings, at(0))
+    after, kept = moves._better(state, draft, data, settings)
     assert not kept and after.n_nodes == state.n_nodes
-    assert elbo(after, data, settings.model, at(0)) >= before
+    assert elbo(after, settings.model) >= before
 
 
 def test_a_trial_is_swept_no_more_than_the_tree_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps alone raise the bound: more of them would flatter every trial."""
     settings, n_sweeps = settings_for(2, 4), []
     data, state = good_state(settings)
-    draft = draft_of(
-        state, data.rows, slot_scores(state, data, settings.model, at(0)).argmax(axis=1)
-    )
+    draft = draft_of(state, data.rows, slot_scores(state, settings.model).argmax(axis=1))
     sweep = moves.sweep
 
     def counted(each: State, *others: Any) -> Any:
@@ -147,7 +145,7 @@ def test_a_trial_is_swept_no_more_than_the_tree_as_it_is(monkeypatch: pytest.Mon
         return sweep(each, *others)
 
     monkeypatch.setattr(moves, "sweep", counted)
-    moves._better(state, draft, data, settings, at(0))
+    moves._better(state, draft, data, settings)
     each = settings.inference.trial_sweeps
     assert [n_sweeps.count(tree) for tree in dict.fromkeys(n_sweeps)] == [each, each]
 
@@ -156,14 +154,14 @@ def test_a_trial_is_swept_no_more_than_the_tree_as_it_is(monkeypatch: pytest.Mon
 def test_a_split_that_raises_the_bound_is_kept(mode: str) -> None:
     settings = settings_for(2, 3, mode=mode)
     data, state = good_state(settings)
-    before = elbo(state, data, settings.model, at(0))
+    before = elbo(state, settings.model)
     n_kept = 0
     for seed in range(6):
-        best = slot_scores(state, data, settings.model, at(0)).argmax(axis=1)
+        best = slot_scores(state, settings.model).argmax(axis=1)
         draft = draft_of(state, data.rows, best)
         assert proposals.split(draft, np.random.default_rng(seed))
-        after, kept = moves._better(state, draft, data, settings, at(0))
-        gain = elbo(after, data, settings.model, at(0)) - before
+        after, kept = moves._better(state, draft, data, settings)
+        gain = elbo(after, settings.model) - before
         assert after.n_nodes == state.n_nodes + kept
         assert gain > 10 if kept else gain >= 0
         n_kept += kept
@@ -173,10 +171,10 @@ def test_a_split_that_raises_the_bound_is_kept(mode: str) -> None:
 def test_rounds_of_moves_never_lower_the_bound_and_grow_the_tree_to_its_cap() -> None:
     settings = settings_for(3, 8, start="axes")
     data, state = good_state(settings)
-    before, n_nodes, n_kept = elbo(state, data, settings.model, at(0)), state.n_nodes, 0
+    before, n_nodes, n_kept = elbo(state, settings.model), state.n_nodes, 0
     for iteration in range(1, 9):
         state, _, kept = moves.round_of_moves(state, data, settings, at(iteration))
-        now = elbo(state, data, settings.model, at(0))
+        now = elbo(state, settings.model)
         assert now >= before - 1e-9 * abs(now)
         before, n_kept = now, n_kept + kept
     assert n_nodes < state.n_nodes <= 8 and n_kept > 0
@@ -208,7 +206,7 @@ def test_a_path_without_rows_is_pruned_with_the_nodes_above_it() -> None:
 
 def test_a_leaf_that_is_dropped_is_one_that_is_missed_little() -> None:
     data, state = good_state(settings_for(2, 9))
-    scores = slot_scores(state, data, settings_for(2, 9).model, at(0))
+    scores = slot_scores(state, settings_for(2, 9).model)
     chances = slot_chances(scores)
     best = scores.argmax(axis=1)
     for seed in range(10):
@@ -229,7 +227,7 @@ def test_a_leaf_that_is_dropped_is_one_that_is_missed_little() -> None:
 
 def test_at_its_cap_a_tree_trades_a_leaf_for_another() -> None:
     data, state = good_state(settings_for(2, 4))
-    scores = slot_scores(state, data, settings_for(2, 4).model, at(0))
+    scores = slot_scores(state, settings_for(2, 4).model)
     n_made = 0
     for seed in range(10):
         draft = draft_of(state, data.rows, scores.argmax(axis=1))

@@ -119,7 +119,7 @@ def test_sweeps_improve_on_clusters_of_documents() -> None:
     _, refined = prepared(start="clusters", start_sweeps=20, moves="none")
     branch = starts.cluster_branches(data, plain, at(0))
     found = variational.init(data, plain, at(0))
-    assert np.array_equal(found.lam, starts.from_paths(branch, data, plain).lam)
+    assert np.array_equal(found.lam, starts.from_paths(branch, data, plain, at(0)).lam)
     ends = [bound(*fitted(CORPUS, settings, 0, 8)) for settings in (plain, refined)]
     assert ends[1] > ends[0] + 50
 

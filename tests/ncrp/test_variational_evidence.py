@@ -26,7 +26,7 @@ def best_bound(parent: tuple[int, ...], *, structured: bool) -> float:
         )
         state = state_of(q)
         for _ in range(150):
-            exact_sweep(state, data, 2)
+            exact_sweep(state, 2)
         found.append(bound(state, data))
     return max(found)
 

@@ -34,7 +34,7 @@ def grown(request: pytest.FixtureRequest) -> tuple[State, Data]:
     q = naive.random_q(rng, TREE, COUNTS, np.array([2.0, 1.0, 1.0]), 2.0, structured=structured)
     state, data = state_of(q), data_of(COUNTS)
     for _ in range(2):
-        exact_sweep(state, data)
+        exact_sweep(state)
     return state, data
 
 
@@ -60,7 +60,7 @@ def test_without_the_mass_left_over_the_bound_approaches_the_whole_from_below() 
     for _ in range(5):
         for node in np.flatnonzero(state.nodes.level < 2)[::-1]:
             state = paper_moves.expand(state, int(node))
-        chances = slot_chances(state, data, at(0))
+        chances = slot_chances(state)
         leaves = state.nodes.level == 2
         gaps.append(-np.log(chances[:, leaves].sum(axis=1)).sum())
     assert (np.diff(gaps) < 0).all()
@@ -73,15 +73,15 @@ def test_updates_after_expansion_raise_the_bound(grown: tuple[State, Data]) -> N
     wider = paper_moves.expand(state, 2)
     before = bound(wider, data)
     for _ in range(3):
-        exact_sweep(wider, data)
+        exact_sweep(wider)
     assert bound(wider, data) > before
 
 
 def test_mass_of_an_expanded_slot_is_split_by_its_series(grown: tuple[State, Data]) -> None:
     state, data = grown
-    before = slot_chances(state, data, at(0))
+    before = slot_chances(state)
     wider = paper_moves.expand(state, 0)
-    after = slot_chances(wider, data, at(0))
+    after = slot_chances(wider)
     stay = np.exp(-1.0 / state.gamma)
     new = int(np.flatnonzero(wider.parent == 0)[-1])
     leaf = int(np.flatnonzero(wider.parent == new)[0])
@@ -108,7 +108,7 @@ def test_growing_from_the_root_opens_paths_seeded_by_documents() -> None:
         np.random.default_rng(0), (-1,), COUNTS, np.ones(3), 1.0, 0.5, structured=True
     )
     state, data = state_of(q), data_of(COUNTS)
-    chances = slot_chances(state, data, at(0))
+    chances = slot_chances(state)
     wider, n_grown = paper_moves.grow(state, data, chances, 100, at(3))
     assert n_grown == 2 and wider.n_nodes == 5
     leaves = list(wider.nodes.leaves)

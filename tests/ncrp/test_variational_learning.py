@@ -7,7 +7,6 @@ import pytest
 from naive_variational import random_q
 from scipy.optimize import minimize
 from scipy.special import gammaln, psi
-from stepping import at
 from variational_cases import (
     MODES,
     TREE,
@@ -40,7 +39,7 @@ def test_a_step_of_learning_never_lowers_the_bound(what: str, mode: str, seed: i
     start = (state.gamma, state.eta, *state.level_prior)
     before = bound(state, data)
     for _ in range(12):
-        sums = local_pass(state, data, at(1), 1, dtype=np.float64)
+        sums = local_pass(state, 1, dtype=np.float64)
         refit(state, sums)
         if what == "gamma":
             state.gamma = learning.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
@@ -139,4 +138,4 @@ def test_learning_raises_the_bound_of_a_fit() -> None:
     learned, _ = fitted(corpus, settings_of(moves="none", eta=1.0, **keys), 0, 15)
     assert bound(learned, data) > bound(fixed, data)
     assert variational.Inference().learn_eta is False
-    exact_sweep(learned, data)
+    exact_sweep(learned)

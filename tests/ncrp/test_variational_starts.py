@@ -21,7 +21,7 @@ def from_truth(mode: str = "structured") -> tuple[State, Data]:
     settings = settings_of(mode=mode, moves="none", **FLAT)
     data = variational.prepare(CORPUS, settings)
     levels = BY_LEVEL[np.repeat(np.arange(150), np.diff(data.cells.ptr)), data.cells.word]
-    return starts.from_assignment(BRANCH, levels, data, settings), data
+    return starts.from_assignment(BRANCH, levels, data, settings, at(0)), data
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -91,7 +91,7 @@ def test_any_depth_goes(depth: int, start: str) -> None:
     settings = settings_of(start=start, depth=depth, moves_every=2, start_leaves=6)
     state, data = fitted(corpus, settings, 0, 6)
     assert state.nodes.depth == depth == state.tau.shape[1]
-    assert slot_chances(state, data, at(0)).sum(axis=1) == pytest.approx(1)
+    assert slot_chances(state).sum(axis=1) == pytest.approx(1)
 
 
 def test_overcomplete_best_of_five_is_near_the_truth() -> None:
@@ -130,7 +130,7 @@ def test_the_default_fit_finds_the_planted_tree() -> None:
     settings = settings_of(**FLAT)
     data = variational.prepare(corpus, settings)
     levels = by_level[np.repeat(np.arange(300), np.diff(data.cells.ptr)), data.cells.word]
-    truth = starts.from_assignment(branch, levels, data, settings)
+    truth = starts.from_assignment(branch, levels, data, settings, at(0))
     for iteration in range(1, 21):
         truth, _ = variational.step(truth, data, settings_of(moves="none", **FLAT), at(iteration))
     fits = [fitted(corpus, settings, seed, 30) for seed in range(5)]

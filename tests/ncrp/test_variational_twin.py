@@ -6,7 +6,6 @@ import naive_variational as naive
 import numpy as np
 import pytest
 from naive_variational import Q
-from stepping import at
 from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
 
 from hiertopics.families.ncrp import state as states
@@ -50,7 +49,7 @@ def test_the_bound_is_the_naive_one(q: Q) -> None:
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_sweep_is_the_naive_updates_in_their_order(q: Q, rounds: int) -> None:
     state, data = state_of(q), data_of(q.counts)
-    exact_sweep(state, data, rounds)
+    exact_sweep(state, rounds)
     for _ in range(rounds):
         if q.structured:
             q = naive.update_theta(naive.update_path(naive.update_level(q)))
@@ -70,21 +69,21 @@ def test_float32_tables_change_little(q: Q) -> None:
     """Their rounding enters the bound to second order."""
     exact, rounded, data = state_of(q), state_of(q), data_of(q.counts)
     for _ in range(5):
-        exact_sweep(exact, data)
-        states.refit(rounded, states.local_pass(rounded, data, at(1), 1, dtype=np.float32))
+        exact_sweep(exact)
+        states.refit(rounded, states.local_pass(rounded, 1, dtype=np.float32))
     assert bound(rounded, data) == pytest.approx(bound(exact, data), rel=1e-6)
 
 
 def test_shards_add_up_to_the_whole(q: Q) -> None:
-    whole, parts = state_of(q), state_of(q)
-    exact_sweep(whole, data_of(q.counts))
-    exact_sweep(parts, data_of(q.counts, 4))
+    whole, parts = state_of(q), state_of(q, 4)
+    exact_sweep(whole)
+    exact_sweep(parts)
     assert parts.lam == pytest.approx(whole.lam, rel=1e-12)
     assert parts.tau.tobytes() == whole.tau.tobytes()
 
 
 def test_chances_of_slots_are_the_naive_ones(q: Q) -> None:
-    found = slot_chances(state_of(q), data_of(q.counts), at(0))
+    found = slot_chances(state_of(q))
     expected = naive.at_best_levels(q).chances if q.structured else q.chances
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
@@ -116,6 +115,6 @@ def test_long_documents_keep_their_digits(mode: str) -> None:
     q = naive.replace(q, lam=rng.gamma(0.3, 1.0, q.lam.shape) + 0.1)
     data = data_of(counts)
     assert bound(state_of(q), data) == pytest.approx(naive.elbo(naive.at_best_levels(q)), rel=1e-11)
-    value = states.local_pass(state_of(q), data, at(1), 0, dtype=np.float32).log_normaliser
-    exact = states.local_pass(state_of(q), data, at(1), 0, dtype=np.float64).log_normaliser
+    value = states.local_pass(state_of(q), 0, dtype=np.float32).log_normaliser
+    exact = states.local_pass(state_of(q), 0, dtype=np.float64).log_normaliser
     assert value == pytest.approx(exact, abs=0.02)

@@ -13,7 +13,7 @@ from stepping import at, corpus_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp import variational
 from hiertopics.families.ncrp.cells import Data, lay_out
-from hiertopics.families.ncrp.state import State, local_pass, refit
+from hiertopics.families.ncrp.state import State, local_pass, place, refit
 from hiertopics.model import Settings
 
 MODES = ("meanfield", "structured")
@@ -37,16 +37,16 @@ def data_of(counts: ArrayLike, n_shards: int = 1) -> Data:
     return lay_out(corpus_of(counts), n_shards)
 
 
-def state_of(q: Q) -> State:
+def state_of(q: Q, n_shards: int = 1) -> State:
     """Return the package's state of naive factors; the rest of q is where it is best."""
     chances = np.zeros((len(q.counts), 0)) if q.structured else q.chances.copy()
     return State(
+        local=place(data_of(q.counts, n_shards), at(0), q.tau.copy(), chances),
+        structured=q.structured,
         parent=np.array(q.parent, dtype=np.int32),
         stick_a=q.a.copy(),
         stick_b=q.b.copy(),
-        chances=chances,
         lam=np.ascontiguousarray(q.lam.T),
-        tau=q.tau.copy(),
         level_prior=q.prior.copy(),
         gamma=q.gamma,
         eta=q.eta,
@@ -54,9 +54,9 @@ def state_of(q: Q) -> State:
     )
 
 
-def exact_sweep(state: State, data: Data, rounds: int = 1) -> None:
+def exact_sweep(state: State, rounds: int = 1) -> None:
     """Do one sweep with float64 tables."""
-    refit(state, local_pass(state, data, at(1), rounds, dtype=np.float64))
+    refit(state, local_pass(state, rounds, dtype=np.float64))
 
 
 def fitted(corpus: Corpus, settings: Settings, seed: int, iterations: int) -> tuple[State, Data]:
@@ -113,4 +113,4 @@ def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
     """Return the most probable slot of each document."""
     from hiertopics.families.ncrp.prediction import slot_chances
 
-    return np.asarray(np.argmax(slot_chances(state, data, at(0)), axis=1))
+    return np.asarray(np.argmax(slot_chances(state), axis=1))

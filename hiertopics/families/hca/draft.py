@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca.state import State
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
+from hiertopics.families.nested.tree_state import having
 
 OUT = ROOT - 1
 
@@ -124,12 +125,15 @@ def state_of_draft(draft: Draft, state: State, gamma: float) -> State:
     slot = place[draft.slot]
     mass = np.bincount(slot, minlength=len(live)).astype(np.float64)
     sticks = fit_sticks(nodes_of(shape, draft.depth), mass, gamma)
+    local = state.local
+    if not state.structured:
+        local = having(local, chances=np.eye(len(live))[slot])
     return replace(
         state,
+        local=local,
         parent=shape,
         mean=np.array([draft.axes[node] for node in live]),
         cov=np.eye(len(live)) * np.trace(state.cov) / state.n_nodes,
         stick_a=sticks.a,
         stick_b=sticks.b,
-        chances=state.chances if state.structured else np.eye(len(live))[slot],
     )

@@ -32,10 +32,10 @@ class Made(NamedTuple):
     n_kept: int
 
 
-def sweep(state: State, data: Data, settings: Settings, context: Context) -> NDArray[np.float64]:
+def sweep(state: State, data: Data, settings: Settings) -> NDArray[np.float64]:
     """Do all local and global updates once; return the rows in each slot, float64 [n_nodes]."""
     inference = settings.inference
-    sums, _ = local_pass(state, data, settings.model, context, inference.local_rounds)
+    sums, _ = local_pass(state, settings.model, inference.local_rounds)
     refit(state, data, sums, settings.model, inference.vectors)
     return sums.slot
 
@@ -45,7 +45,7 @@ def round_of_moves(state: State, data: Data, settings: Settings, context: Contex
     rng = context.rng("moves")
     n_tried = n_kept = 0
     for turn in range(settings.inference.trials + 1):
-        scores = slot_scores(state, data, settings.model, context)
+        scores = slot_scores(state, settings.model)
         draft = draft_of(state, data.rows, scores.argmax(axis=1))
         if turn:
             changed = _changed(draft, scores, settings.model.max_nodes, rng)
@@ -53,7 +53,7 @@ def round_of_moves(state: State, data: Data, settings: Settings, context: Contex
             chances = slot_chances(scores)
             changed = merge_alike(draft, chances) + prune(draft, chances) > 0
         if changed:
-            state, kept = _better(state, draft, data, settings, context)
+            state, kept = _better(state, draft, data, settings)
             n_tried += 1
             n_kept += kept
     return Made(state, n_tried, n_kept)
@@ -97,14 +97,12 @@ def _changed(
     return len(draft.live) <= most_nodes
 
 
-def _better(
-    state: State, draft: Draft, data: Data, settings: Settings, context: Context
-) -> tuple[State, bool]:
+def _better(state: State, draft: Draft, data: Data, settings: Settings) -> tuple[State, bool]:
     """Return the better of tree and draft after some sweeps of both, and whether it is new."""
     values, swept = [], [copy.deepcopy(state), state_of_draft(draft, state, settings.model.gamma)]
     for each in swept:
         for _ in range(settings.inference.trial_sweeps):
-            sweep(each, data, settings, context)
-        values.append(elbo(each, data, settings.model, context))
+            sweep(each, data, settings)
+        values.append(elbo(each, settings.model))
     kept = values[1] > values[0]
     return swept[int(kept)], kept

@@ -8,12 +8,14 @@ from scipy.special import logsumexp
 
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.data.vectors import Vectors
+from hiertopics.engine import Workers, as_given
 from hiertopics.families.hca.kernels import structured_scores
 from hiertopics.families.hca.meanfield_kernels import meanfield_scores
 from hiertopics.families.hca.state import (
     LOG_2_PI,
     Data,
     State,
+    as_they_are,
     globals_of,
     slot_chances,
     slot_scores,
@@ -27,7 +29,7 @@ ROUNDS = 20
 """Local rounds of new rows under mean field (theory/ncrp 7)."""
 
 
-def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
+def summarise(state: State, data: Data, settings: Settings) -> Summary:
     """Return the tree of live nodes with one row for what lies outside, and where rows sit in it.
 
     A node lives with at least one expected row at or below it, or as the root; what is dropped
@@ -38,11 +40,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     share [n_nodes], of the rows in each slot.
     """
     model, nodes = settings.model, state.nodes
-    chances = (
-        slot_chances(slot_scores(state, data, model, context))
-        if state.structured
-        else state.chances
-    )
+    chances = slot_chances(slot_scores(state, model)) if state.structured else state.chances
     live, slot_of = _live(nodes, chances.sum(axis=0))
     n_live = len(live)
     new_id = np.full(nodes.n_nodes, ROOT)
@@ -148,6 +146,7 @@ def _state_of(tree: Tree, settings: Settings) -> State:
     n_nodes, extra = int(shown.sum()), tree.extra
     structured = settings.inference.mode == "structured"
     return State(
+        local=Workers().place(as_they_are, [], as_given, None),
         parent=tree.parent[shown],
         mean=extra["mean"][shown],
         cov=extra["covariance"],
@@ -157,6 +156,6 @@ def _state_of(tree: Tree, settings: Settings) -> State:
         mu_variance=float(extra["mu_variance"][0]),
         noise_a=float(extra["noise"][0]),
         noise_b=float(extra["noise"][1]),
-        chances=np.zeros((0, 0 if structured else n_nodes)),
+        structured=structured,
         depth=settings.model.depth,
     )

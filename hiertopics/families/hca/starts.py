@@ -13,7 +13,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.draft import Draft, state_of_draft
-from hiertopics.families.hca.state import Data, State
+from hiertopics.families.hca.state import Data, State, in_pieces
 from hiertopics.model import Context, Settings
 
 DOCS_PER_LEAF = 10
@@ -35,7 +35,7 @@ def first_state(data: Data, settings: Settings, context: Context) -> State:
         _add_levels(draft, [1] * min(model.depth, model.max_nodes))
         draft.slot[:] = len(draft.parent) - 1
     draft.lay_from(0)
-    return _made(draft, data, centre, settings)
+    return _made(draft, data, centre, settings, context)
 
 
 def widths(model: Model, n_docs: int) -> list[int]:
@@ -123,7 +123,9 @@ def _far_apart(
     return np.array(drawn)
 
 
-def _made(draft: Draft, data: Data, centre: NDArray[np.float64], settings: Settings) -> State:
+def _made(
+    draft: Draft, data: Data, centre: NDArray[np.float64], settings: Settings, context: Context
+) -> State:
     """Return the state of a draft; noise is what the axes leave of the rows."""
     model = settings.model
     n_docs, n_columns = data.rows.shape
@@ -133,7 +135,9 @@ def _made(draft: Draft, data: Data, centre: NDArray[np.float64], settings: Setti
     )
     noise_a = model.noise_shape + 0.5 * n_docs * n_columns
     noise_b = model.noise_rate + 0.5 * left
+    structured = settings.inference.mode == "structured"
     base = State(
+        local=in_pieces(data, context, np.zeros((n_docs, 0 if structured else 1))),
         parent=np.array([ROOT], dtype=np.int32),
         mean=np.zeros((1, n_columns)),
         cov=np.full((1, 1), min(noise_b / noise_a / max(n_docs, 1), model.vector_variance)),
@@ -143,7 +147,7 @@ def _made(draft: Draft, data: Data, centre: NDArray[np.float64], settings: Setti
         mu_variance=1.0 / (1.0 / model.mean_variance + n_docs * noise_a / noise_b),
         noise_a=noise_a,
         noise_b=noise_b,
-        chances=np.zeros((n_docs, 0 if settings.inference.mode == "structured" else 1)),
+        structured=structured,
         depth=model.depth,
     )
     return state_of_draft(draft, base, model.gamma)

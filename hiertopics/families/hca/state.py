@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
+from hiertopics.engine import Each, Pieces, as_given, cut, stacked
 from hiertopics.errors import NumericalError
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import (
@@ -22,6 +23,8 @@ from hiertopics.families.hca.meanfield_kernels import meanfield_scores, meanfiel
 from hiertopics.families.nested.slots import Nodes, log_masses, nodes_of, sticks_term
 from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.model import Context
+
+Rows = NDArray[np.float64]
 
 LOG_2_PI = float(np.log(2 * np.pi))
 
@@ -43,6 +46,12 @@ class Data(NamedTuple):
     def n_columns(self) -> int:
         """Number of columns."""
         return int(self.rows.shape[1])
+
+
+class Local(NamedTuple):
+    """What belongs to the rows of a piece: chances."""
+
+    chances: NDArray[np.float64]
 
 
 @dataclass(kw_only=True)
@@ -80,6 +89,27 @@ def lay_out(rows: NDArray[np.float64], n_shards: int) -> Data:
     return Data(rows, bounds, rows.sum(axis=0), float((rows**2).sum()))
 
 
+def parts_of(data: Data) -> list[Rows]:
+    """Return the rows of each shard."""
+    return np.split(data.rows, data.shard_bounds[1:-1])
+
+
+def as_they_are(rows: Rows) -> Rows:
+    """Build a piece, which is its rows."""
+    return rows
+
+
+def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+    """Return where pieces cut what has a row for each row, int64 [n_pieces + 1]."""
+    return {"chances": data.shard_bounds}
+
+
+def in_pieces(data: Data, context: Context, chances: NDArray[np.float64]) -> Pieces[Rows, Local]:
+    """Place the rows in pieces, with their chances [n_docs, n_nodes]."""
+    states = cut(Local, {"chances": chances}, bounds(data))
+    return context.place(as_they_are, parts_of(data), as_given, Each(states))
+
+
 def globals_of(state: State, model: Model, log_mass: NDArray[np.float64] | None = None) -> Globals:
     """Return what local steps need; log_mass: of slots, where the sticks do not tell."""
     nodes, n_columns = state.nodes, state.mean.shape[1]
@@ -103,31 +133,22 @@ def globals_of(state: State, model: Model, log_mass: NDArray[np.float64] | None 
     return Globals(path, axes, state.mu, precision, of_path, cover, base)
 
 
-def local_pass(
-    state: State, data: Data, model: Model, context: Context, rounds: int = 1
-) -> tuple[Sums, float]:
-    """Do every row's local step; under mean field ``chances`` move in place.
+class Given(NamedTuple):
+    """What a pass takes to the rows. rounds: local rounds under mean field; 0 moves nothing."""
+
+    globals: Globals
+    structured: bool
+    rounds: int
+
+
+def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
+    """Do every row's local step; under mean field ``chances`` move.
 
     rounds: local rounds under mean field; 0 moves nothing. Returns the sums and the rows' share
     of the bound before the pass. Raises NumericalError.
     """
-    given = globals_of(state, model)
-
-    def of_shard(shard: int) -> tuple[Sums, float]:
-        n_nodes = state.n_nodes
-        sums = Sums(
-            np.zeros(n_nodes),
-            np.zeros((n_nodes, n_nodes)),
-            np.zeros(n_nodes),
-            np.zeros((n_nodes, data.n_columns)),
-            np.zeros(1),
-        )
-        docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
-        if state.structured:
-            return sums, structured_step(data.rows, *docs, given, sums)
-        return sums, meanfield_step(data.rows, *docs, state.chances, given, rounds, sums)
-
-    parts = context.map(of_shard, range(len(data.shard_bounds) - 1))
+    given, local = Given(globals_of(state, model), state.structured, rounds), state.local
+    parts = local.step(_local_step, given) if rounds else local.ask(_visit, given)
     sums = parts[0][0]
     for part, _ in parts[1:]:
         for total, own in zip(sums, part, strict=True):
@@ -138,19 +159,38 @@ def local_pass(
     return sums, value
 
 
-def slot_scores(state: State, data: Data, model: Model, context: Context) -> NDArray[np.float64]:
+def _local_step(rows: Rows, local: Local, given: Given) -> tuple[Local, tuple[Sums, float]]:
+    return local, _visit(rows, local, given)
+
+
+def _visit(rows: Rows, local: Local, given: Given) -> tuple[Sums, float]:
+    """Do the local step of a piece's rows in place, if there are rounds."""
+    n_columns, n_nodes = given.globals.axes.shape
+    sums = Sums(
+        np.zeros(n_nodes),
+        np.zeros((n_nodes, n_nodes)),
+        np.zeros(n_nodes),
+        np.zeros((n_nodes, n_columns)),
+        np.zeros(1),
+    )
+    if given.structured:
+        return sums, structured_step(rows, 0, len(rows), given.globals, sums)
+    value = meanfield_step(rows, 0, len(rows), local.chances, given.globals, given.rounds, sums)
+    return sums, value
+
+
+def slot_scores(state: State, model: Model) -> NDArray[np.float64]:
     """Return log S of the slots for each row, float64 [n_docs, n_nodes], not normalised."""
-    given = globals_of(state, model)
-    scores = np.empty((data.n_docs, state.n_nodes))
+    given = Given(globals_of(state, model), state.structured, 1)
+    return stacked(state.local.ask(_slot_scores, given))
 
-    def of_shard(shard: int) -> None:
-        docs = slice(int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1]))
-        if state.structured:
-            structured_scores(data.rows[docs], given, scores[docs])
-        else:
-            meanfield_scores(data.rows[docs], state.chances[docs], given, 1, scores[docs])
 
-    context.map(of_shard, range(len(data.shard_bounds) - 1))
+def _slot_scores(rows: Rows, local: Local, given: Given) -> NDArray[np.float64]:
+    scores = np.empty((len(rows), len(given.globals.path)))
+    if given.structured:
+        structured_scores(rows, given.globals, scores)
+    else:
+        meanfield_scores(rows, local.chances, given.globals, given.rounds, scores)
     return scores
 
 
@@ -162,9 +202,9 @@ def slot_chances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return chances
 
 
-def elbo(state: State, data: Data, model: Model, context: Context) -> float:
+def elbo(state: State, model: Model) -> float:
     """Return the evidence lower bound, recomputed from scratch."""
-    return globals_term(state, model) + local_pass(state, data, model, context, 0)[1]
+    return globals_term(state, model) + local_pass(state, model, 0)[1]
 
 
 def globals_term(state: State, model: Model) -> float:

@@ -30,9 +30,18 @@ from hiertopics.families.hca.config import Model as Model
 from hiertopics.families.hca.prediction import infer as infer
 from hiertopics.families.hca.prediction import log_density as log_density
 from hiertopics.families.hca.simulate import simulate as simulate
-from hiertopics.families.hca.state import Data, State, elbo, lay_out
-from hiertopics.families.nested.tree_state import heavier_first
-from hiertopics.model import Backend, Context, Settings, Summary, always
+from hiertopics.families.hca.state import (
+    Data,
+    Local,
+    State,
+    as_they_are,
+    bounds,
+    elbo,
+    lay_out,
+    parts_of,
+)
+from hiertopics.families.nested.tree_state import heavier_first, with_structure
+from hiertopics.model import Backend, Context, Settings, Sharded, Summary, always
 
 
 class Info(NamedTuple):
@@ -65,7 +74,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     Moves come every ``moves_every`` iterations; each of them is followed by sweeps of its own.
     """
     inference = settings.inference
-    slot = moves.sweep(state, data, settings, context)
+    slot = moves.sweep(state, data, settings)
     state = reordered(state, slot, settings.model.gamma)
     made = moves.Made(state, 0, 0)
     if inference.trials and context.iteration % inference.moves_every == 0:
@@ -91,12 +100,12 @@ def reordered(state: State, slot: NDArray[np.float64], gamma: float) -> State:
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training rows."""
-    return prediction.summarise(state, data, settings, context)
+    return prediction.summarise(state, data, settings)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the evidence lower bound, recomputed from scratch."""
-    return elbo(state, data, settings.model, context)
+    return elbo(state, settings.model)
 
 
 def memory(corpus: Vectors, settings: Settings) -> int:
@@ -127,6 +136,8 @@ backend: Backend[Vectors, Data, State] = Backend(
     simulate=simulate,
     memory=memory,
     observes=observes,
+    pieces=Sharded(Local=Local, parts=parts_of, build=as_they_are, bounds=bounds),
+    renewed=with_structure,
     monotone=always,
     log_density=log_density,
 )

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.state import State, local_pass
+from hiertopics.families.ncrp.state import State, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
-from hiertopics.model import Context
+from hiertopics.families.nested.tree_state import having
 
 GONE = -2
 
@@ -129,7 +128,7 @@ class Draft:
             node = above
 
 
-def draft_of(state: State, data: Data, chances: NDArray[np.float64], context: Context) -> Draft:
+def draft_of(state: State, chances: NDArray[np.float64]) -> Draft:
     """Return the draft of a state; the state is not touched.
 
     chances: q of slots [n_docs, n_nodes]. Words are counted with levels that depend on the path,
@@ -137,15 +136,14 @@ def draft_of(state: State, data: Data, chances: NDArray[np.float64], context: Co
     """
     nodes = state.nodes
     columns = np.arange(nodes.n_nodes * nodes.depth, dtype=np.int32).reshape(-1, nodes.depth)
-    copy = replace(state, tau=state.tau.copy(), chances=np.zeros((data.n_docs, 0)))
-    sums = local_pass(copy, data, context, 1, columns=np.where(nodes.path >= 0, columns, -1))
-    n_columns = sums.words.shape[1]
-    words = np.zeros((columns.size, data.n_words))
+    sums = words_by_level(state, np.where(nodes.path >= 0, columns, np.int32(-1)))
+    n_words, n_columns = sums.words.shape
+    words = np.zeros((columns.size, n_words))
     words[:n_columns] = sums.words.T
     return Draft(
         state.parent.copy(),
         nodes.level.copy(),
-        words.reshape(*columns.shape, data.n_words),
+        words.reshape(*columns.shape, n_words),
         sums.slot.copy(),
         chances.copy(),
     )
@@ -167,7 +165,7 @@ def state_of_draft(draft: Draft, like: State) -> State:
         column = np.full(len(draft.parent), -1)
         column[kept] = np.arange(len(kept))
         lam[:, column[draft.alive(level)]] = (draft.counts(level) + like.eta).T
-    chances = like.chances if like.structured else draft.chances[:, kept]
-    return replace(
-        like, parent=parent, lam=lam, stick_a=sticks.a, stick_b=sticks.b, chances=chances
-    )
+    local = like.local
+    if not like.structured:
+        local = having(local, chances=np.ascontiguousarray(draft.chances[:, kept]))
+    return replace(like, local=local, parent=parent, lam=lam, stick_a=sticks.a, stick_b=sticks.b)

@@ -16,11 +16,10 @@ from hiertopics.families.ncrp.reshaping import union_gains
 from hiertopics.families.ncrp.state import State
 from hiertopics.families.ncrp.trials import NO_GROUP, Plan, keep_gainful, unchanged
 from hiertopics.families.nested.pairs import disjoint_pairs
-from hiertopics.model import Context
 
 
 def join_level(
-    state: State, data: Data, chances: NDArray[np.float64], level: int, context: Context
+    state: State, data: Data, chances: NDArray[np.float64], level: int
 ) -> tuple[State, int]:
     """Return a state in which pairs of siblings of an inner level that gain by it are one node.
 
@@ -40,7 +39,7 @@ def join_level(
         return _plan(state, best, [pairs[number] for number in numbers], group[above])
 
     before = unchanged(state, best, group[above])
-    return keep_gainful(state, data, before, plan, group[above[best]], len(pairs), context)
+    return keep_gainful(state, data, before, plan, group[above[best]], len(pairs))
 
 
 def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:

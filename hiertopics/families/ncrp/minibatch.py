@@ -5,13 +5,23 @@ One iteration is one epoch: every document is in one batch. The bound may fall b
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.engine import Each
 from hiertopics.families.ncrp.cells import Data, selected
-from hiertopics.families.ncrp.state import State, Sums, local_pass
+from hiertopics.families.ncrp.slot_kernels import Cells
+from hiertopics.families.ncrp.state import (
+    Given,
+    Local,
+    State,
+    Sums,
+    added,
+    visit,
+    what_is_given,
+)
 from hiertopics.families.nested.slots import fit_sticks
 from hiertopics.model import Context, Settings
 
@@ -29,7 +39,7 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
     for number, batch in enumerate(batches, start=1):
         updates = (context.iteration - 1) * n_batches + number
         rate = (inference.batch_delay + updates) ** -inference.batch_decay
-        sums = _visit(state, data, np.sort(batch), inference.local_rounds, context)
+        sums = _visit(state, data, np.sort(batch), inference.local_rounds)
         _blend(state, sums, rate, data.n_docs / max(len(batch), 1))
         slot += sums.slot
         n_outside += sums.n_outside
@@ -38,15 +48,28 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
     return Sums(words, slot, n_outside, 0.0)
 
 
-def _visit(
-    state: State, data: Data, docs: NDArray[np.int64], rounds: int, context: Context
-) -> Sums:
+def _visit(state: State, data: Data, docs: NDArray[np.int64], rounds: int) -> Sums:
     """Do the local step of some documents."""
-    part = replace(state, tau=state.tau[docs], chances=state.chances[docs])
-    sums = local_pass(part, selected(data, docs), context, rounds)
-    state.tau[docs] = part.tau
-    state.chances[docs] = part.chances
-    return sums
+    given, first = what_is_given(state, rounds, state.nodes.path), data.shard_bounds
+    by_piece = np.split(docs, np.searchsorted(docs, first[1:-1]))
+    own = [part - start for part, start in zip(by_piece, first[:-1], strict=True)]
+    return added(state.local.step(_some, Each([Batch(given, part) for part in own])))
+
+
+class Batch(NamedTuple):
+    """What a piece takes to some of its documents, int64 [n]."""
+
+    given: Given
+    docs: NDArray[np.int64]
+
+
+def _some(piece: Cells, local: Local, batch: Batch) -> tuple[Local, Sums]:
+    docs = batch.docs
+    cells = selected(piece, len(batch.given.tables.e_table), docs)
+    part = Local(local.tau[docs], local.chances[docs])
+    sums = visit(cells, part, batch.given)
+    local.tau[docs], local.chances[docs] = part
+    return local, sums
 
 
 def _blend(state: State, sums: Sums, rate: float, scale: float) -> None:

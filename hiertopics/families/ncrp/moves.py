@@ -39,8 +39,8 @@ def round_of_moves(
     if n_moves == 0:
         return state, Made(0, 0)
     for _ in range(TRIAL_SWEEPS):
-        _sweep(trial, data, settings, context)
-    if settings.inference.guard_moves and elbo(trial, data, context) < elbo(state, data, context):
+        _sweep(trial, settings)
+    if settings.inference.guard_moves and elbo(trial) < elbo(state):
         return state, Made(0, n_moves)
     return trial, Made(1, n_moves)
 
@@ -49,11 +49,11 @@ def paper_moves(
     state: State, data: Data, settings: Settings, context: Context
 ) -> tuple[State, int]:
     """Grow by both rules, sweep, merge paths with the same documents, prune."""
-    chances = slot_chances(state, data, context)
+    chances = slot_chances(state)
     state, n_grown = grow(state, data, chances, settings.inference.max_nodes, context)
     for _ in range(TRIAL_SWEEPS):
-        _sweep(state, data, settings, context)
-    draft = draft_of(state, data, slot_chances(state, data, context), context)
+        _sweep(state, settings)
+    draft = draft_of(state, slot_chances(state))
     n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
     return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
 
@@ -64,18 +64,16 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     """
     most, depth = settings.inference.max_nodes, settings.model.depth
     level = 1 + context.iteration // settings.inference.moves_every % (depth - 1)
-    state, n_moves = grow(state, data, slot_chances(state, data, context), most, context)
-    state, n_made = split_level(
-        state, data, slot_chances(state, data, context), level, most, context
-    )
+    state, n_moves = grow(state, data, slot_chances(state), most, context)
+    state, n_made = split_level(state, data, slot_chances(state), level, most, context)
     n_moves += n_made
     if level < depth - 1:
-        _sweep(state, data, settings, context)
-        state, n_made = join_level(state, data, slot_chances(state, data, context), level, context)
+        _sweep(state, settings)
+        state, n_made = join_level(state, data, slot_chances(state), level)
         n_moves += n_made
     if n_moves:
-        _sweep(state, data, settings, context)
-    draft = draft_of(state, data, slot_chances(state, data, context), context)
+        _sweep(state, settings)
+    draft = draft_of(state, slot_chances(state))
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
 
@@ -85,5 +83,5 @@ def copy_of(state: State) -> State:
     return copy.deepcopy(state)
 
 
-def _sweep(state: State, data: Data, settings: Settings, context: Context) -> None:
-    refit(state, local_pass(state, data, context, settings.inference.local_rounds))
+def _sweep(state: State, settings: Settings) -> None:
+    refit(state, local_pass(state, settings.inference.local_rounds))

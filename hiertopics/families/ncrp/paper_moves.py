@@ -6,6 +6,7 @@ Its third move, to prune, is a method of every draft.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from scipy.special import psi
 from hiertopics.families.ncrp.cells import Data
 from hiertopics.families.ncrp.draft import Draft
 from hiertopics.families.ncrp.expectations import outside_log_chance
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.slot_kernels import Cells
+from hiertopics.families.ncrp.state import Local, State
 from hiertopics.families.nested.pairs import cosines, disjoint_pairs
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.model import Context
@@ -66,21 +68,36 @@ def expand(state: State, slot: int, seeds: NDArray[np.float64] | None = None) ->
     if seeds is not None:
         topics += seeds.T
     lam = np.column_stack([state.lam, topics.astype(state.lam.dtype)])
-    chances = state.chances
+    local = state.local
     if not state.structured:
         stay = np.exp(-1.0 / state.gamma)  # e^h, the ratio of the slot's geometric weights
         shares = (1 - stay) ** np.arange(1, n_new + 1) * np.append(np.full(n_new - 1, stay), 1.0)
-        chances = np.column_stack([chances, chances[:, [slot]] * shares])
-        chances[:, slot] *= stay
-        chances = np.ascontiguousarray(chances[:, order])
+        local = local.copy()
+        local.step(_expand, Opened(slot, stay, shares, order))
     return replace(
         state,
         parent=renumbered(parent, order),
         lam=np.ascontiguousarray(lam[:, order]),
         stick_a=np.append(state.stick_a, np.ones(n_new))[order],
         stick_b=np.append(state.stick_b, np.full(n_new, state.gamma))[order],
-        chances=chances,
+        local=local,
     )
+
+
+class Opened(NamedTuple):
+    """A chain below a slot: what stays in the slot, the shares of the new ones, all in order."""
+
+    slot: int
+    stay: float
+    shares: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+
+def _expand(piece: Cells, local: Local, opened: Opened) -> tuple[Local, None]:
+    chances, slot = local.chances, opened.slot
+    chances = np.column_stack([chances, chances[:, [slot]] * opened.shares])
+    chances[:, slot] *= opened.stay
+    return local._replace(chances=np.ascontiguousarray(chances[:, opened.order])), None
 
 
 def _seeds(state: State, data: Data, slot: int, doc: int) -> NDArray[np.float64]:

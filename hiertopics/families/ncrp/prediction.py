@@ -7,10 +7,12 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, Tree
+from hiertopics.engine import stacked
 from hiertopics.families.ncrp import expectations
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.cells import Data, lay_out
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.slot_kernels import Cells, Globals
+from hiertopics.families.ncrp.state import Local, State
 from hiertopics.families.ncrp.structured_kernels import weigh_documents
 from hiertopics.families.ncrp.variational_infer_kernels import infer_structured
 from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
@@ -21,13 +23,13 @@ ROUNDS = 100
 TOLERANCE = 1e-5
 
 
-def summarise(state: State, data: Data, context: Context) -> Summary:
+def summarise(state: State, data: Data) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training documents."""
     n_wn = np.maximum(np.asarray(state.lam, dtype=np.float64) - state.eta, 0.0)
     fitted = common.Fitted(
         parent=state.parent,
         n_wn=n_wn,
-        slot_probs=sparse_rows(slot_chances(state, data, context)),
+        slot_probs=sparse_rows(slot_chances(state)),
         level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
         log_mass=np.log(mean_masses(state.nodes, state.sticks)),
         eta=state.eta,
@@ -38,22 +40,21 @@ def summarise(state: State, data: Data, context: Context) -> Summary:
     return common.summarise(fitted)
 
 
-def slot_chances(state: State, data: Data, context: Context) -> NDArray[np.float64]:
+def slot_chances(state: State) -> NDArray[np.float64]:
     """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
     if not state.structured:
         return state.chances
-    nodes = state.nodes
     given = expectations.given_tables(
-        state.lam, nodes, state.log_mass, state.eta, state.level_prior, by_slot=True
+        state.lam, state.nodes, state.log_mass, state.eta, state.level_prior, by_slot=True
     )
-    chances = np.empty((data.n_docs, nodes.n_nodes))
+    return stacked(state.local.ask(_slot_chances, given))
 
-    def of_shard(shard: int) -> None:
-        docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
-        scratch = expectations.scratch_for(nodes.n_nodes, given.e_table.dtype)
-        weigh_documents(data.cells, *docs, state.tau, given, scratch, chances)
 
-    context.map(of_shard, range(len(data.shard_bounds) - 1))
+def _slot_chances(piece: Cells, local: Local, given: Globals) -> NDArray[np.float64]:
+    n_docs, n_nodes = len(local.tau), given.e_table.shape[1]
+    scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)
+    chances = np.empty((n_docs, n_nodes))
+    weigh_documents(piece, 0, n_docs, local.tau, given, scratch, chances)
     return chances
 
 

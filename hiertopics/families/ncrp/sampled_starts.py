@@ -29,7 +29,7 @@ def from_gibbs(data: Data, settings: Settings, context: Context) -> State:
     """Return the variational state of the best draw from a sequential start (theory/ncrp 4)."""
     prior = _prior(settings)
     chain = chains.sequential(_in_tokens(data), prior, context.rng("start"))
-    return _state_of(most_probable(chain, data, settings, context), data, settings)
+    return _state_of(most_probable(chain, data, settings, context), data, settings, context)
 
 
 def from_clusters(data: Data, settings: Settings, context: Context) -> State:
@@ -39,11 +39,11 @@ def from_clusters(data: Data, settings: Settings, context: Context) -> State:
     """
     branch = cluster_branches(data, settings, context)
     if settings.inference.start_sweeps == 0:
-        return from_paths(branch, data, settings)
+        return from_paths(branch, data, settings, context)
     chain = chains.on_branches(
         _in_tokens(data), branch, _prior(settings), context.rng("start levels")
     )
-    return _state_of(most_probable(chain, data, settings, context), data, settings)
+    return _state_of(most_probable(chain, data, settings, context), data, settings, context)
 
 
 def most_probable(chain: Chain, data: Data, settings: Settings, context: Context) -> Chain:
@@ -67,7 +67,7 @@ def _kept(chain: Chain) -> Chain:
     return chain._replace(path=chain.path.copy(), level=chain.level.copy())
 
 
-def _state_of(chain: Chain, data: Data, settings: Settings) -> State:
+def _state_of(chain: Chain, data: Data, settings: Settings, context: Context) -> State:
     """Return the variational state of a draw.
 
     Documents on leaves that ``max_nodes`` has no room for join the largest leaf nearby.
@@ -76,7 +76,7 @@ def _state_of(chain: Chain, data: Data, settings: Settings) -> State:
     levels = np.zeros((len(tokens), settings.model.depth))
     np.add.at(levels, (np.repeat(np.arange(len(tokens)), tokens), chain.level), 1)
     branch = folded(chain.path, settings.inference.max_nodes)[:, 1:]
-    return from_assignment(branch, levels, data, settings)
+    return from_assignment(branch, levels, data, settings, context)
 
 
 def _in_tokens(data: Data) -> token_layout.Data:

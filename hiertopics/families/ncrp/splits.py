@@ -57,7 +57,7 @@ def split_level(
         return _plan(state, best, at, some, level, np.append(group[above], chains))
 
     before = unchanged(state, best, group[above])
-    return keep_gainful(state, data, before, plan, group[at], len(found), context)
+    return keep_gainful(state, data, before, plan, group[at], len(found))
 
 
 def _wanted(state: State, at: NDArray[np.int32], level: int, most_nodes: int) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -11,7 +13,7 @@ from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sum
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.expectations import dtype_for
 from hiertopics.families.ncrp.one_by_one import grow_by_documents
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.state import State, place
 from hiertopics.families.nested.slots import (
     fit_sticks,
     in_order,
@@ -19,6 +21,7 @@ from hiertopics.families.nested.slots import (
     renumbered,
     subtree_sums,
 )
+from hiertopics.families.nested.tree_state import having
 from hiertopics.model import Context, Settings
 
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
@@ -31,6 +34,7 @@ def state_of(
     slot_mass: NDArray[np.float64],
     data: Data,
     settings: Settings,
+    context: Context,
 ) -> State:
     """Return the state of a tree with word counts [n_words, n_nodes] and documents per slot.
 
@@ -47,12 +51,12 @@ def state_of(
         share = slot_mass / slot_mass.sum()
         chances = np.tile(share, (data.n_docs, 1))
     return State(
+        local=place(data, context, tau, chances),
         parent=parent,
         stick_a=sticks.a,
         stick_b=sticks.b,
-        chances=chances,
+        structured=settings.inference.mode == "structured",
         lam=lam,
-        tau=tau,
         level_prior=prior,
         gamma=model.gamma,
         eta=model.eta,
@@ -70,7 +74,7 @@ def from_root(data: Data, settings: Settings, context: Context) -> State:
     """Return the tree of a root alone."""
     parent = np.array([-1], dtype=np.int32)
     mass = np.array([float(max(data.n_docs, 1))])
-    return state_of(parent, word_counts(data)[:, None], mass, data, settings)
+    return state_of(parent, word_counts(data)[:, None], mass, data, settings, context)
 
 
 def one_by_one(data: Data, settings: Settings, context: Context) -> State:
@@ -80,7 +84,7 @@ def one_by_one(data: Data, settings: Settings, context: Context) -> State:
     parent, mass = np.array(tree.parent), np.array(tree.mass)
     order = in_order(parent, np.arange(len(parent)))
     counts = np.ascontiguousarray(tree.counts[:, order])
-    return state_of(renumbered(parent, order), counts, mass[order], data, settings)
+    return state_of(renumbered(parent, order), counts, mass[order], data, settings, context)
 
 
 def overcomplete(data: Data, settings: Settings, context: Context) -> State:
@@ -99,7 +103,7 @@ def overcomplete(data: Data, settings: Settings, context: Context) -> State:
     counts += rng.gamma(1.0, 1.0, counts.shape)
     mass = np.zeros(len(parent))
     mass[nodes.leaves] = data.n_docs / len(nodes.leaves)
-    return state_of(parents, counts, mass, data, settings)
+    return state_of(parents, counts, mass, data, settings, context)
 
 
 def cluster_branches(data: Data, settings: Settings, context: Context) -> NDArray[np.int64]:
@@ -115,7 +119,9 @@ def starting_leaves(data: Data, settings: Settings) -> int:
     return min(int(chosen or leaves_for(data.n_docs)), most)
 
 
-def from_paths(branch: NDArray[np.integer], data: Data, settings: Settings) -> State:
+def from_paths(
+    branch: NDArray[np.integer], data: Data, settings: Settings, context: Context
+) -> State:
     """Return the tree in which each document takes a path, its words shared by all levels.
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
@@ -126,7 +132,7 @@ def from_paths(branch: NDArray[np.integer], data: Data, settings: Settings) -> S
     rows = [sums_of(counts, path[:, level], len(parent)) for level in range(depth)]
     words = np.ascontiguousarray(np.sum([row.toarray() for row in rows], axis=0).T)
     mass = np.bincount(path[:, -1], minlength=len(parent)).astype(np.float64)
-    return state_of(parent, words, mass, data, settings)
+    return state_of(parent, words, mass, data, settings, context)
 
 
 def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -155,6 +161,7 @@ def from_assignment(
     level_tokens: NDArray[np.floating],
     data: Data,
     settings: Settings,
+    context: Context,
 ) -> State:
     """Return the state of documents on known paths, their tokens on known levels (start "G").
 
@@ -163,7 +170,7 @@ def from_assignment(
     is 1 - ``UNSURE``, the rest spread over all other slots; levels are smoothed by the level
     prior's mean (theory/ncrp 4, initialisation 2).
     """
-    state = from_paths(branch, data, settings)
+    state = from_paths(branch, data, settings, context)
     nodes, prior = state.nodes, state.level_prior
     count = data.cells.tokens[:, None]
     tokens = count * (level_tokens + prior / prior.sum()) / (count + 1.0)
@@ -172,14 +179,14 @@ def from_assignment(
     chances[np.arange(data.n_docs), _tree_of(branch)[1][:, -1]] = 1.0 - UNSURE
     passing = subtree_sums(nodes, chances)
     lam = np.full((data.n_words, nodes.n_nodes), state.eta)
+    tau = np.empty((data.n_docs, nodes.depth))
     for level in range(nodes.depth):
         here = slice(nodes.bounds[level], nodes.bounds[level + 1])
         cells = (tokens[:, level], (data.cells.word, doc))
         by_word = sparse.csr_array(cells, shape=(data.n_words, data.n_docs))
         lam[:, here] += by_word @ passing[:, here]
-        state.tau[:, level] = prior[level] + np.bincount(doc, tokens[:, level], data.n_docs)
+        tau[:, level] = prior[level] + np.bincount(doc, tokens[:, level], data.n_docs)
     state.lam = lam.astype(state.lam.dtype)
     state.stick_a, state.stick_b = fit_sticks(nodes, chances.sum(axis=0), state.gamma)
-    if not state.structured:
-        state.chances = chances
-    return state
+    kept = chances[:, :0] if state.structured else chances
+    return replace(state, local=having(state.local, tau=tau, chances=kept))

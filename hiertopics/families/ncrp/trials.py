@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from hiertopics.engine import Each, stacked
 from hiertopics.families.ncrp import bound, expectations
 from hiertopics.families.ncrp import slot_kernels as kernels
 from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.slot_kernels import Cells
+from hiertopics.families.ncrp.state import Local, State
 from hiertopics.families.ncrp.structured_kernels import restricted_bounds, restricted_step
 from hiertopics.families.nested.slots import (
     fit_sticks,
@@ -27,7 +29,7 @@ from hiertopics.families.nested.slots import (
     renumbered,
     subtree_sums,
 )
-from hiertopics.model import Context
+from hiertopics.families.nested.tree_state import each, having
 
 TURNS = 6
 LEAST_MASS = 0.1
@@ -63,19 +65,18 @@ def keep_gainful(
     plan: Callable[[Sequence[int]], Plan],
     group_of_doc: NDArray[np.integer],
     n_groups: int,
-    context: Context,
 ) -> tuple[State, int]:
     """Return a state in which those of ``n_groups`` moves are made that gain, and their number.
 
     before: the plan without any. plan: returns that of some moves, by their ascending numbers.
     """
-    old = run(state, data, before, group_of_doc, n_groups, context)
-    new = run(state, data, plan(range(n_groups)), group_of_doc, n_groups, context)
+    old = run(state, data, before, group_of_doc, n_groups)
+    new = run(state, data, plan(range(n_groups)), group_of_doc, n_groups)
     kept = np.flatnonzero(new.worth > old.worth).tolist()
     if not kept:
         return state, 0
     if len(kept) < n_groups:
-        new = run(state, data, plan(kept), group_of_doc, n_groups, context)
+        new = run(state, data, plan(kept), group_of_doc, n_groups)
     return new.state, len(kept)
 
 
@@ -91,7 +92,6 @@ def run(
     plan: Plan,
     group_of_doc: NDArray[np.integer],
     n_groups: int,
-    context: Context,
 ) -> Outcome:
     """Carry out a plan; ``state`` is not touched.
 
@@ -111,48 +111,55 @@ def run(
         lam=np.ascontiguousarray(plan.lam[:, order]),
         stick_a=sticks.a,
         stick_b=sticks.b,
-        tau=state.tau.copy(),
-        chances=np.zeros((data.n_docs, 0)),
+        local=having(state.local, chances=np.zeros((data.n_docs, 0))),
+        structured=True,
     )
     alone = np.column_stack([first, np.full_like(first, -1)])
     shares = np.zeros(candidates.shape)
     for turn in range(TURNS):
-        _sweep(made, data, candidates if turn else alone, shares, context)
-    worth = _worth(made, data, candidates, shares, plan.group[order], group_of_doc, n_groups)
+        shares = _sweep(made, candidates if turn else alone)
+    worth = _worth(made, candidates, shares, plan.group[order], group_of_doc, n_groups)
     if not state.structured:
-        made.chances = _chances_of(candidates, shares, nodes.n_nodes)
+        chances = _chances_of(candidates, shares, nodes.n_nodes)
+        made = replace(made, local=having(made.local, chances=chances), structured=False)
     return Outcome(made, worth)
 
 
-def _sweep(
-    state: State,
-    data: Data,
-    candidates: NDArray[np.int32],
-    shares: NDArray[np.float64],
-    context: Context,
-) -> None:
-    """Do a sweep in which documents weigh their candidates alone, by ``shares``."""
-    nodes, given = state.nodes, _given(state)
-
-    def of_shard(shard: int) -> kernels.Statistics:
-        sums = kernels.Statistics(
-            np.zeros(state.lam.shape, given.e_table.dtype),
-            np.zeros(nodes.n_nodes),
-            np.zeros(1),
-            nodes.path,
-        )
-        docs = int(data.shard_bounds[shard]), int(data.shard_bounds[shard + 1])
-        once = kernels.Schedule(1, 0.0)
-        restricted_step(data.cells, *docs, state.tau, given, once, candidates, shares, sums)
-        return sums
-
-    parts = context.map(of_shard, range(len(data.shard_bounds) - 1))
-    words, slot = parts[0].words, parts[0].slot
-    for part in parts[1:]:
-        words += part.words
-        slot += part.slot
+def _sweep(state: State, candidates: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Do a sweep in which documents weigh their candidates alone; return their shares."""
+    answers = state.local.step(_restricted, _asked(state, _given(state), candidates))
+    words, slot, _ = answers[0]
+    for part in answers[1:]:
+        words += part[0]
+        slot += part[1]
     state.lam = words + words.dtype.type(state.eta)
-    state.stick_a, state.stick_b = fit_sticks(nodes, slot, state.gamma)
+    state.stick_a, state.stick_b = fit_sticks(state.nodes, slot, state.gamma)
+    return stacked([part[2] for part in answers])
+
+
+class Asked(NamedTuple):
+    """What the documents of a piece are asked: candidates [n_docs, 2] of each under ``given``."""
+
+    given: kernels.Globals
+    candidates: NDArray[np.int32]
+
+
+def _asked(state: State, given: kernels.Globals, candidates: NDArray[np.int32]) -> Each:
+    rows = each(state.local, candidates=candidates)
+    return Each([Asked(given, **own) for own in rows.messages])
+
+
+def _restricted(
+    piece: Cells, local: Local, asked: Asked
+) -> tuple[Local, tuple[NDArray[np.floating], NDArray[np.float64], NDArray[np.float64]]]:
+    """Answer with words [n_words, n_nodes], documents in slots [n_nodes] and shares."""
+    given, candidates = asked
+    words = np.zeros(given.e_table.shape, given.e_table.dtype)
+    slot, shares = np.zeros(words.shape[1]), np.zeros(candidates.shape)
+    sums = kernels.Statistics(words, slot, np.zeros(1), given.slots.path)
+    docs, once = (0, len(candidates)), kernels.Schedule(1, 0.0)
+    restricted_step(piece, *docs, local.tau, given, once, candidates, shares, sums)
+    return local, (words, slot, shares)
 
 
 def _given(state: State) -> kernels.Globals:
@@ -163,7 +170,6 @@ def _given(state: State) -> kernels.Globals:
 
 def _worth(
     state: State,
-    data: Data,
     candidates: NDArray[np.int32],
     shares: NDArray[np.float64],
     group: NDArray[np.integer],
@@ -173,8 +179,7 @@ def _worth(
     """Return each group's share of the bound, sticks in the nested CRP's measure."""
     given = _given(state)
     weightless = given._replace(slots=given.slots._replace(log_mass=np.zeros(state.n_nodes)))
-    per_doc = np.zeros(data.n_docs)
-    restricted_bounds(data.cells, state.tau, weightless, candidates, per_doc)
+    per_doc = stacked(state.local.ask(_bounds, _asked(state, weightless, candidates)))
     in_group = group_of_doc != NO_GROUP
     worth = np.bincount(group_of_doc[in_group], per_doc[in_group], n_groups).astype(np.float64)
     mass = np.zeros(state.n_nodes)
@@ -188,6 +193,12 @@ def _worth(
     value[inner] += gammaln(state.gamma) - gammaln(state.gamma + passing[inner])
     np.add.at(worth, group[group != NO_GROUP], value[group != NO_GROUP])
     return worth
+
+
+def _bounds(piece: Cells, local: Local, asked: Asked) -> NDArray[np.float64]:
+    per_doc = np.zeros(len(local.tau))
+    restricted_bounds(piece, local.tau, asked.given, asked.candidates, per_doc)
+    return per_doc
 
 
 def _chances_of(

@@ -15,20 +15,29 @@ C. Wang, D. Blei: Variational inference for the nested Chinese restaurant proces
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp import learning, minibatch, moves, prediction, sampled_starts, starts
-from hiertopics.families.ncrp.cells import Data, lay_out
+from hiertopics.families.ncrp.cells import Data, build_piece, lay_out, parts_of
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.prediction import infer as infer
 from hiertopics.families.ncrp.simulate import simulate as simulate
-from hiertopics.families.ncrp.state import State, Sums, elbo, local_pass, refit, reordered
-from hiertopics.model import Backend, Context, Settings, Summary
+from hiertopics.families.ncrp.state import (
+    Local,
+    State,
+    Sums,
+    bounds,
+    elbo,
+    local_pass,
+    refit,
+    reordered,
+)
+from hiertopics.families.nested.tree_state import with_structure
+from hiertopics.model import Backend, Context, Settings, Sharded, Summary
 
 
 class Info(NamedTuple):
@@ -62,10 +71,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         "gibbs": sampled_starts.from_gibbs,
         "root": starts.from_root,
     }[settings.inference.start]
-    state = start(data, settings, context)
-    if settings.inference.mode == "meanfield":
-        return replace(state, chances=prediction.slot_chances(state, data, context))
-    return state
+    return start(data, settings, context)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -78,7 +84,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if inference.batch_size:
         sums = minibatch.epoch(state, data, settings, context)
     else:
-        sums = local_pass(state, data, context, inference.local_rounds)
+        sums = local_pass(state, inference.local_rounds)
         refit(state, sums)
     if context.iteration > inference.hyper_start:
         _learn(state, sums, inference)
@@ -112,12 +118,12 @@ def _learn(state: State, sums: Sums, inference: Inference) -> None:
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training documents."""
-    return prediction.summarise(state, data, context)
+    return prediction.summarise(state, data)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the evidence lower bound, recomputed from scratch in float64."""
-    return elbo(state, data, context)
+    return elbo(state)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
@@ -153,5 +159,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
+    renewed=with_structure,
     monotone=_bound_never_falls,
 )
