@@ -94,7 +94,7 @@ def test_no_node_has_more_documents_than_there_are(bench: Bench, corpus: Corpus)
 def test_a_flat_model_shows_nodes_with_a_token_and_the_documents_that_use_them(
     bench: Bench, corpus: Corpus
 ) -> None:
-    """Interface section 3, for the HDP: a live topic has at least one expected token."""
+    """For the HDP: a live topic has at least one expected token."""
     if not bench.name.startswith("hdp-"):
         pytest.skip("a rule of the HDP")
     summary = bench.having("model.truncation=300").summarise(corpus, 12)

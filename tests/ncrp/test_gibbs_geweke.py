@@ -64,7 +64,7 @@ EXPECTED = {
     "equal words at a shared level-2 node": N_PAIRS * SHARED[1] * AT[1] ** 2 * ALIKE,
     "equal words at a shared leaf": N_PAIRS * SHARED[2] * AT[2] ** 2 * ALIKE,
 }
-FROM_THE_SPEC = [0.308, 0.554, 2.233, 1.731, 1.335, 1.001, None, 0.357, 0.445, 0.395]
+FROM_THE_THEORY = [0.308, 0.554, 2.233, 1.731, 1.335, 1.001, None, 0.357, 0.445, 0.395]
 
 NONE, NO_ANCESTORS, NO_NEW_BRANCHES, NO_GAMMA, NO_ROOM = range(5)
 
@@ -223,9 +223,9 @@ def deviations(found: NDArray[np.float64]) -> dict[str, float]:
     }
 
 
-def test_expected_values_are_those_of_the_spec() -> None:
+def test_expected_values_are_those_of_the_theory() -> None:
     """Its figures come from 250,000 draws."""
-    for value, printed in zip(EXPECTED.values(), FROM_THE_SPEC, strict=False):
+    for value, printed in zip(EXPECTED.values(), FROM_THE_THEORY, strict=False):
         assert printed is None or value == pytest.approx(printed, abs=0.003)
 
 

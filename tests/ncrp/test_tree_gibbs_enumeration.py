@@ -19,7 +19,7 @@ from hiertopics.families.ncrp.leap_kernels import leap_all
 
 CORPUS = corpus_of([[2, 1, 0], [1, 0, 2]])
 PRIOR = Prior(np.array([2.0, 1.0]), 1.0, 1.0)
-# The problem of the spec is written in token order; here words ascend within a document.
+# The problem of the page is written in token order; here words ascend within a document.
 Z_LOWER = [[0.3416301, 0.3416301, 0.4183256], [0.3126101, 0.4124260, 0.4124260]]
 N_SWEEPS = 40_000
 LONG = 80_000
@@ -66,7 +66,7 @@ def run(
     return states(data.words, copy_of(chain), prior, n_sweeps, moves, rng)
 
 
-def test_the_evidence_of_the_tiny_corpus_is_that_of_the_spec() -> None:
+def test_the_evidence_of_the_tiny_corpus_is_that_of_the_theory() -> None:
     """T6: -6.989242420490596, and what follows from the same list."""
     log_evidence, chances = exact(PRIOR)
     assert log_evidence == pytest.approx(-6.989242420490596, rel=1e-14)

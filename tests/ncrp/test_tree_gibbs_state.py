@@ -230,7 +230,7 @@ def test_a_summary_holds_the_counts_of_the_draw() -> None:
 def test_kept_draws_are_current_draws_not_the_best_one(
     fit_tiny: Callable[..., FitResult], tmp_path: Path
 ) -> None:
-    """Interface section 3: draws/ holds what the chain was at, model.npz the summarised draw."""
+    """draws/ holds what the chain was at, model.npz the summarised draw."""
     keys = ("inference.burn_in=2", "inference.keep_every=1")
     result = fit_tiny(tmp_path / "run", "hlda-gibbs", 30, keys)
     draws = [tree.phi for tree, _ in result.run.draws()]

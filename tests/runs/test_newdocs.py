@@ -126,7 +126,7 @@ def text_run(fit_tiny: Fit, tmp_path: Path) -> Path:
 
 
 def test_fields_default_to_those_of_the_run(text_run: Path, tmp_path: Path) -> None:
-    """Interface section 1: eval and infer take the run's own field options where none is given."""
+    """eval and infer take the run's own field options where none is given."""
     new = tmp_path / "new.jsonl"
     new.write_text(json.dumps({"key": "n", "body": "goal yeti", "by": [], "kind": []}) + "\n")
     result = read_matched(RunDir(text_run), new, {})

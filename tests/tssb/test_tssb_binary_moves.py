@@ -21,7 +21,7 @@ def z_of(draws: NDArray[np.float64], expected: float) -> float:
     return float((batches.mean() - expected) / (batches.std(ddof=1) / np.sqrt(50)))
 
 
-def test_the_log_density_is_that_of_the_spec() -> None:
+def test_the_log_density_is_that_of_the_theory() -> None:
     family, theta = some_family(), np.random.default_rng(0).normal(size=(5, 3))
     assert moves.log_density(theta, family) == pytest.approx(log_joint(theta, family), rel=1e-12)
 

@@ -62,7 +62,7 @@ def worst(by_name: dict[str, float]) -> float:
     return max(map(abs, by_name.values()))
 
 
-def test_the_enumeration_is_that_of_the_spec(
+def test_the_enumeration_is_that_of_the_theory(
     flat: NDArray[np.float64], posterior: NDArray[np.float64]
 ) -> None:
     states = list(urn(3, PRIOR))
