@@ -29,6 +29,7 @@ _HOMES = {
     "fit": "api",
     "infer": "runs.newdocs",
     "read_corpus": "formats.reading",
+    "report": "views.report.writing",
     "show_tree": "views.showing",
     "simulate": "fitting.simulation",
     "sweep": "fitting.sweeping",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,3 +43,19 @@ def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str,
 def _stem(run: RunDir, name: str, options: Mapping[str, Any]) -> Path:
     given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
     return run.path / "eval" / f"{name}{given}"
+
+
+def kept_scores(run: RunDir) -> list[dict[str, Any]]:
+    """Return the records of all scores that were kept, by file name; the name is in ``score``.
+
+    A file that holds no record is passed over: scores carry no seal.
+    """
+    found = []
+    for path in sorted((run.path / "eval").glob("*.json")):
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            found.append({"score": path.stem, **record})
+    return found

@@ -72,7 +72,7 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path]) -> dict[int, list[Said]
     tree, passing = run.tree, _documents(run)
     remarks: dict[int, list[Said]] = {node: [] for node in tree.shown.tolist()}
     for name, path in sides.items():
-        tags = _tags_of(run, path)
+        tags = tags_of(run, path)
         counts = (passing.T @ tags.members.astype(np.int64)).toarray()
         single = int(np.diff(tags.members.indptr).max(initial=0)) <= 1
         rule = _histogram if single and len(tags.names) <= N_BINS else _most_common
@@ -81,8 +81,8 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path]) -> dict[int, list[Said]
     return remarks
 
 
-def _tags_of(run: RunDir, path: Path) -> Tags:
-    """Return the values of the training documents."""
+def tags_of(run: RunDir, path: Path) -> Tags:
+    """Return the values of the training documents; DataError where the file does not fit."""
     split = run.split
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
     require_file(path)

@@ -23,11 +23,14 @@ def to_html(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] =
     Whatever comes from the corpus is escaped, and the text is ASCII, so that it reads the same
     wherever it is put. notes: said above the tree.
     """
-    pieces = [f'<div class="hiertopics"><style>{STYLE}</style>\n']
+    head = f'<div class="hiertopics"><style>{STYLE}</style>\n'
+    return f"{head}{to_lists(tree, vocab, view, notes)}</div>\n"
+
+
+def to_lists(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] = ()) -> str:
+    """Return the notes and the lists of ``to_html`` alone, for a page with a style of its own."""
     above = ([] if tree.arrangement is None else [tree.arrangement.note]) + [*notes]
-    pieces += [f"<p>{_safe(note)}</p>\n" for note in above]
-    pieces += _pieces(tree, vocab, view)
-    return "".join([*pieces, "</div>\n"])
+    return "".join([*(f"<p>{_safe(note)}</p>\n" for note in above), *_pieces(tree, vocab, view)])
 
 
 def _pieces(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:

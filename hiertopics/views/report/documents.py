@@ -1,0 +1,211 @@
+"""The documents of a report: where each stands in the tree, its words, what is known of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.tree import Tree
+from hiertopics.errors import HiertopicsError
+from hiertopics.runs.experiment import experiment_of
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report.topics import Layout
+
+UNIT = 1000
+"""Shares of documents are whole numbers of this."""
+
+SMALLEST = 5
+"""Smaller shares, in those units, are left out unless a document has no larger one."""
+
+BLOCK = 2048
+
+
+class Known(NamedTuple):
+    """What a run knows of its training documents, a row each.
+
+    names: None where they have none. counts: CSR [n_docs, n_words] or None. tags: by what they
+    are called. problem: why something is missing, in one line.
+    """
+
+    names: list[str] | None
+    counts: sparse.csr_array | None
+    tags: dict[str, Tags]
+    problem: str | None
+
+
+def known_documents(run: RunDir) -> Known:
+    """Read the corpus of a run again, as far as it is there."""
+    try:
+        train = read_original(run).train
+    except HiertopicsError as error:
+        folder = f"{Path(str(experiment_of(run).data.corpus)).parent}/"
+        return Known(None, None, {}, str(error).replace(folder, ""))
+    marks = {"groups": train.groups, "labels": train.labels}
+    return Known(
+        None if train.doc_ids is None else list(train.doc_ids),
+        train.counts if isinstance(train, Corpus) else None,
+        {name: tags for name, tags in marks.items() if tags is not None},
+        None,
+    )
+
+
+class Shares(NamedTuple):
+    """Where documents stand, CSR [n_docs, n_places] over the places of a layout.
+
+    own: the share at each node. below: at or below it. home: the place of the deepest node on a
+    document's path, or of the one with its largest share; -1: none is shown. int64 [n_docs].
+    """
+
+    own: sparse.csr_array
+    below: sparse.csr_array
+    home: NDArray[np.int64]
+
+
+def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
+    """Return the shares of the training documents at the places of a report.
+
+    A node that is not shown counts as the nearest shown one above it.
+    """
+    n_columns = run.theta.shape[1]
+    at = np.full(n_columns, -1, dtype=np.int64)
+    for row in tree.shown.tolist():
+        name = tree.id_of(row)
+        if isinstance(name, int):
+            at[name] = _nearest_shown(tree, layout, row)
+    own = _moved(run.theta, at, len(layout.rows))
+    below = sparse.csr_array(own @ _upwards(layout))
+    if run.paths is None or tree.arrangement is not None:
+        heaviest = np.asarray(own.argmax(axis=1)).ravel()
+        home = np.where(np.diff(own.indptr) > 0, heaviest, -1)
+    else:
+        node = run.paths.node
+        deepest = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
+        last = node[np.arange(len(node)), np.maximum(deepest, 0)]
+        home = np.where(deepest >= 0, at[last], -1)
+    return Shares(own, below, home.astype(np.int64))
+
+
+def _nearest_shown(tree: Tree, layout: Layout, row: int) -> int:
+    while row >= 0 and layout.place[row] < 0:
+        row = int(tree.parent[row])
+    return int(layout.place[row]) if row >= 0 else -1
+
+
+def _moved(theta: sparse.csr_array, at: NDArray[np.int64], n_places: int) -> sparse.csr_array:
+    """Return theta with column j in place at[j]; columns without a place are left out."""
+    rows, columns = np.flatnonzero(at >= 0), at[at >= 0]
+    shape = (theta.shape[1], n_places)
+    moved = sparse.csr_array(theta @ sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape))
+    moved.eliminate_zeros()
+    moved.sort_indices()
+    return moved
+
+
+def _upwards(layout: Layout) -> sparse.csr_array:
+    """Return which places lie at or above each, CSR [n_places, n_places]."""
+    n = len(layout.rows)
+    counts = layout.end - np.arange(n)
+    ones = np.ones(int(counts.sum()))
+    below = np.concatenate([np.arange(place, layout.end[place]) for place in range(n)])
+    above = np.repeat(np.arange(n), counts)
+    return sparse.csr_array((ones, (below, above)), shape=(n, n))
+
+
+def leading(shares: Shares, n_docs: int) -> NDArray[np.int64]:
+    """Return the documents that are among the ``n_docs`` first ones of any node, ascending."""
+    below = sparse.csc_array(shares.below)
+    found = np.zeros(below.shape[0], dtype=bool)
+    for place in range(below.shape[1]):
+        cells = slice(below.indptr[place], below.indptr[place + 1])
+        order = np.argsort(-below.data[cells].round(9), kind="stable")[:n_docs]
+        found[below.indices[cells][order]] = True
+    return np.flatnonzero(found)
+
+
+class Entries(NamedTuple):
+    """The shares that are kept, flat: how many of each document, places, whole shares."""
+
+    n: NDArray[np.int64]
+    place: NDArray[np.int64]
+    share: NDArray[np.int64]
+
+
+def entries_of(shares: Shares, most: int) -> Entries:
+    """Return the ``most`` largest shares of each document, by place; the largest always stays."""
+    own = shares.own
+    doc = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    whole = np.rint(UNIT * own.data).astype(np.int64)
+    order = np.lexsort((own.indices, -own.data, doc))
+    rank = np.arange(len(order)) - own.indptr[doc[order]]
+    kept = np.sort(order[(rank == 0) | ((rank < most) & (whole[order] >= SMALLEST))])
+    n = np.bincount(doc[kept], minlength=own.shape[0])
+    return Entries(n, own.indices[kept].astype(np.int64), np.maximum(whole[kept], 1))
+
+
+class Contents(NamedTuple):
+    """The words of documents, flat: how many of each document, ids, how often, whose topic.
+
+    topic: which of the document's entries (``Entries``) the word most probably comes from.
+    """
+
+    n: NDArray[np.int64]
+    word: NDArray[np.int64]
+    times: NDArray[np.int64]
+    topic: NDArray[np.int64]
+
+
+def contents_of(
+    counts: sparse.csr_array,
+    entries: Entries,
+    tree: Tree,
+    layout: Layout,
+    docs: NDArray[np.int64],
+    most: int,
+) -> Contents:
+    """Return the ``most`` most frequent words of some documents, each with its topic."""
+    first = np.concatenate([[0], np.cumsum(entries.n)])
+    parts = []
+    for start in range(0, len(docs), BLOCK):
+        rows = counts[docs[start : start + BLOCK]]
+        parts.append(_contents(rows, docs[start : start + BLOCK], entries, first, tree, layout))
+    if not parts:
+        none = np.empty(0, dtype=np.int64)
+        return Contents(none, none, none, none)
+    joined = Contents(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    doc = np.repeat(np.arange(len(docs)), joined.n)
+    order = np.lexsort((joined.word, -joined.times, doc))
+    begins = np.concatenate([[0], np.cumsum(joined.n)])
+    kept = np.sort(order[np.arange(len(order)) - begins[doc[order]] < most])
+    n = np.bincount(doc[kept], minlength=len(docs))
+    return Contents(n, joined.word[kept], joined.times[kept], joined.topic[kept])
+
+
+def _contents(
+    counts: sparse.csr_array,
+    docs: NDArray[np.int64],
+    entries: Entries,
+    first: NDArray[np.int64],
+    tree: Tree,
+    layout: Layout,
+) -> Contents:
+    n_words = np.diff(counts.indptr)
+    doc = np.repeat(docs, n_words)
+    n_pairs = entries.n[doc]
+    cell = np.repeat(np.arange(len(doc)), n_pairs)
+    begin = np.concatenate([[0], np.cumsum(n_pairs)])
+    which = np.arange(len(cell)) - begin[cell]
+    entry = first[doc[cell]] + which
+    row = layout.rows[entries.place[entry]]
+    score = tree.phi[row, counts.indices[cell]] * entries.share[entry]
+    order = np.lexsort((which, -score, cell))
+    has = np.flatnonzero(n_pairs > 0)
+    topic = np.zeros(len(doc), dtype=np.int64)
+    topic[has] = which[order[begin[has]]]
+    times = counts.data.astype(np.int64)
+    return Contents(n_words.astype(np.int64), counts.indices.astype(np.int64), times, topic)

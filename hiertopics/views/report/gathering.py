@@ -1,0 +1,388 @@
+"""The data of a report: what the page shows, in parts, as much of it as fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import __version__
+from hiertopics.data.corpus import Tags
+from hiertopics.data.groups import groups_of
+from hiertopics.data.tree import ROOT, Tree
+from hiertopics.errors import UsageError
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.arrange import arrange, documents_with
+from hiertopics.views.remarks import parse_sides, tags_of
+from hiertopics.views.report.bands import banded
+from hiertopics.views.report.card import card_of, key_of
+from hiertopics.views.report.documents import (
+    Known,
+    Shares,
+    contents_of,
+    entries_of,
+    known_documents,
+    leading,
+    shares_of,
+)
+from hiertopics.views.report.matching import (
+    comparison_part,
+    named,
+    refuse_other_kind,
+    same_documents,
+)
+from hiertopics.views.report.packing import Box, size_told
+from hiertopics.views.report.sides import columns_part
+from hiertopics.views.report.topics import Layout, lay_out, node_part, rounded, shortened, words_of
+
+SCHEMA = "hiertopics.report/1"
+ENTRIES = (12, 4)
+"""Most topics of a document whose shares are kept: at first, and where space is short."""
+
+MAIN, FEWER = 200, 50
+"""First documents of each topic that stay where not all of them fit."""
+
+MOST_WORDS, SOME_WORDS = 60, 20
+"""Most words of a document that are kept."""
+
+N_GROUP_TOPICS, N_SIMILAR = 10, 5
+NAMES = "name"
+"""The column of metadata that holds what documents are called."""
+
+SPARE = 1000
+"""Bytes for what is said to be left out."""
+
+
+class Asked(NamedTuple):
+    """What a report is to hold. words: per node and weight of relevance. limit: bytes in all.
+
+    text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata.
+    """
+
+    words: int = 30
+    limit: int = 5_000_000
+    text: bool = True
+    sides: Sequence[str] = ()
+
+
+class Placed(NamedTuple):
+    """A run's tree as a report shows it, and where its documents stand there."""
+
+    tree: Tree
+    layout: Layout
+    shares: Shares
+
+
+def gather(run: RunDir, other: RunDir | None, asked: Asked, overhead: int) -> Box:
+    """Return the parts of a run's report, with those of a comparison where there is another run.
+
+    overhead: bytes of the page without its data. Raises UsageError where not even the tree fits,
+    DataError or RunError where a file is wrong.
+    """
+    if other is not None:
+        refuse_other_kind(run, other)
+    gathering = _Gathering(run, other, asked)
+    for min_docs, n_words in gathering.sizes():
+        box = Box(asked.limit - overhead - SPARE)
+        gathering.put_tree(box, min_docs, n_words)
+        if box.left >= 0:
+            break
+    else:
+        least = size_told(int(asked.limit - box.left))
+        raise UsageError(
+            f"--limit {size_told(asked.limit)} is too small for the report of {run.path}: "
+            f"its tree alone takes {least}"
+        )
+    gathering.put_documents(box)
+    box.put("left_out", gathering.left_out)
+    return box
+
+
+class _Gathering:
+    """One report in the making: what is needed more than once, and what had to be left out."""
+
+    def __init__(self, run: RunDir, other: RunDir | None, asked: Asked) -> None:
+        self.run, self.other, self.asked = run, other, asked
+        self.left_out: list[str] = []
+        self.tags: dict[str, Tags] = {
+            name: tags_of(run, path) for name, path in parse_sides(asked.sides).items()
+        }
+        self.tree = _readable(run)
+        self.number = np.empty(0, dtype=np.int64)
+        self.n_listed = 0
+
+    @cached_property
+    def known(self) -> Known:
+        """What the run's corpus says of its documents; --side name gives them other names."""
+        known = known_documents(self.run)
+        if (given := self.tags.pop(NAMES, None)) is not None:
+            known = known._replace(names=_one_each(given))
+        if known.problem is not None:
+            what = "names, words and marks of documents are not known"
+            self.left_out.append(f"{what}: {known.problem}")
+        return known
+
+    @property
+    def limit(self) -> str:
+        return f"the page would be larger than {size_told(self.asked.limit)} (--limit)"
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Return (fewest documents of a node, words per node), the most that is shown first."""
+        words = self.asked.words
+        most = int(self.tree.n_docs[self.tree.shown].max(initial=0))
+        fewest = [0, 0, 0, *(max(int(most * share), 2) for share in (0.001, 0.003, 0.01, 0.03))]
+        return list(zip(fewest, [words, words // 2, 8, 8, 8, 8, 8], strict=True))
+
+    def put_tree(self, box: Box, min_docs: int, n_words: int) -> None:
+        """Put in what a report cannot do without."""
+        run, tree = self.run, self.tree
+        self.left_out.clear()
+        layout = lay_out(tree, min_docs)
+        if not len(layout.rows):
+            layout = lay_out(tree)
+        self.placed = Placed(tree, layout, shares_of(run, tree, layout))
+        hidden = len(tree.shown) - len(layout.rows)
+        if hidden:
+            small = f"{hidden} nodes with fewer than {min_docs} documents are left out"
+            self.left_out.append(f"{small}: {self.limit}")
+        if n_words < self.asked.words:
+            fewer = f"topics have {n_words} words by each order instead of {self.asked.words}"
+            self.left_out.append(f"{fewer}: {self.limit}")
+        background = self._background()
+        words = words_of(tree, layout, background, max(n_words, 1))
+        listed = np.unique(np.concatenate([*words.ids, *words.telling, [0][:0]]).astype(np.int64))
+        frequency = np.zeros(len(run.vocab)) if background is None else background
+        listed = listed[np.argsort(-frequency[listed], kind="stable")]
+        self.number = np.full(len(run.vocab), -1, dtype=np.int64)
+        self.number[listed] = np.arange(len(listed))
+        self.n_listed = len(listed)
+        nodes = node_part(tree, layout, words, [self.number[ids] for ids in words.ids])
+        nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
+        flat = bool((layout.parent == ROOT).all())
+        box.put("schema", SCHEMA)
+        box.put("program", f"hiertopics {__version__}")
+        box.put("key", key_of(run))
+        box.put("run", named(run))
+        box.put("card", card_of(run))
+        box.put(
+            "tree",
+            {
+                "kind": "flat" if flat else "tree" if tree.arrangement is None else "arranged",
+                "note": None if tree.arrangement is None else tree.arrangement.note,
+                "values": words.kind,
+                "paths": run.paths is not None and tree.arrangement is None,
+            },
+        )
+        box.put("words", [run.vocab[word] for word in listed.tolist()])
+        if background is not None:
+            box.put("word_shares", shortened(background[listed], 3))
+        box.put("nodes", nodes)
+        if (groups := self._groups(layout)) is not None:
+            box.put("groups", groups)
+
+    def put_documents(self, box: Box) -> None:
+        """Put in as much of the documents as there is space for, the most wanted first."""
+        n_docs = len(self.placed.shares.home)
+        every = np.arange(n_docs)
+        plans: list[tuple[str, Callable[[], Any]]] = []
+        for docs, most in ((every, ENTRIES[0]), (every, ENTRIES[1])):
+            what = "" if most == ENTRIES[0] else f"documents show their {most} main topics"
+            plans.append((what, partial(self._documents, docs, most)))
+        for first in (MAIN, FEWER, 10, 2):
+            what = f"only the {first} first documents of each topic are listed"
+            plans.append((what, partial(self._documents, first, ENTRIES[1])))
+        said = box.put_first("documents", plans)
+        if said is None:
+            self._say("documents are left out")
+            return
+        if said:
+            self._say(said)
+        self._put_columns(box)
+        self._put_comparison(box)
+        self._put_contents(box)
+
+    def _say(self, what: str) -> None:
+        self.left_out.append(f"{what}: {self.limit}")
+
+    def _documents(self, docs: NDArray[np.int64] | int, most: int) -> dict[str, Any]:
+        """Return the part ``documents`` of these documents, or of the first ones of each node."""
+        shares = self.placed.shares
+        chosen = leading(shares, docs) if isinstance(docs, int) else docs
+        self.kept, self.entries = chosen, entries_of(_rows(shares, chosen), most)
+        rows = self.run.split.train_docs[chosen]
+        names = self.known.names
+        part = {
+            "total": len(shares.home),
+            "row_steps": np.diff(rows, prepend=-1).tolist(),
+            "home": shares.home[chosen].tolist(),
+            "n": self.entries.n.tolist(),
+            "place": self.entries.place.tolist(),
+            "share": self.entries.share.tolist(),
+        }
+        if names is not None:
+            part["name"] = [names[doc] for doc in chosen.tolist()]
+        lengths = self.run.split.train_lengths
+        if lengths is not None and self.tree.vectors is None:
+            part["tokens"] = lengths[chosen].tolist()
+        return part
+
+    def _put_columns(self, box: Box) -> None:
+        tags = {**self.known.tags, **self.tags}
+        if not tags:
+            return
+        home, layout = self.placed.shares.home, self.placed.layout
+        said = box.put_first(
+            "columns",
+            [
+                ("", partial(columns_part, tags, home, layout, self.kept)),
+                (
+                    "metadata of single documents are left out",
+                    partial(columns_part, tags, home, layout, self.kept[:0]),
+                ),
+            ],
+        )
+        if said != "":
+            self._say(said or "metadata are left out")
+
+    def _put_comparison(self, box: Box) -> None:
+        if self.other is None:
+            return
+        tree = _readable(self.other)
+        layout = lay_out(tree)
+        shared = same_documents(self.run, self.other)
+        shares = shares_of(self.other, tree, layout) if shared else None
+        args = (self.run, *self.placed, self.other, tree, layout, shares)
+        plans = [
+            ("", partial(comparison_part, *args, self.kept)),
+            (
+                "moves of single documents are left out",
+                partial(comparison_part, *args, self.kept[:0]),
+            ),
+        ]
+        said = box.put_first("comparison", plans)
+        if said != "":
+            self._say(said or "the comparison is left out")
+
+    def _put_contents(self, box: Box) -> None:
+        """Put in the words of documents; all of each, or fewer, or those of the first ones."""
+        if not self.asked.text:
+            self.left_out.append("words and texts of single documents are left out (--no-text)")
+            return
+        if self.known.counts is None or self.tree.vectors is not None:
+            return
+        plans: list[tuple[str, Callable[[], Any]]] = [
+            ("", partial(self._contents, None, MOST_WORDS)),
+            (
+                f"documents show their {SOME_WORDS} most frequent words",
+                partial(self._contents, None, SOME_WORDS),
+            ),
+        ]
+        for first in (FEWER, 10):
+            what = f"only the {first} first documents of each topic show words, {SOME_WORDS} each"
+            plans.append((what, partial(self._contents, first, SOME_WORDS)))
+        said = box.put_first("contents", plans)
+        if said != "":
+            self._say(said or "words of documents are left out")
+
+    def _contents(self, first: int | None, most: int) -> dict[str, Any]:
+        """Return the part ``contents``: words by document, told by their difference in number."""
+        counts = self.known.counts
+        assert counts is not None
+        tree, layout, shares = self.placed
+        rows = sparse.csr_array(counts[self.kept])
+        docs = np.arange(len(self.kept))
+        if first is not None:
+            docs = np.flatnonzero(np.isin(self.kept, leading(shares, first)))
+        found = contents_of(rows, self.entries, tree, layout, docs, most)
+        used = np.unique(found.word)
+        more = used[self.number[used] < 0]
+        frequency = self.run.split.word_counts
+        more = more[np.argsort(-frequency[more], kind="stable")]
+        number = self.number.copy()
+        number[more] = self.n_listed + np.arange(len(more))
+        doc = np.repeat(np.arange(len(docs)), found.n)
+        word = number[found.word]
+        order = np.lexsort((word, doc))
+        word = word[order]
+        begins = np.concatenate([[0], np.cumsum(found.n)])[:-1]
+        steps = np.diff(word, prepend=0)
+        starts = begins[found.n > 0]
+        steps[starts] = word[starts]
+        n_words = np.zeros(len(self.kept), dtype=np.int64)
+        n_words[docs] = found.n
+        return {
+            "words": [self.run.vocab[word] for word in more.tolist()],
+            "n": n_words.tolist(),
+            "word_steps": steps.tolist(),
+            "times": found.times[order].tolist(),
+            "topic": found.topic[order].tolist(),
+        }
+
+    def _background(self) -> NDArray[np.float64] | None:
+        """Return the share of each word among the training tokens."""
+        counts = self.run.split.word_counts
+        if self.tree.vectors is not None or len(counts) != len(self.run.vocab) or not counts.sum():
+            return None
+        return np.asarray(counts / counts.sum())
+
+    def _groups(self, layout: Layout) -> dict[str, Any] | None:
+        """Return the part ``groups``: each group's main topics, and the groups most like it."""
+        groups = groups_of(self.run.tree)
+        if groups is None:
+            return None
+        at = _places_of_ids(self.tree, layout)
+        by_size = groups.by_size
+        n, place, share, similar = [], [], [], []
+        for group in by_size.tolist():
+            weight = groups.theta[group]
+            main = np.argsort(-weight, kind="stable")[:N_GROUP_TOPICS]
+            main = main[(at[main] >= 0) & (weight[main] >= 0.5 / 1000)]
+            n.append(len(main))
+            place += at[main].tolist()
+            share += rounded(weight[main], 3)
+            near = groups.most_similar(group, N_SIMILAR)
+            similar.append([[groups.names[other], round(value, 3)] for other, value in near])
+        return {
+            "name": [groups.names[group] for group in by_size.tolist()],
+            "n_docs": groups.n_docs[by_size].tolist(),
+            "n": n,
+            "place": place,
+            "share": share,
+            "similar": similar,
+        }
+
+
+def _one_each(tags: Tags) -> list[str]:
+    """Return the values of each document in one string."""
+    bounds = zip(tags.members.indptr[:-1], tags.members.indptr[1:], strict=True)
+    return [" ".join(tags.names[value] for value in tags.members.indices[a:b]) for a, b in bounds]
+
+
+def _readable(run: RunDir) -> Tree:
+    """Return a run's tree as a report shows it: flat topics arranged, where that can be done."""
+    tree = run.supported_tree
+    lengths = run.split.train_lengths
+    is_flat = bool((tree.parent[tree.shown] == ROOT).all())
+    if not is_flat or len(tree.shown) < 3 or lengths is None or tree.vectors is not None:
+        return tree
+    return banded(arrange(tree, documents_with(run.theta, lengths)))
+
+
+def _places_of_ids(tree: Tree, layout: Layout) -> NDArray[np.int64]:
+    """Return the place of each of the run's own nodes, -1 where it is not shown."""
+    names = [tree.id_of(row) for row in layout.rows.tolist()]
+    own = [(name, place) for place, name in enumerate(names) if isinstance(name, int)]
+    at = np.full(max((name for name, _ in own), default=-1) + 2, -1, dtype=np.int64)
+    for name, place in own:
+        at[name] = place
+    return at
+
+
+def _rows(shares: Shares, docs: NDArray[np.int64]) -> Shares:
+    return Shares(
+        sparse.csr_array(shares.own[docs]), sparse.csr_array(shares.below[docs]), shares.home[docs]
+    )

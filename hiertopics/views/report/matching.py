@@ -1,0 +1,184 @@
+"""Two runs side by side: which topics are the same, and which documents moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.tree import ROOT, Tree
+from hiertopics.errors import UsageError
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.report.card import card_of
+from hiertopics.views.report.documents import Shares
+from hiertopics.views.report.topics import Layout, rounded
+from hiertopics.visible import visible
+
+LEAST = 0.3
+"""Topics that are less alike than this are not matched."""
+
+MOST_CELLS = 4_000_000
+"""Pairs of topics up to which the best matching is found, and not one pair after the other."""
+
+N_WORDS = 10
+
+
+def refuse_other_kind(run: RunDir, other: RunDir) -> None:
+    """Raise UsageError where the topics of two runs cannot be compared."""
+    mine, theirs = run.tree, other.tree
+    if (mine.vectors is None) != (theirs.vectors is None):
+        raise UsageError(
+            f"{run.path} and {other.path} cannot be compared: one has words, the other vectors"
+        )
+    if not set(run.vocab) & set(other.vocab):
+        raise UsageError(
+            f"{run.path} and {other.path} cannot be compared: they have no word in common"
+        )
+
+
+def same_documents(run: RunDir, other: RunDir) -> bool:
+    """Tell whether two runs were trained on the same documents, in the same order."""
+    prints = [one.manifest["corpus"]["fingerprint"] for one in (run, other)]
+    mine, theirs = run.split.train_docs, other.split.train_docs
+    return prints[0] == prints[1] and np.array_equal(mine, theirs)
+
+
+def comparison_part(
+    run: RunDir,
+    tree: Tree,
+    layout: Layout,
+    shares: Shares,
+    other: RunDir,
+    other_tree: Tree,
+    other_layout: Layout,
+    other_shares: Shares | None,
+    kept: NDArray[np.int64],
+) -> dict[str, Any]:
+    """Return the part ``comparison``: the other run's card and topics, matches, and moves.
+
+    other_shares: None where the documents are others, so that none of them can move. kept: the
+    documents whose own place in the other run is held, too.
+    """
+    affinity = _affinity(run, tree, layout, other, other_tree, other_layout)
+    pairs = matched(affinity)
+    part: dict[str, Any] = {
+        "card": card_of(other),
+        "nodes": {
+            "id": [other_tree.id_of(row) for row in other_layout.rows.tolist()],
+            "parent": other_layout.parent.tolist(),
+            "n_docs": other_tree.n_docs[other_layout.rows].tolist(),
+            "below": rounded(other_tree.subtree_weight[other_layout.rows], 6),
+            "words": [
+                [other.vocab[word] for word in other_tree.top_words(row, N_WORDS)]
+                for row in other_layout.rows.tolist()
+            ],
+        },
+        "mine": [first for first, _ in pairs],
+        "other": [second for _, second in pairs],
+        "affinity": rounded(np.array([affinity[pair] for pair in pairs]), 3),
+    }
+    if other_shares is not None:
+        part |= _moves(layout, shares, other_layout, other_shares, pairs, kept)
+    return part
+
+
+def _affinity(
+    run: RunDir, tree: Tree, layout: Layout, other: RunDir, other_tree: Tree, other_layout: Layout
+) -> NDArray[np.float64]:
+    """Return the Hellinger affinity of each pair of topics over words in common, [n, m].
+
+    Of vectors: how far they have the same direction, either way round.
+    """
+    column = {word: place for place, word in enumerate(other.vocab)}
+    common = [
+        (mine, column[word]) for mine, word in enumerate(run.vocab) if column.get(word) is not None
+    ]
+    mine, theirs = np.array(common, dtype=np.int64).reshape(-1, 2).T
+    tables = []
+    for one, rows, columns in ((tree, layout.rows, mine), (other_tree, other_layout.rows, theirs)):
+        table = one.phi if one.vectors is None else one.vectors
+        table = table[np.ix_(rows, columns)]
+        if one.vectors is None:
+            tables.append(np.sqrt(table))
+        else:
+            lengths = np.linalg.norm(one.vectors[rows], axis=1, keepdims=True)
+            tables.append(table / np.maximum(lengths, np.finfo(float).tiny))
+    return np.asarray(np.minimum(np.abs(tables[0] @ tables[1].T), 1.0))
+
+
+def matched(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Return pairs (row, column), each in one pair at most, that are alike; in order of rows.
+
+    Those of the largest sum of affinities, or for large tables the most alike ones first.
+    """
+    if affinity.size <= MOST_CELLS:
+        from scipy.optimize import linear_sum_assignment
+
+        rows, columns = linear_sum_assignment(affinity, maximize=True)
+        pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    else:
+        pairs = _greedy(affinity)
+    return sorted(pair for pair in pairs if affinity[pair] >= LEAST)
+
+
+def _greedy(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
+    rows, columns = np.nonzero(affinity >= LEAST)
+    order = np.argsort(-affinity[rows, columns], kind="stable")
+    free_row, free_column = (np.ones(n, dtype=bool) for n in affinity.shape)
+    pairs = []
+    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
+        if free_row[row] and free_column[column]:
+            free_row[row] = free_column[column] = False
+            pairs.append((row, column))
+    return pairs
+
+
+def _moves(
+    layout: Layout,
+    shares: Shares,
+    other_layout: Layout,
+    other_shares: Shares,
+    pairs: list[tuple[int, int]],
+    kept: NDArray[np.int64],
+) -> dict[str, Any]:
+    """Return how many documents matched topics share, flows between branches, and homes."""
+    both, only_mine, only_other = [], [], []
+    for first, second in pairs:
+        here = _at(shares.home, first, layout)
+        there = _at(other_shares.home, second, other_layout)
+        both.append(int((here & there).sum()))
+        only_mine.append(int((here & ~there).sum()))
+        only_other.append(int((there & ~here).sum()))
+    branch = _branches(layout)[shares.home]
+    other_branch = _branches(other_layout)[other_shares.home]
+    known = (shares.home >= 0) & (other_shares.home >= 0)
+    flows, counts = np.unique(
+        np.stack([branch[known], other_branch[known]], axis=1), axis=0, return_counts=True
+    )
+    return {
+        "both": both,
+        "only_mine": only_mine,
+        "only_other": only_other,
+        "flows": [[*pair, n] for pair, n in zip(flows.tolist(), counts.tolist(), strict=True)],
+        "doc_home": other_shares.home[kept].tolist(),
+    }
+
+
+def _at(home: NDArray[np.int64], place: int, layout: Layout) -> NDArray[np.bool_]:
+    return np.asarray((home >= place) & (home < layout.end[place]))
+
+
+def _branches(layout: Layout) -> NDArray[np.int64]:
+    """Return the branch of each place: its ancestor below a single root, else among the roots."""
+    single = int((layout.parent == ROOT).sum()) == 1
+    branch = np.arange(len(layout.rows))
+    for place, above in enumerate(layout.parent.tolist()):
+        if above != ROOT and not (single and layout.parent[above] == ROOT):
+            branch[place] = branch[above]
+    return branch
+
+
+def named(run: RunDir) -> str:
+    """Return what a run is called in a report."""
+    return visible(run.path.name or run.path.absolute().name)

@@ -1,0 +1,189 @@
+// The data of the page: unpacked once, then read only. docs/report.md tells what each part holds.
+
+/** @typedef {{name: string, ordered: boolean, values: string[], totals: number[],
+ *   node_n: number[], node_value: number[], node_count: number[],
+ *   doc_n: number[], doc_value: number[], nodeFirst: number[], docFirst: number[]}} Column */
+
+const ROOT = -1;
+const UNIT = 1000;
+
+/** Undo base64 and gzip. @param {string} text @returns {Promise<any>} */
+async function inflated(text) {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+/** Return the parts of the data by name. @returns {Promise<any>} */
+async function unpacked() {
+  const lines = document.getElementById("data").textContent.split("\n").filter(Boolean);
+  const names = lines.map((line) => line.slice(0, line.indexOf(" ")));
+  const values = await Promise.all(lines.map((line) => inflated(line.slice(line.indexOf(" ") + 1))));
+  return Object.fromEntries(names.map((name, i) => [name, values[i]]));
+}
+
+/** Return where each run of entries begins, and where the last one ends. @param {number[]} n */
+function firsts(n) {
+  const first = new Array(n.length + 1).fill(0);
+  for (let i = 0; i < n.length; i++) first[i + 1] = first[i] + n[i];
+  return first;
+}
+
+/** Return running sums. @param {number[]} steps */
+function sums(steps) {
+  let total = 0;
+  return steps.map((step) => (total += step));
+}
+
+const STEERING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+
+/** Write out what would steer a terminal or turn the order of letters. @param {unknown} text */
+function visible(text) {
+  return String(text).replace(STEERING, (c) => {
+    const code = c.charCodeAt(0);
+    const short = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
+    if (short) return short;
+    return code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}
+
+/** What the rest of the page reads: the parts, and what is derived from them. */
+class Data {
+  /** @param {any} parts */
+  constructor(parts) {
+    this.parts = parts;
+    this.card = parts.card;
+    this.tree = parts.tree;
+    this.nodes = parts.nodes;
+    this.n = parts.nodes.id.length;
+    this.words = parts.words.concat(parts.contents ? parts.contents.words : []);
+    this.shares = parts.word_shares || null;
+    this.place = new Map(parts.nodes.id.map((id, i) => [String(id), i]));
+    this.children = Array.from({ length: this.n }, () => []);
+    this.roots = [];
+    this.depth = new Array(this.n).fill(0);
+    for (let i = 0; i < this.n; i++) {
+      const above = parts.nodes.parent[i];
+      if (above === ROOT) this.roots.push(i);
+      else {
+        this.children[above].push(i);
+        this.depth[i] = this.depth[above] + 1;
+      }
+    }
+    this.branch = this.branches();
+    this.readDocuments();
+    /** @type {Column[]} */
+    this.columns = (parts.columns || []).map((column) => ({
+      ...column,
+      nodeFirst: firsts(column.node_n),
+      docFirst: firsts(column.doc_n),
+    }));
+    this.groups = parts.groups || null;
+    if (this.groups) this.groups.first = firsts(this.groups.n);
+  }
+
+  /** Number the branches: what stands below a single root, or the roots; a single root is -1. */
+  branches() {
+    const top = this.roots.length === 1 ? this.children[this.roots[0]] : this.roots;
+    const branch = new Array(this.n).fill(-1);
+    top.forEach((first, number) => {
+      for (let i = first; i < this.nodes.end[first]; i++) branch[i] = number;
+    });
+    return branch;
+  }
+
+  readDocuments() {
+    const docs = this.parts.documents;
+    this.nDocs = docs ? docs.home.length : 0;
+    this.docs = docs || null;
+    if (!docs) return;
+    this.row = sums(docs.row_steps);
+    this.docOfRow = new Map(this.row.map((row, doc) => [row, doc]));
+    this.entry = firsts(docs.n);
+    const contents = this.parts.contents;
+    if (!contents) return;
+    this.content = firsts(contents.n);
+    this.word = contents.word_steps.slice();
+    for (let doc = 0; doc < this.nDocs; doc++) {
+      for (let i = this.content[doc] + 1; i < this.content[doc + 1]; i++) this.word[i] += this.word[i - 1];
+    }
+  }
+
+  /** Tell what a document is called: its name, or its number in the corpus from 1. */
+  docName(doc) {
+    return this.docs.name ? this.docs.name[doc] : String(this.row[doc] + 1);
+  }
+
+  /** Return documents with a share at or below a node, the largest first. */
+  documentsOf(node) {
+    const { place, share } = this.docs;
+    const end = this.nodes.end[node];
+    const found = [];
+    for (let doc = 0; doc < this.nDocs; doc++) {
+      let below = 0;
+      let own = 0;
+      for (let i = this.entry[doc]; i < this.entry[doc + 1]; i++) {
+        if (place[i] >= node && place[i] < end) below += share[i];
+        if (place[i] === node) own = share[i];
+      }
+      if (below >= 5) found.push({ doc, share: Math.min(below / UNIT, 1), own });
+    }
+    return found.sort((a, b) => b.share - a.share || b.own - a.own || a.doc - b.doc);
+  }
+
+  /** Return the places and shares of a document, the largest first. */
+  sharesOf(doc) {
+    const found = [];
+    for (let i = this.entry[doc]; i < this.entry[doc + 1]; i++) {
+      found.push({ node: this.docs.place[i], share: this.docs.share[i] / UNIT });
+    }
+    return found.sort((a, b) => b.share - a.share || a.node - b.node);
+  }
+
+  /** Return the nodes from the root to a node. */
+  pathTo(node) {
+    const path = [];
+    for (let i = node; i !== ROOT; i = this.nodes.parent[i]) path.unshift(i);
+    return path;
+  }
+
+  /** Return the words of a document with their counts and nodes, the most frequent first. */
+  wordsOf(doc) {
+    if (!this.content) return [];
+    const { times, topic } = this.parts.contents;
+    const found = [];
+    for (let i = this.content[doc]; i < this.content[doc + 1]; i++) {
+      const entry = this.entry[doc] + topic[i];
+      const node = entry < this.entry[doc + 1] ? this.docs.place[entry] : ROOT;
+      found.push({ word: this.words[this.word[i]], times: times[i], node });
+    }
+    return found.sort((a, b) => b.times - a.times);
+  }
+
+  /** Return the values of a document in a column. */
+  valuesOf(column, doc) {
+    return column.doc_value.slice(column.docFirst[doc], column.docFirst[doc + 1]).map((v) => column.values[v]);
+  }
+
+  /** Return the words of a node by relevance: weight 1 is by probability, 0 by lift. */
+  ranked(node, weight) {
+    const ids = this.nodes.words[node];
+    const values = this.nodes.values[node];
+    const rows = ids.map((id, i) => {
+      const share = this.shares ? this.shares[id] : 0;
+      const log = Math.log(Math.max(values[i], 1e-300));
+      const score = this.shares ? log - (1 - weight) * Math.log(Math.max(share, 1e-300)) : -i;
+      return { word: this.words[id], value: values[i], share, score };
+    });
+    return rows.sort((a, b) => b.score - a.score);
+  }
+
+  /** Return the first words of a node. */
+  topWords(node, n) {
+    const ids = this.nodes.words[node];
+    if (!ids.length) return this.nodes.norm ? [`norm ${this.nodes.norm[node]}`] : [];
+    return ids.slice(0, n).map((id) => this.words[id]);
+  }
+}

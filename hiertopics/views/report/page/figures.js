@@ -1,0 +1,126 @@
+// Colours and drawings: bars, lines, flows. A drawing is SVG that stands on its own as a file.
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Turn hue 0..360, saturation and lightness 0..1 into #rrggbb, which every program reads. */
+function colour(hue, saturation, lightness) {
+  const a = saturation * Math.min(lightness, 1 - lightness);
+  const part = (n) => {
+    const k = (n + hue / 30) % 12;
+    const value = lightness - a * Math.max(-1, Math.min(k - 3, 9 - k, 1));
+    return Math.round(255 * value).toString(16).padStart(2, "0");
+  };
+  return `#${part(0)}${part(8)}${part(4)}`;
+}
+
+function hueOf(branch) {
+  return (205 + branch * 137.508) % 360;
+}
+
+/** The area of a node: hue by branch, lightness by depth; light text stands on it in the dark. */
+function areaColour(data, node, inDark = dark.matches) {
+  const branch = data.branch[node];
+  const deep = Math.min(data.depth[node], 4);
+  const light = inDark ? 0.36 - 0.045 * deep : 0.76 + 0.045 * deep;
+  return branch < 0 ? colour(215, 0.12, inDark ? 0.28 : 0.88) : colour(hueOf(branch), inDark ? 0.32 : 0.52, light);
+}
+
+/** A line or a bar of a node, which stands on light and dark ground alike. */
+function inkColour(data, node) {
+  const branch = node === ROOT ? -1 : data.branch[node];
+  return branch < 0 ? "#7d8899" : colour(hueOf(branch), 0.45, 0.52);
+}
+
+function drawing(width, height, label, ...children) {
+  return s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, "font-size": 11 }, children);
+}
+
+function write(x, y, text, more = {}) {
+  return s("text", { x, y, fill: "currentColor", ...more }, text);
+}
+
+/** Bars side by side, in the order of their values: years. rows: {value, n, title}. */
+function columnChart(rows, width, label, fill, tell) {
+  const [high, left, base] = [150, 46, 128];
+  const most = Math.max(...rows.map((row) => row.n), 1e-12);
+  const step = (width - left - 4) / rows.length;
+  const every = Math.ceil(rows.length / Math.max(Math.floor((width - left) / 52), 1));
+  const bars = rows.map((row, i) => {
+    const height = (row.n / most) * (base - 14);
+    return [
+      s("rect", { x: (left + i * step + step * 0.1).toFixed(2), y: (base - height).toFixed(2), width: (step * 0.8).toFixed(2), height: height.toFixed(2), fill }, s("title", {}, row.title)),
+      i % every === 0 && write((left + (i + 0.5) * step).toFixed(1), base + 14, visible(row.value), { "text-anchor": "middle" }),
+    ];
+  });
+  return drawing(width, high, label,
+    s("path", { d: `M${left} 14H${width}M${left} ${base}H${width}`, stroke: "currentColor", "stroke-opacity": 0.25, fill: "none" }),
+    write(left - 5, 18, tell(most), { "text-anchor": "end" }), write(left - 5, base + 4, "0", { "text-anchor": "end" }), bars);
+}
+
+/** Bars below one another, each with its text; tick: what to compare with. */
+function rowChart(rows, width, label, tell) {
+  const [step, left] = [18, Math.min(170, width * 0.4)];
+  const most = Math.max(...rows.map((row) => Math.abs(row.n)), 1e-12);
+  const room = width - left - 60;
+  return drawing(width, rows.length * step + 6, label, rows.map((row, i) => {
+    const y = 4 + i * step;
+    const long = (Math.abs(row.n) / most) * room;
+    return [
+      write(left - 6, y + 12, visible(row.value).slice(0, Math.floor(left / 6)), { "text-anchor": "end" }),
+      s("rect", { x: left, y: y + 2, width: long.toFixed(2), height: step - 5, fill: row.fill, "fill-opacity": row.n < 0 ? 0.4 : 1 }, s("title", {}, row.title || "")),
+      row.tick !== undefined && row.tick <= most && s("path", { d: `M${(left + (row.tick / most) * room).toFixed(2)} ${y}v${step - 1}`, stroke: "currentColor", "stroke-width": 1.5 }),
+      write((left + long + 5).toFixed(1), y + 12, tell(row.n)),
+    ];
+  }));
+}
+
+/** A line over numbers. */
+function lineChart(xs, ys, width, label, fill) {
+  const points = xs.map((x, i) => [x, ys[i]]).filter(([, y]) => y !== null && Number.isFinite(y));
+  const [high, left, base] = [150, 74, 126];
+  const span = (values) => [Math.min(...values), Math.max(...values)];
+  const [[x0, x1], [y0, y1]] = points.length ? [span(points.map((p) => p[0])), span(points.map((p) => p[1]))] : [[0, 1], [0, 1]];
+  const digits = Math.min(Math.max(4, Math.ceil(Math.log10(Math.max(Math.abs(y0), Math.abs(y1)) / (y1 - y0 || 1))) + 2), 12);
+  const axis = (value) => value.toLocaleString("en", { maximumSignificantDigits: digits });
+  const x = (value) => left + ((value - x0) / (x1 - x0 || 1)) * (width - left - 12);
+  const y = (value) => base - ((value - y0) / (y1 - y0 || 1)) * (base - 14);
+  const path = points.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join("");
+  return drawing(width, high, label,
+    s("path", { d: `M${left} 14H${width}M${left} ${base}H${width}`, stroke: "currentColor", "stroke-opacity": 0.25, fill: "none" }),
+    write(left - 5, 18, axis(y1), { "text-anchor": "end" }), y1 !== y0 && write(left - 5, base + 4, axis(y0), { "text-anchor": "end" }),
+    write(left, high - 8, whole.format(x0)), write(width - 2, high - 8, whole.format(x1), { "text-anchor": "end" }),
+    s("path", { d: path, stroke: fill, "stroke-width": 2, fill: "none" }),
+    points.length < 60 && points.map(([a, b]) => s("circle", { cx: x(a).toFixed(1), cy: y(b).toFixed(1), r: 2.5, fill }, s("title", {}, `${whole.format(a)}: ${axis(b)}`))));
+}
+
+/** Ribbons between two stacks. left, right: {name, n, fill}; flows: [from, to, n]. */
+function flowChart(left, right, flows, width, label) {
+  const [high, gap, bar] = [Math.max(left.length, right.length) * 26 + 40, 4, 10];
+  const side = Math.min(150, width * 0.3);
+  const stack = (items) => {
+    const total = items.reduce((sum, item) => sum + item.n, 0) || 1;
+    const scale = (high - gap * items.length) / total;
+    let at = 0;
+    return items.map((item) => {
+      const placed = { ...item, y: at, high: item.n * scale, used: 0, scale };
+      at += placed.high + gap;
+      return placed;
+    });
+  };
+  const [from, to] = [stack(left), stack(right)];
+  const [x0, x1] = [side + bar, width - side - bar];
+  const ribbons = flows.map(([a, b, n]) => {
+    const [one, two] = [from[a], to[b]];
+    const [ya, yb, ha, hb] = [one.y + one.used, two.y + two.used, n * one.scale, n * two.scale];
+    one.used += ha;
+    two.used += hb;
+    const half = (x0 + x1) / 2;
+    return s("path", { d: `M${x0} ${ya.toFixed(1)}C${half} ${ya.toFixed(1)} ${half} ${yb.toFixed(1)} ${x1} ${yb.toFixed(1)}v${hb.toFixed(1)}C${half} ${(yb + hb).toFixed(1)} ${half} ${(ya + ha).toFixed(1)} ${x0} ${(ya + ha).toFixed(1)}z`, fill: one.fill, "fill-opacity": 0.4 },
+      s("title", {}, `${visible(one.name)} to ${visible(two.name)}: ${count(n, "document")}`));
+  });
+  const box = (item, x, anchor, tx) => [
+    s("rect", { x, y: item.y.toFixed(1), width: bar, height: Math.max(item.high, 1).toFixed(1), fill: item.fill }),
+    item.high >= 9 && write(tx, (item.y + item.high / 2 + 4).toFixed(1), visible(item.name).slice(0, Math.floor(side / 6)), { "text-anchor": anchor }),
+  ];
+  return drawing(width, high, label, ribbons, from.map((i) => box(i, side, "end", side - 5)), to.map((i) => box(i, x1, "start", x1 + bar + 5)));
+}

@@ -1,0 +1,206 @@
+// The page: header, panes, and what an address (#t45, #d12, #g3, #model) shows.
+
+/** Everything the views share. */
+class Page {
+  /** @param {any} parts */
+  constructor(parts) {
+    this.data = new Data(parts);
+    this.labels = new Labels(this.data);
+    this.finder = new Search(this.data, this.labels);
+    this.relevance = 1;
+    this.columnsBy = "share";
+    /** @type {string[]} */
+    this.terms = [];
+    this.detail = document.getElementById("detail");
+    this.comparison = parts.comparison ? new Comparison(this) : null;
+    const choose = (node) => this.open(node);
+    this.map = new TopicMap(this.data, this.labels, choose);
+    this.outline = new Outline(this.data, this.labels, choose);
+    this.drawHead();
+    this.found = h("div", { class: "found", hidden: true });
+    document.getElementById("tree").append(this.map.element, this.found, this.outline.element);
+    this.labels.listeners.push(() => this.relabelled());
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault();
+      this.detail.focus();
+    });
+    addEventListener("hashchange", () => this.route());
+    this.watchWidth();
+  }
+
+  drawHead() {
+    const { card, parts } = { card: this.data.card, parts: this.data.parts };
+    const kinds = { flat: "topic", arranged: "topic", tree: "topic" };
+    const size = this.data.tree.kind === "arranged" ? parts.nodes.id.filter((id) => typeof id === "number").length : this.data.n;
+    const line = [card.backend, count(card.corpus.n_docs, "document"), count(size, kinds[this.data.tree.kind]), inOneLine(card)].filter(Boolean);
+    this.input = h("input", { id: "query", type: "search", placeholder: "Words, names, documents", "aria-label": "Search topics and documents", autocomplete: "off", spellcheck: "false", oninput: () => this.searched() });
+    this.save = h("button", { class: "save", hidden: true, onclick: () => download("labels.csv", csvText(this.labels.rows()), "text/csv") }, "Save labels.csv");
+    this.nav = h("nav", { class: "views", "aria-label": "Views" }, [["", "Overview"], ["documents", "Documents"], parts.groups && ["groups", "Groups"], ["model", "Model"], this.comparison && ["compare", "Compare"]]
+      .filter(Boolean).map(([hash, text]) => h("a", { href: `#${hash}` }, text)));
+    document.getElementById("head").append(
+      h("div", { class: "title" }, h("h1", {}, told(card.title)), h("p", { class: "sub" }, line.join(" · "))),
+      h("div", { class: "bar" }, this.nav, this.save, h("form", { role: "search", onsubmit: (event) => event.preventDefault() }, this.input)));
+    addEventListener("keydown", (event) => {
+      const inField = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+      if (event.key === "/" && !inField && !event.ctrlKey && !event.metaKey) {
+        event.preventDefault();
+        this.input.focus();
+      } else if (event.key === "Escape" && this.input.value) this.search("");
+    });
+  }
+
+  relabelled() {
+    this.save.hidden = !this.labels.changed;
+    if (!this.detail.contains(document.activeElement)) this.route(false);
+    else {
+      const heading = this.detail.querySelector("h2");
+      const node = this.nodeOf(this.address());
+      if (heading && node >= 0) heading.replaceChildren(h("span", { class: "id" }, `[${this.data.nodes.id[node]}] `), told(this.labels.called(node, 5)));
+    }
+  }
+
+  /** Redraw drawings whose width is that of their column. */
+  watchWidth() {
+    let width = 0;
+    new ResizeObserver(() => {
+      const now = this.detail.clientWidth;
+      if (width && Math.abs(now - width) > 20) this.route(false);
+      width = now;
+    }).observe(this.detail);
+  }
+
+  /** Search, as if a reader had typed it. @param {string} text */
+  search(text) {
+    this.input.value = text;
+    this.searched();
+    if (text) this.found.scrollIntoView({ block: "nearest" });
+  }
+
+  searched() {
+    const result = this.finder.find(this.input.value);
+    this.terms = result ? result.terms : [];
+    this.map.hits = result ? new Set(result.nodes.flatMap((node) => this.data.pathTo(node))) : null;
+    this.map.draw(true);
+    this.outline.element.hidden = Boolean(result);
+    this.found.hidden = !result;
+    if (!result) {
+      this.found.replaceChildren();
+      say("");
+      return;
+    }
+    const { nodes, docs } = result;
+    say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found`);
+    const largest = nodes.slice().sort((a, b) => this.data.nodes.n_docs[b] - this.data.nodes.n_docs[a]);
+    this.found.replaceChildren(
+      h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
+      nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, whole.format(this.data.nodes.n_docs[largest[i]]))]) || "",
+      docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
+  }
+
+  /** Name and words of a node, those with a term first. */
+  foundText(node) {
+    const words = this.data.nodes.words[node].map((id) => this.data.words[id]);
+    const hit = (word) => this.terms.some((term) => word.toLowerCase().includes(term));
+    const name = this.labels.of(node).name;
+    return [...(name ? [`${name}:`] : []), ...words.filter(hit).slice(0, 4), ...words.filter((word) => !hit(word)).slice(0, 5)].join(" ");
+  }
+
+  address() {
+    try {
+      return decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return "";
+    }
+  }
+
+  nodeOf(address) {
+    const place = /^t/.test(address) ? this.data.place.get(address.slice(1)) : undefined;
+    return place === undefined ? -1 : place;
+  }
+
+  /** The node that an address is about: the topic itself, or where a document stands. */
+  homeOf(address, node) {
+    if (node >= 0 || !/^d\d+$/.test(address) || !this.data.docs) return node;
+    const doc = this.data.docOfRow.get(Number(address.slice(1)) - 1);
+    return doc === undefined ? -1 : this.data.docs.home[doc];
+  }
+
+  open(node) {
+    const address = `#t${this.data.nodes.id[node]}`;
+    if (location.hash === address) this.route();
+    else location.hash = address;
+  }
+
+  /** Show what the address names. move: also bring it into sight. */
+  route(move = true) {
+    const address = this.address();
+    const node = this.nodeOf(address);
+    this.detail.replaceChildren(...this.viewOf(address, node).flat(Infinity).filter(Boolean));
+    for (const link of this.nav.children) {
+      const isHere = link.getAttribute("href") === `#${address}` || (!address && link.getAttribute("href") === "#");
+      if (isHere) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    const home = this.homeOf(address, node);
+    this.map.show(home);
+    this.outline.show(home);
+    this.detail.scrollTop = 0;
+    if (!move) return;
+    const heading = this.detail.querySelector("h2");
+    if (address && heading) say(heading.textContent);
+    if (address && innerWidth < 900) this.detail.scrollIntoView();
+  }
+
+  viewOf(address, node) {
+    const { data } = this;
+    if (node >= 0) return topicView(this, node);
+    const number = Number(address.slice(1));
+    if (/^d\d+$/.test(address) && data.docs && data.docOfRow.has(number - 1)) return documentView(this, data.docOfRow.get(number - 1));
+    if (/^g\d+$/.test(address) && data.groups && number < data.groups.name.length) return groupView(this, number);
+    if (address === "documents") return documentsView(this);
+    if (address === "groups" && data.groups) return groupsView(this);
+    if (address === "model") return cardView(this);
+    if (address === "compare" && this.comparison) return this.comparison.view();
+    const lost = address ? [h("p", { class: "hint" }, `This report has no ${visible(address)}.`)] : [];
+    return [...lost, ...this.overview()];
+  }
+
+  overview() {
+    const { data } = this;
+    const { card, parts } = { card: data.card, parts: data.parts };
+    const top = data.roots.length === 1 ? data.children[data.roots[0]] : data.roots;
+    const sorted = top.slice().sort((a, b) => data.nodes.n_docs[b] - data.nodes.n_docs[a]).filter((node) => !this.labels.hidden(node));
+    const shown = sorted.length ? sorted.slice(0, 15) : data.roots;
+    const most = Math.max(...shown.map((node) => data.nodes.n_docs[node]), 1);
+    const deepest = data.depth.reduce((a, b) => Math.max(a, b), 0) + 1;
+    return [
+      h("h2", {}, "Overview"),
+      h("p", {}, `${card.about[0].toUpperCase()}${card.about.slice(1)}.`),
+      parts.tree.note && h("p", { class: "note" }, visible(parts.tree.note), "."),
+      h("dl", { class: "facts" }, [
+        [whole.format(card.corpus.n_docs), "documents"], [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
+        data.tree.kind !== "flat" && [whole.format(deepest), deepest === 1 ? "level" : "levels"],
+        data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
+        data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
+      ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
+      section("The largest topics, by documents", null, h("ul", { class: "meters wide" }, shown.map((node) => meter(topicLink(this, node, 5), data.nodes.n_docs[node] / most, whole.format(data.nodes.n_docs[node]), inkColour(data, node))))),
+      section("How to read this page", null, h("ul", { class: "hints" },
+        data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),
+        h("li", {}, "The outline below the map holds the same: arrow keys move, Enter opens. Press / to search."),
+        h("li", {}, "Colours are branches. A topic has an address of its own: copy the link to send it."))),
+      parts.left_out.length > 0 && section("Left out", null, h("ul", { class: "hints" }, parts.left_out.map((line) => h("li", {}, visible(line), ".")))),
+      h("p", { class: "hint" }, `Made by ${parts.program}. This file loads nothing and sends nothing.`),
+    ];
+  }
+}
+
+document.documentElement.classList.add("js");
+unpacked().then((parts) => {
+  const page = new Page(parts);
+  page.relabelled();
+  page.route();
+  document.documentElement.classList.add("ready");
+}).catch((error) => {
+  document.documentElement.classList.remove("js");
+  document.getElementById("detail").append(h("p", { class: "note" }, `This browser cannot unpack the data (${error.message}); the list of topics below is complete in itself.`));
+});

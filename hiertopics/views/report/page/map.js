@@ -1,0 +1,238 @@
+// The map of topics: an icicle, roots on the left, heights by documents or tokens.
+
+const LEAST_HIGH = 15;
+const STRIP = 28;
+const LANE = 190;
+const NARROW = 112;
+
+/** Cut a text into lines of so many letters, at blanks. */
+function lines(text, letters, most) {
+  const found = [];
+  for (const word of text.split(" ")) {
+    const last = found.length - 1;
+    if (last >= 0 && found[last].length + word.length < letters) found[last] += ` ${word}`;
+    else if (found.length < most) found.push(word);
+    else break;
+  }
+  return found.map((line) => (line.length > letters ? `${line.slice(0, Math.max(letters - 1, 1))}…` : line));
+}
+
+/** The icicle with its crumbs. */
+class TopicMap {
+  /** @param {Data} data @param {Labels} labels @param {(node: number) => void} choose */
+  constructor(data, labels, choose) {
+    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: "documents", chosen: -1, hits: null });
+    this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
+    this.tools = h("div", { class: "tools" });
+    this.picture = h("div", { class: "picture" });
+    this.element = h("div", { class: "map" }, this.tools, this.crumbs, this.picture);
+    new ResizeObserver(() => this.draw()).observe(this.picture);
+    dark.addEventListener("change", () => this.draw(true));
+    labels.listeners.push(() => this.draw(true));
+  }
+
+  size(node) {
+    return this.by === "documents" ? this.data.nodes.n_docs[node] : this.data.nodes.below[node];
+  }
+
+  sorted(node) {
+    return this.below(node).sort((a, b) => this.size(b) - this.size(a) || a - b);
+  }
+
+  below(node) {
+    const all = node === ROOT ? this.data.roots : this.data.children[node];
+    return all.filter((child) => !this.labels.of(child).hidden);
+  }
+
+  /** Fill the map with a node, or with its children after the first so many. */
+  zoom(node, skipped = 0) {
+    this.focus = node;
+    this.skipped = skipped;
+    this.draw(true);
+  }
+
+  /** Choose a node and bring it into sight. */
+  show(node) {
+    this.chosen = node;
+    const inside = (top) => top === ROOT || (node >= top && node < this.data.nodes.end[top]);
+    if (node >= 0 && !inside(this.focus)) this.skipped = 0;
+    while (node >= 0 && !inside(this.focus)) this.focus = this.data.nodes.parent[this.focus];
+    this.draw(true);
+    const isDrawn = () => this.picture.querySelector(`[data-node="${node}"]`);
+    if (node < 0 || isDrawn()) return;
+    const above = this.data.nodes.parent[node];
+    this.zoom(above);
+    while (!isDrawn() && this.next) this.zoom(above, this.next);
+  }
+
+  draw(always = false) {
+    const width = Math.floor(this.picture.clientWidth);
+    if (!width || (!always && width === this.width)) return;
+    this.width = width;
+    const high = width < 500 ? 380 : Math.max(Math.floor(this.picture.clientHeight), 380);
+    this.picture.replaceChildren(this.drawn(width, high, dark.matches, false));
+    this.drawTools();
+  }
+
+  drawTools() {
+    const { data, labels } = this;
+    const names = this.focus === ROOT ? [] : data.pathTo(this.focus);
+    const step = (node, text) => h("button", { class: "crumb", onclick: () => this.zoom(node) }, text);
+    const single = data.roots.length === 1;
+    this.crumbs.replaceChildren(step(ROOT, "All topics"), ...names.filter((n) => !single || n !== data.roots[0]).map((n) => step(n, told(labels.called(n, 2)))),
+      ...(this.skipped > 0 ? [h("span", {}, `after the ${whole.format(this.skipped)} largest`)] : []));
+    this.tools.replaceChildren(
+      choice("Area of a topic", [["documents", "by documents"], ["tokens", data.tree.values === "loading" ? "by rows" : "by words"]], this.by, (by) => {
+        this.by = by;
+        this.draw(true);
+      }),
+      takeaway("map", {
+        svg: () => this.drawn(1000, 620, false, true),
+        csv: () => [["node", "parent", "documents", "share at or below", "share", "name", "words"], ...data.nodes.id.map((id, i) =>
+          [id, data.nodes.parent[i] === ROOT ? "" : data.nodes.id[data.nodes.parent[i]], data.nodes.n_docs[i], data.nodes.below[i], data.nodes.weight[i], labels.of(i).name || "", data.topWords(i, 10).join(" ")])],
+      }));
+  }
+
+  /** Return the drawing. paper: for a file, without what answers to a mouse. */
+  drawn(width, high, inDark, paper) {
+    const { data } = this;
+    const focus = this.focus === ROOT && data.roots.length === 1 ? data.roots[0] : this.focus;
+    const isLeaf = focus !== ROOT && !data.children[focus].length;
+    const strip = focus === ROOT || isLeaf ? 0 : STRIP;
+    const parts = [];
+    const start = { width, high, inDark, paper, parts };
+    this.next = 0;
+    if (isLeaf) parts.push(this.box(focus, 0, 0, width, high, start, false));
+    else {
+      if (strip) parts.push(this.stripe(focus, high, start));
+      this.placeFirst(focus, strip, start);
+    }
+    const label = "Map of topics; the outline below holds the same for the keyboard";
+    return drawing(width, high, label, parts);
+  }
+
+  levelsBelow(focus, most) {
+    const { depth, nodes } = this.data;
+    const [from, to, base] = focus === ROOT ? [0, this.data.n, -1] : [focus, nodes.end[focus], depth[focus]];
+    let deepest = 0;
+    for (let i = from; i < to; i++) deepest = Math.max(deepest, depth[i] - base);
+    return Math.min(deepest + 1, most);
+  }
+
+  /** Place what the map is zoomed to in lanes, as few as show most of it; areas stay comparable. */
+  placeFirst(focus, strip, page) {
+    const children = this.sorted(focus).slice(this.skipped);
+    const sum = children.reduce((total, child) => total + this.size(child), 0);
+    const whole = Math.max(sum, focus === ROOT || this.skipped ? 0 : this.size(focus), 1e-12);
+    const width = page.width - strip;
+    const most = Math.max(Math.floor(width / (width < 500 ? NARROW : LANE)), 1);
+    let plan = this.inLanes(children, whole, 1, page.high);
+    for (let n = 2; n <= most && plan.left > 0.1 * sum; n++) plan = this.inLanes(children, whole, n, page.high);
+    const lane = width / plan.n;
+    const levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(lane / (plan.n > 1 ? 95 : 130))), 1);
+    const at = (i) => ({ ...page, levels, left: strip + i * lane, right: strip + (i + 1) * lane, column: lane / levels });
+    for (const { child, i, y, high } of plan.placed) this.placeNode(child, 0, y, high, at(i));
+    const rest = children.slice(plan.placed.length);
+    if (!rest.length) return;
+    this.next = this.skipped + plan.placed.length;
+    page.parts.push(this.joined(focus, rest, this.next, at(plan.n - 1).left, plan.end, page.high - plan.end, at(plan.n - 1)));
+  }
+
+  /** Try so many lanes; left: the size of what would be too low and is joined at the end. */
+  inLanes(children, whole, n, high) {
+    const scale = (n * high * (n > 1 ? 0.97 : 1)) / whole;
+    const attempt = (room) => {
+      const placed = [];
+      let [i, y] = [0, 0];
+      for (const child of children) {
+        const tall = Math.min(this.size(child) * scale, high);
+        if (tall < LEAST_HIGH && placed.length) break;
+        if (y > 0 && y + tall > (i === n - 1 ? room : high) + 0.01) {
+          if (i === n - 1) break;
+          [i, y] = [i + 1, 0];
+        }
+        placed.push({ child, i, y, high: tall });
+        y += tall;
+      }
+      return { n, placed, end: i === n - 1 ? y : 0 };
+    };
+    let plan = attempt(high);
+    if (plan.placed.length < children.length) plan = attempt(high - LEAST_HIGH);
+    const left = children.slice(plan.placed.length).reduce((total, child) => total + this.size(child), 0);
+    return { ...plan, left };
+  }
+
+  placeNode(node, level, y, high, page) {
+    const children = level + 1 < page.levels ? this.below(node) : [];
+    const isLeaf = !this.data.children[node].length;
+    const x = page.left + level * page.column;
+    const wide = isLeaf ? page.right - x : page.column;
+    page.parts.push(this.box(node, x, y, wide, high, page, !isLeaf && !children.length));
+    if (children.length) this.placeChildren(node, level + 1, y, high, page);
+  }
+
+  /** Place children by size; those that would be too low become one box. */
+  placeChildren(node, level, y, high, page) {
+    const children = this.sorted(node);
+    const sum = children.reduce((total, child) => total + this.size(child), 0);
+    const whole = Math.max(sum, this.size(node), 1e-12);
+    const tall = (child) => (this.size(child) / whole) * high;
+    let at = y;
+    let next = 0;
+    while (next < children.length && tall(children[next]) >= LEAST_HIGH) {
+      this.placeNode(children[next], level, at, tall(children[next]), page);
+      at += tall(children[next]);
+      next++;
+    }
+    const rest = children.slice(next);
+    if (!rest.length) return;
+    const left = rest.reduce((total, child) => total + tall(child), 0);
+    if (rest.length === 1 && left >= 8) this.placeNode(rest[0], level, at, left, page);
+    else page.parts.push(this.joined(node, rest, next, page.left + level * page.column, at, left, page));
+  }
+
+  box(node, x, y, wide, high, page, hasMore) {
+    const { data, labels } = this;
+    const fill = areaColour(data, node, page.inDark);
+    const name = labels.of(node).name;
+    const letters = Math.floor((wide - 12) / 6.9);
+    const room = high < 12 ? 0 : Math.max(Math.floor((high - 4) / 14), 1);
+    const text = visible(name || data.topWords(node, 8).join(" "));
+    const written = lines(text, letters, room);
+    const dim = this.hits && !this.hits.has(node);
+    const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;
+    return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, opacity: dim ? 0.3 : null, onclick: page.paper ? null : () => this.clicked(node) },
+      s("title", {}, title),
+      s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill }),
+      written.map((line, i) => s("text", { x: (x + 7).toFixed(1), y: (high < 22 ? y + high / 2 + 4 : y + 15 + i * 14).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e", "font-weight": name || i === 0 ? 600 : null }, line)),
+      hasMore && high >= 12 && s("text", { x: (x + wide - 12).toFixed(1), y: (y + high / 2 + 4).toFixed(1), fill: page.inDark ? "#eef2f6" : "#14202e" }, "›"));
+  }
+
+  /** What the map is zoomed to: a strip on its left that leads back. */
+  stripe(node, high, page) {
+    const { data } = this;
+    const text = visible(this.labels.called(node, 6)).slice(0, Math.floor(high / 7));
+    return s("g", { class: page.paper ? null : `box${node === this.chosen ? " chosen" : ""}`, "data-node": page.paper ? null : node, onclick: page.paper ? null : () => this.clicked(node) },
+      s("title", {}, `[${data.nodes.id[node]}] ${visible(this.labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}`),
+      s("rect", { x: 0.75, y: 0.75, width: STRIP - 2.5, height: high - 1.5, rx: 3, fill: areaColour(data, node, page.inDark) }),
+      s("text", { transform: `translate(${STRIP / 2 + 3} ${high / 2}) rotate(-90)`, "text-anchor": "middle", "font-weight": 600, fill: page.inDark ? "#eef2f6" : "#14202e" }, text));
+  }
+
+  joined(node, rest, skipped, x, y, high, page) {
+    const wide = page.right - x;
+    const text = `and ${whole.format(rest.length)} more`;
+    return s("g", { class: page.paper ? null : "box", onclick: page.paper ? null : () => this.zoom(node, skipped) },
+      s("title", {}, `${text}: ${rest.slice(0, 12).map((child) => visible(this.labels.called(child, 3))).join("; ")}`),
+      s("rect", { x: (x + 0.75).toFixed(2), y: (y + 0.75).toFixed(2), width: Math.max(wide - 1.5, 0.5).toFixed(2), height: Math.max(high - 1.5, 0.5).toFixed(2), rx: 3, fill: page.inDark ? "#2a3038" : "#eceff3" }),
+      high >= 12 && s("text", { x: (x + 7).toFixed(1), y: (y + Math.min(high / 2 + 4, 15)).toFixed(1), fill: page.inDark ? "#b9c3cf" : "#4a5868" }, text));
+  }
+
+  /** A click chooses and zooms in; one on what fills the map leads back. */
+  clicked(node) {
+    const isBack = this.skipped > 0 && (node === this.focus || this.focus === ROOT);
+    if (node === this.focus && !isBack) this.focus = this.data.nodes.parent[node];
+    else if (this.data.children[node].length) this.focus = node;
+    if (node === this.focus || isBack) this.skipped = 0;
+    this.choose(node);
+  }
+}

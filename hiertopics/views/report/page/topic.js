@@ -1,0 +1,196 @@
+// A topic: its words, what tells it from its neighbours, its metadata and its documents.
+
+const ROW = 62;
+
+/** A link to a topic. */
+function topicLink(page, node, n = 4) {
+  const swatch = h("span", { class: "swatch" });
+  swatch.style.background = inkColour(page.data, node);
+  return h("a", { class: "topic", href: `#t${page.data.nodes.id[node]}` }, swatch, told(page.labels.called(node, n)));
+}
+
+/** A line with a bar: label, length 0..1, text. */
+function meter(label, share, text, fill, more = {}) {
+  const bar = h("span", { class: "bar" });
+  bar.style.width = `${Math.min(Math.max(100 * share, 0), 100).toFixed(2)}%`;
+  bar.style.background = fill;
+  const tick = more.tick !== undefined && h("span", { class: "tick" });
+  if (tick) tick.style.insetInlineStart = `${Math.min(100 * more.tick, 100).toFixed(2)}%`;
+  return h("li", { class: "meter", title: more.title }, h("span", { class: "label" }, label), h("span", { class: "track", "aria-hidden": "true" }, bar, tick), h("span", { class: "number" }, text));
+}
+
+function topicView(page, node) {
+  const { data, labels } = page;
+  const id = data.nodes.id[node];
+  const { name } = labels.of(node);
+  const path = data.pathTo(node).slice(0, -1);
+  return [
+    path.length > 0 && h("nav", { class: "crumbs", "aria-label": "Topics above" }, path.map((above) => topicLink(page, above, 2))),
+    h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.topWords(node, 5).join(" "))),
+    name && h("p", { class: "sub" }, told(data.topWords(node, 8).join(" "))),
+    facts(page, node),
+    naming(page, node),
+    wordBlock(page, node),
+    tellingBlock(page, node),
+    childBlock(page, node),
+    page.data.columns.map((column) => columnBlock(page, node, column)),
+    documentBlock(page, node),
+  ];
+}
+
+function facts(page, node) {
+  const { data } = page;
+  const { n_docs, below, weight, support } = data.nodes;
+  const tokens = data.tree.values === "loading" ? "rows" : "words";
+  const items = [
+    [whole.format(n_docs[node]), n_docs[node] === 1 ? "document" : "documents"],
+    [percent(below[node]), `of all ${tokens}`],
+    weight[node] !== below[node] && [percent(weight[node]), `of all ${tokens} its own`],
+    support && data.nodes.parent[node] !== ROOT && [support[node].toFixed(2), "support by the draws of all chains"],
+    page.comparison && page.comparison.factOf(node),
+  ];
+  return h("dl", { class: "facts" }, items.filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))));
+}
+
+/** Name, note and hiding; kept in this browser until they are saved. */
+function naming(page, node) {
+  const label = page.labels.of(node);
+  const keep = (key) => (event) => page.labels.set(node, { [key]: event.target.type === "checkbox" ? event.target.checked : event.target.value.trim() });
+  return h("details", { class: "naming", open: Boolean(label.note) },
+    h("summary", {}, "Name, note, hide"),
+    h("label", {}, "Name ", h("input", { id: "name", value: label.name || "", maxlength: 200, onchange: keep("name") })),
+    h("label", {}, "Note ", h("textarea", { id: "note", rows: 2, maxlength: 2000, onchange: keep("note") }, label.note || "")),
+    h("label", { class: "line" }, h("input", { id: "hide", type: "checkbox", checked: Boolean(label.hidden), onchange: keep("hidden") }), " Hide in the map"),
+    h("p", { class: "hint" }, "Kept in this browser. “Save labels.csv” above makes a file of all names."));
+}
+
+function wordBlock(page, node) {
+  const { data } = page;
+  if (!data.nodes.words[node].length) return null;
+  const kind = data.tree.values;
+  const list = h("ol", { class: "meters words" });
+  const out = h("output", { for: "relevance" });
+  const rows = () => data.ranked(node, page.relevance).slice(0, 30);
+  const fill = inkColour(data, node);
+  const tellOf = (value) => (kind === "loading" ? short.format(value) : percent(value));
+  const draw = () => {
+    const shown = rows();
+    const most = Math.max(...shown.map((row) => Math.abs(row.value)), 1e-12);
+    list.replaceChildren(...shown.map((row) => meter(
+      h("button", { class: "plain", onclick: () => page.search(row.word) }, told(row.word)),
+      Math.abs(row.value) / most, tellOf(row.value), row.value < 0 ? "#a07050" : fill,
+      { tick: data.shares ? row.share / most : undefined, title: data.shares ? `${percent(row.value)} here, ${percent(row.share)} in all documents` : undefined })));
+    out.textContent = page.relevance.toFixed(1);
+  };
+  const slider = data.shares && h("div", { class: "slider" },
+    h("label", { for: "relevance" }, "telling"),
+    h("input", { id: "relevance", type: "range", min: 0, max: 1, step: 0.1, value: page.relevance, "aria-label": "Weight of probability against lift: 1 frequent words first, 0 words found nowhere else", oninput: (event) => {
+      page.relevance = Number(event.target.value);
+      draw();
+    } }),
+    h("span", { "aria-hidden": "true" }, "frequent"), out);
+  draw();
+  const chart = () => rowChart(rows().map((row) => ({ value: row.word, n: row.value, fill, tick: data.shares ? row.share : undefined })), 520, "Words", tellOf);
+  const csv = () => [["node", "word", kind, ...(data.shares ? ["share in corpus", "relevance"] : [])], ...rows().map((row) => [data.nodes.id[node], row.word, row.value, ...(data.shares ? [row.share, row.score] : [])])];
+  return section(kind === "loading" ? "Columns" : "Words", takeaway(`words-${data.nodes.id[node]}`, { svg: chart, csv }), slider, list,
+    data.shares && h("p", { class: "hint" }, "Bar: how probable the word is here. Mark: in all documents. A word starts a search."));
+}
+
+function tellingBlock(page, node) {
+  const { data } = page;
+  const words = (data.nodes.telling[node] || []).map((id) => data.words[id]);
+  if (!words.length) return null;
+  const above = data.nodes.parent[node];
+  const siblings = (above === ROOT ? data.roots : data.children[above]).filter((other) => other !== node);
+  return section("What tells it from its neighbours", null,
+    h("p", { class: "chips" }, words.map((word) => h("button", { class: "chip", onclick: () => page.search(word) }, told(word)))),
+    siblings.length > 0 && h("details", {}, h("summary", {}, count(siblings.length, "sibling")),
+      h("ul", { class: "links" }, siblings.slice(0, 100).map((other) => h("li", {}, topicLink(page, other, 6))))));
+}
+
+function childBlock(page, node) {
+  const { data } = page;
+  const children = data.children[node].slice().sort((a, b) => data.nodes.n_docs[b] - data.nodes.n_docs[a]);
+  if (!children.length) return null;
+  const most = Math.max(...children.map((child) => data.nodes.n_docs[child]), 1);
+  const line = (child) => meter(topicLink(page, child, 5), data.nodes.n_docs[child] / most, whole.format(data.nodes.n_docs[child]), inkColour(data, child));
+  const rest = children.slice(12);
+  return section(`Topics below, by documents`, null, h("ul", { class: "meters wide" }, children.slice(0, 12).map(line)),
+    rest.length > 0 && h("details", {}, h("summary", {}, `${whole.format(rest.length)} more`), h("ul", { class: "meters wide" }, rest.map(line))));
+}
+
+/** Counts and shares of a column at a node: of the value's documents, how many are here. */
+function columnRows(data, node, column) {
+  const counts = new Map();
+  for (let i = column.nodeFirst[node]; i < column.nodeFirst[node + 1]; i++) counts.set(column.node_value[i], column.node_count[i]);
+  const places = column.ordered ? column.values.keys() : counts.keys();
+  return Array.from(places, (v) => ({ value: column.values[v], n: counts.get(v) || 0, total: column.totals[v], share: (counts.get(v) || 0) / column.totals[v] }));
+}
+
+function columnBlock(page, node, column) {
+  const { data } = page;
+  const rows = columnRows(data, node, column);
+  const isName = column.totals.every((total) => total === 1);
+  if (!rows.length || isName) return null;
+  const host = h("div", { class: "chart" });
+  const tools = h("span", {});
+  const draw = () => {
+    const by = page.columnsBy;
+    const width = Math.max(Math.floor(page.detail.clientWidth) - 34, 260);
+    host.replaceChildren(column.ordered ? chartOf(width) : listOf());
+    tools.replaceChildren(
+      choice(`Show ${column.name}`, [["share", "share"], ["count", "count"]], by, (value) => {
+        page.columnsBy = value;
+        draw();
+      }),
+      takeaway(`${column.name}-${data.nodes.id[node]}`, {
+        svg: () => (column.ordered ? chartOf(640) : rowChart(sorted().map((row) => ({ value: row.value, n: valueOf(row), fill: inkColour(data, node) })), 520, column.name, tell)),
+        csv: () => [["node", column.name, "documents", "of", "share"], ...rows.map((row) => [data.nodes.id[node], row.value, row.n, row.total, row.share])],
+      }));
+  };
+  const valueOf = (row) => (page.columnsBy === "share" ? row.share : row.n);
+  const tell = (value) => (page.columnsBy === "share" ? percent(value) : whole.format(value));
+  const title = (row) => `${visible(row.value)}: ${whole.format(row.n)} of ${count(row.total, "document")}, ${percent(row.share)}`;
+  const chartOf = (width) => columnChart(rows.map((row) => ({ value: row.value, n: valueOf(row), title: title(row) })), width,
+    `${visible(column.name)}: ${page.columnsBy === "share" ? "share of the documents of each value" : "documents"}; highest at ${visible(rows.reduce((a, b) => (valueOf(b) > valueOf(a) ? b : a)).value)}`, inkColour(data, node), tell);
+  // The share of a value with few documents is chance: the most common ones here are shown.
+  const sorted = () => rows.slice().sort((a, b) => b.n - a.n).slice(0, 12).sort((a, b) => valueOf(b) - valueOf(a));
+  const listOf = () => {
+    const shown = sorted();
+    const most = Math.max(...shown.map(valueOf), 1e-12);
+    return h("ul", { class: "meters wide" }, shown.map((row) => meter(h("button", { class: "plain", onclick: () => page.search(row.value) }, told(row.value)), valueOf(row) / most, tell(valueOf(row)), inkColour(data, node), { title: title(row) })));
+  };
+  draw();
+  return section(told(column.name), tools, host);
+}
+
+/** A row of a list of documents: name, share, and a line of its words or its text. */
+function documentRow(page, doc, share, node, terms) {
+  const { data } = page;
+  const text = data.parts.texts && data.parts.texts[doc];
+  const bar = h("span", { class: "bar" });
+  if (share !== null) bar.style.width = `${(100 * share).toFixed(1)}%`;
+  bar.style.background = node === ROOT ? "#7d8899" : inkColour(data, node);
+  return [
+    h("a", { class: "docname", href: `#d${data.row[doc] + 1}` }, marked(data.docName(doc), terms)),
+    share !== null && h("span", { class: "share" }, h("span", { class: "track", "aria-hidden": "true" }, bar), percent(share)),
+    h("span", { class: "snippet" }, text ? marked(text, terms) : wordLine(page, doc, 14, node, terms)),
+  ];
+}
+
+/** The words of a document in one line; those of the topic at hand stand out. */
+function wordLine(page, doc, n, node, terms) {
+  const { data } = page;
+  const inside = (other) => node !== ROOT && other >= node && other < data.nodes.end[node];
+  return data.wordsOf(doc).slice(0, n).map(({ word, node: of }) => [h("span", { class: inside(of) ? "mine" : null }, marked(word, terms)), " "]);
+}
+
+function documentBlock(page, node) {
+  const { data } = page;
+  if (!data.docs) return null;
+  const rows = data.documentsOf(node);
+  const name = `documents-${data.nodes.id[node]}`;
+  const csv = () => [["node", "document", "share"], ...rows.map((row) => [data.nodes.id[node], data.docName(row.doc), row.share])];
+  return section(`Documents by share, ${whole.format(rows.length)}`, takeaway(name, { csv }),
+    rows.length ? longList(`Documents of topic ${data.nodes.id[node]}`, rows.length, ROW, (i) => documentRow(page, rows[i].doc, rows[i].share, node, page.terms)) : h("p", { class: "hint" }, "None has a share that counts."));
+}

@@ -1,0 +1,187 @@
+"""The nodes of a report: their order, sizes, words, and what tells them from their neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.tree import ROOT, Tree
+from hiertopics.views.render import View
+
+LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
+"""Weights of relevance for which a node's best words are kept: the slider of the page."""
+
+FEW_TOKENS = 0.5
+"""Words expected less often than this at a node are none of its own: smoothing put them there."""
+
+N_TELLING = 12
+
+
+class Layout(NamedTuple):
+    """The shown nodes in pre-order, heaviest subtree first; places are indices into ``rows``.
+
+    rows: rows of the tree, int64 [n]. parent: places, -1 for a root, int64 [n]. end: the place
+    after the last one below each, int64 [n]. place: of each row of the tree, -1 if not shown.
+    """
+
+    rows: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    end: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+
+def lay_out(tree: Tree, min_docs: int = 0) -> Layout:
+    """Return the nodes of a tree that have ``min_docs`` documents, in the order of a report."""
+    rows = np.fromiter(View(min_docs=min_docs).nodes(tree), dtype=np.int64)
+    place = np.full(tree.n_nodes, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    above = tree.parent[rows]
+    parent = np.where(above == ROOT, ROOT, place[above])
+    end = np.arange(1, len(rows) + 1)
+    for node in range(len(rows) - 1, -1, -1):
+        if parent[node] != ROOT:
+            end[parent[node]] = max(end[parent[node]], end[node])
+    return Layout(rows, parent, end, place)
+
+
+class Words(NamedTuple):
+    """Of each node, ids of words and their values; telling: those that tell it from its nearest.
+
+    kind: "probability", "chance" (of a column to be 1) or "loading" (the entry of a vector).
+    """
+
+    kind: str
+    ids: list[NDArray[np.int64]]
+    values: list[NDArray[np.float64]]
+    telling: list[NDArray[np.int64]]
+
+
+def words_of(
+    tree: Tree, layout: Layout, background: NDArray[np.float64] | None, n_words: int
+) -> Words:
+    """Return the words of each node: the ``n_words`` best by probability and by relevance.
+
+    background: share of each word in the corpus, float64 [n_words]; None where words have none.
+    Relevance is l log p(w | node) + (1 - l) log (p(w | node) / p(w)) (C. Sievert and K. Shirley:
+    LDAvis, 2014), for each l of ``LAMBDAS``. Of vectors without words: the longest entries.
+    """
+    if tree.vectors is not None:
+        return _of_vectors(tree, layout, n_words)
+    ids, values, telling = [], [], []
+    tokens = _tokens_below(tree)
+    log_background = None if background is None else np.log(np.maximum(background, 1e-300))
+    for place, row in enumerate(layout.rows.tolist()):
+        chances = tree.phi[row]
+        own = np.flatnonzero(chances * tokens[row] >= FEW_TOKENS)
+        if len(own) < n_words:
+            own = tree.top_words(row, n_words)
+        best = _best(own, chances[own], log_background, n_words)
+        ids.append(best)
+        values.append(chances[best])
+        telling.append(_telling(tree, layout, place, own))
+    return Words("probability", ids, values, telling)
+
+
+def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> Words:
+    vectors = tree.vectors
+    assert vectors is not None
+    if tree.has_words:
+        ids = [tree.top_words(row, n_words) for row in layout.rows.tolist()]
+    else:
+        order = np.argsort(-np.abs(vectors[layout.rows]), axis=1, kind="stable")
+        ids = list(order[:, :n_words])
+    values = [vectors[row, best] for row, best in zip(layout.rows, ids, strict=True)]
+    none = np.empty(0, dtype=np.int64)
+    return Words("chance" if tree.has_words else "loading", ids, values, [none] * len(ids))
+
+
+def _tokens_below(tree: Tree) -> NDArray[np.float64]:
+    """Return the tokens of each node; of one without, those of the nodes below it."""
+    below = tree.n_tokens.astype(np.float64)
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.parent[node] != ROOT:
+            below[tree.parent[node]] += below[node]
+    return np.where(tree.n_tokens > 0, tree.n_tokens, below)
+
+
+def _best(
+    own: NDArray[np.int64],
+    chances: NDArray[np.float64],
+    log_background: NDArray[np.float64] | None,
+    n_words: int,
+) -> NDArray[np.int64]:
+    """Return the best words for any weight of relevance, most probable first, ties by word id."""
+    log_chance = np.log(np.maximum(chances, 1e-300))
+    found: set[int] = set()
+    for weight in LAMBDAS if log_background is not None else LAMBDAS[:1]:
+        score = log_chance
+        if log_background is not None:
+            score = log_chance - (1 - weight) * log_background[own]
+        if len(score) > n_words:
+            leading = np.argpartition(-score, n_words)[:n_words]
+        else:
+            leading = np.arange(len(score))
+        found.update(leading.tolist())
+    kept = np.array(sorted(found), dtype=np.int64)
+    order = np.argsort(-chances[kept], kind="stable")
+    return np.asarray(own[kept[order]])
+
+
+def _telling(tree: Tree, layout: Layout, place: int, own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the words that add most to the divergence of a node from parent and siblings."""
+    row = layout.rows[place]
+    near = np.flatnonzero(tree.parent == tree.parent[row])
+    near = near[(near != row) & (layout.place[near] >= 0)]
+    above = int(tree.parent[row])
+    if above != ROOT and tree.arrangement is None:
+        near = np.append(near, above)
+    if not len(near):
+        return np.empty(0, dtype=np.int64)
+    mass = np.maximum(tree.n_tokens[near], 1e-9)
+    mixed = (mass / mass.sum()) @ tree.phi[np.ix_(near, own)]
+    chances = tree.phi[row, own]
+    gain = chances * np.log(np.maximum(chances, 1e-300) / np.maximum(mixed, 1e-300))
+    leading = np.argsort(-gain, kind="stable")[:N_TELLING]
+    return np.asarray(own[leading[gain[leading] > 0]])
+
+
+def node_part(
+    tree: Tree, layout: Layout, words: Words, ids: Sequence[NDArray[np.int64]]
+) -> dict[str, Any]:
+    """Return the columns of the part ``nodes``; ids: each node's words as the report numbers them.
+
+    See docs/report.md for what each column holds.
+    """
+    rows = layout.rows
+    part: dict[str, Any] = {
+        "id": [tree.id_of(row) for row in rows.tolist()],
+        "parent": layout.parent.tolist(),
+        "end": layout.end.tolist(),
+        "n_docs": tree.n_docs[rows].tolist(),
+        "weight": rounded(tree.weight[rows], 6),
+        "below": rounded(tree.subtree_weight[rows], 6),
+        "words": [node.tolist() for node in ids],
+        "values": [shortened(values) for values in words.values],
+    }
+    if tree.split_probability is not None:
+        part["support"] = rounded(tree.split_probability[rows], 4)
+    if words.kind == "loading" and tree.vectors is not None:
+        part["norm"] = shortened(np.linalg.norm(tree.vectors[rows], axis=1))
+    return part
+
+
+def rounded(values: NDArray[np.float64], digits: int) -> list[float]:
+    """Return numbers with so many decimals; whole ones as they are written shortest."""
+    return [_shortest(value) for value in np.round(values, digits).tolist()]
+
+
+def shortened(values: NDArray[np.float64], digits: int = 4) -> list[float]:
+    """Return numbers with so many significant digits."""
+    return [_shortest(float(f"{value:.{digits}g}")) for value in values.tolist()]
+
+
+def _shortest(value: float) -> float:
+    return int(value) if value == int(value) and abs(value) < 1e15 else value

@@ -1,0 +1,74 @@
+"""``report``: one file that shows a run to whoever has a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hiertopics import files
+from hiertopics.errors import UsageError
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.views.render import View, few_documents
+from hiertopics.views.render.html import to_lists
+from hiertopics.views.report.assembling import html_of
+from hiertopics.views.report.gathering import Asked, gather
+from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
+
+PLAIN_WORDS = 8
+
+
+class Report(NamedTuple):
+    """What was written: the page, its size in bytes, and what was left out, in sentences."""
+
+    path: Path
+    n_bytes: int
+    left_out: tuple[str, ...]
+
+
+def report(
+    run: Path | str | RunDir,
+    other: Path | str | RunDir | None = None,
+    output: Path | str = "report.html",
+    *,
+    json: Path | str | None = None,
+    words: int = 30,
+    limit: str = DEFAULT_LIMIT,
+    text: bool = True,
+    sides: Sequence[str] = (),
+) -> Report:
+    """Write a run as one HTML file that loads nothing, whole or not at all.
+
+    other: a second run to compare with. json: a file for the data of the page, too. words: per
+    topic and order. limit: most bytes of the page, such as "5MB". text: False leaves out the words
+    of single documents. sides: ``NAME=FILE``, a line per document of the corpus. Raises UsageError,
+    DataError or RunError.
+    """
+    path = Path(output)
+    targets = [path] if json is None else [path, Path(json)]
+    for target in targets:
+        files.require_place(target)
+    if len({target.absolute() for target in targets}) < len(targets):
+        raise UsageError(f"{path} cannot be both the page and its data; choose another name")
+    asked = Asked(words, parse_size(limit), text, tuple(sides))
+    page, data, left_out = _made(opened(run), None if other is None else opened(other), asked)
+    writers = {path: files.as_text(page)}
+    if json is not None:
+        writers[Path(json)] = files.as_text(files.to_json(data) + "\n")
+    files.write_together(writers)
+    return Report(path, len(page.encode()), left_out)
+
+
+def _made(
+    run: RunDir, other: RunDir | None, asked: Asked
+) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Return the page, its data and what is left out of both."""
+    tree = run.supported_tree
+    view = View(n_words=PLAIN_WORDS, min_docs=few_documents(tree))
+    lists = to_lists(tree, run.vocab, view)
+    backend = str(run.manifest["backend"])
+    overhead = len(html_of("", "", lists, {}).encode()) + 1000
+    box = gather(run, other, asked, overhead)
+    card = box.parts["card"]
+    page = html_of(f"{card['title']}: topics", f"{backend}, {card['title']}", lists, box.texts)
+    return page, box.parts, tuple(box.parts["left_out"])
