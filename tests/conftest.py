@@ -30,6 +30,17 @@ settings.register_profile(
 settings.load_profile("project")
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how many tests ran in a browser: where chromium is missing they are skipped."""
+    counts = {
+        kind: sum("browser" in report.keywords for report in terminalreporter.stats.get(kind, ()))
+        for kind in ("passed", "failed", "skipped")
+    }
+    if any(counts.values()):
+        told = ", ".join(f"{n} {kind}" for kind, n in counts.items())
+        terminalreporter.write_line(f"browser tests: {told}")
+
+
 class Outcome(NamedTuple):
     """What a command left: exit code, stdout, stderr."""
 

@@ -7,7 +7,6 @@ import click
 from hiertopics.cli.options import (
     arrange_option,
     chosen_run,
-    count_option,
     json_option,
     put,
     run_argument,
@@ -20,13 +19,19 @@ from hiertopics.cli.options import (
 @click.option(
     "--to",
     metavar="FORMAT",
-    help="json, csv, newick, dot, graphml, html or text. [default: by the suffix of FILE]",
+    help="json, csv, newick, dot, graphml, html (the page of report) or text. "
+    "[default: by the suffix of FILE]",
 )
-@count_option("--words", default=10, help="Top words per node.")
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Top words per node. [default: 10; html: 30]",
+)
 @arrange_option
 @json_option
 def command(
-    run: str | None, output: str, to: str | None, words: int, arrange: bool, as_json: bool
+    run: str | None, output: str, to: str | None, words: int | None, arrange: bool, as_json: bool
 ) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
     from hiertopics.files import to_json

@@ -15,6 +15,8 @@ from hiertopics.views.render import Remark, View, few_documents
 from hiertopics.views.render.records import to_group_lines
 
 SHOWN_GROUPS = 30
+WORDS = 10
+"""Top words per node in a file, where nobody says how many."""
 
 
 def show_tree(
@@ -61,19 +63,27 @@ def export(
     output: Path | str,
     *,
     to: str | None = None,
-    words: int = 10,
+    words: int | None = None,
     arrange: bool = False,
 ) -> Path:
     """Write a run's tree to a file, whole or not at all; return the file's path.
 
-    to: text, json, csv, newick, dot, graphml or html; None takes the form that the suffix of
-    ``output`` tells. words: top words per node. arrange: flat topics are clustered first. Raises
-    UsageError or RunError.
+    to: text, json, csv, newick, dot, graphml or html, the page of ``report``; None takes the form
+    that the suffix of ``output`` tells. words: top words per node; None: 10, or as many as
+    ``report`` takes. arrange: flat topics are clustered first. Raises UsageError or RunError.
     """
     path = Path(output)
     files.require_place(path)
     form = form_of(path) if to is None else to
-    files.write_text(path, show_tree(run, words=words, min_docs=0, format=form, arrange=arrange))
+    if form == "html":
+        from hiertopics.views.report.writing import report
+
+        if arrange:
+            _arranged(opened(run))
+        report(run, output=path, **({} if words is None else {"words": words}))
+        return path
+    shown = show_tree(run, words=words or WORDS, min_docs=0, format=form, arrange=arrange)
+    files.write_text(path, shown)
     return path
 
 

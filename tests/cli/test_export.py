@@ -49,7 +49,7 @@ def hierarchy(run: Path) -> Path:
     return unsealed(run)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [name for name in FORMS if name != "html"])
 @pytest.mark.parametrize("more", [(), ("--arrange",)], ids=["flat", "arranged"])
 def test_an_export_is_what_show_tree_prints(
     call: Call, run: Path, tmp_path: Path, form: str, more: tuple[str, ...]
@@ -59,6 +59,15 @@ def test_an_export_is_what_show_tree_prints(
     assert exported == (0, "out\n", "")
     assert (shown.code, shown.err) == (0, "")
     assert (tmp_path / "out").read_text(encoding="utf-8") == shown.out
+
+
+@pytest.mark.parametrize("more", [(), ("--arrange",)], ids=["flat", "arranged"])
+def test_html_is_the_page_of_report(
+    call: Call, run: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    assert call("export", run, "-o", "out.html", *more) == (0, "out.html\n", "")
+    assert call("report", run, "-o", "page.html").code == 0
+    assert (tmp_path / "out.html").read_bytes() == (tmp_path / "page.html").read_bytes()
 
 
 @pytest.mark.parametrize(

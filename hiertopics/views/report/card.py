@@ -14,7 +14,6 @@ import numpy as np
 from hiertopics import registry
 from hiertopics.corpora.dataset import corpus_name
 from hiertopics.formats.source import FORMATS, unpacked
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.scorefiles import kept_scores
 from hiertopics.settings.config import Experiment
@@ -31,7 +30,7 @@ def card_of(run: RunDir) -> dict[str, Any]:
 
     Raises RunError where the run is damaged.
     """
-    manifest, experiment = run.manifest, experiment_of(run)
+    manifest, experiment = run.manifest, run.experiment
     split, name = run.split, corpus_name(str(experiment.data.corpus))
     settings = _settings(experiment)
     return {

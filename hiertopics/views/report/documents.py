@@ -12,7 +12,6 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.tree import Tree
 from hiertopics.errors import HiertopicsError
-from hiertopics.runs.experiment import experiment_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.topics import Layout
@@ -44,7 +43,7 @@ def known_documents(run: RunDir) -> Known:
     try:
         train = read_original(run).train
     except HiertopicsError as error:
-        folder = f"{Path(str(experiment_of(run).data.corpus)).parent}/"
+        folder = f"{Path(str(run.experiment.data.corpus)).parent}/"
         return Known(None, None, {}, str(error).replace(folder, ""))
     marks = {"groups": train.groups, "labels": train.labels}
     return Known(

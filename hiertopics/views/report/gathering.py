@@ -217,7 +217,7 @@ class _Gathering:
         names = self.known.names
         part = {
             "total": len(shares.home),
-            "row_steps": np.diff(rows, prepend=-1).tolist(),
+            "row_steps": np.diff(rows, prepend=0).tolist(),
             "home": shares.home[chosen].tolist(),
             "n": self.entries.n.tolist(),
             "place": self.entries.place.tolist(),

@@ -51,12 +51,10 @@ class Page {
 
   relabelled() {
     this.save.hidden = !this.labels.changed;
-    if (!this.detail.contains(document.activeElement)) this.route(false);
-    else {
-      const heading = this.detail.querySelector("h2");
-      const node = this.nodeOf(this.address());
-      if (heading && node >= 0) heading.replaceChildren(h("span", { class: "id" }, `[${this.data.nodes.id[node]}] `), told(this.labels.called(node, 5)));
-    }
+    // The form that a reader is writing in stays as it is.
+    const node = this.nodeOf(this.address());
+    const heading = this.detail.querySelector("h2");
+    if (heading && node >= 0) heading.replaceChildren(h("span", { class: "id" }, `[${this.data.nodes.id[node]}] `), told(this.labels.called(node, 5)));
   }
 
   /** Redraw drawings whose width is that of their column. */

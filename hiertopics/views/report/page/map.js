@@ -67,9 +67,9 @@ class TopicMap {
 
   draw(always = false) {
     const width = Math.floor(this.picture.clientWidth);
-    if (!width || (!always && width === this.width)) return;
-    this.width = width;
-    const high = width < 500 ? 380 : Math.max(Math.floor(this.picture.clientHeight), 380);
+    const high = innerWidth < 900 ? 380 : Math.max(Math.floor(this.picture.clientHeight), 300);
+    if (!width || (!always && width === this.width && high === this.high)) return;
+    [this.width, this.high] = [width, high];
     this.picture.replaceChildren(this.drawn(width, high, dark.matches, false));
     this.drawTools();
   }

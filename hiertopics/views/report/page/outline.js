@@ -95,7 +95,7 @@ class Outline {
     }
     this.draw();
     const row = this.element.querySelector(`[data-node="${node}"]`);
-    if (row && !this.element.contains(document.activeElement)) this.element.scrollTop = Math.max(row.offsetTop - this.element.offsetTop - this.element.clientHeight / 2, 0);
+    if (row && !this.element.contains(document.activeElement)) this.element.scrollTop = Math.max(row.offsetTop - this.element.clientHeight / 2, 0);
   }
 
   focusOn(node) {

@@ -1,0 +1,473 @@
+"""Reports in chromium: nothing is loaded, nothing fails, all can be reached, words stay words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+from pages import data_of, documents, reshaped, search, with_authors
+from unsealed import unsealed
+
+import hiertopics
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import ROOT
+from hiertopics.formats.writing import write_corpus
+
+Call = Callable[..., Any]
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
+]
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+WIDTHS = (390, 768, 1280)
+EVIL = (
+    "</script><b>", "\x1b[31mred", "a\u202eb", 'say"hi"', "<img/src=x>", "=1+1", "日本",
+    "\U0001f332", "x",
+)  # fmt: skip
+SHOWN = {"\x1b[31mred": r"\x1b[31mred", "a\u202eb": r"a\u202eb"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Return a chromium that all tests of this file share."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+SETTLED = "() => new Promise(done => setTimeout(() => requestAnimationFrame(() => done()), 0))"
+"""Waits until the page has followed its address and drawn itself."""
+
+
+class Opened(NamedTuple):
+    """A page, and what went wrong in it: errors, messages of the console, requests."""
+
+    page: Any
+    problems: list[str]
+
+    def go(self, address: str) -> None:
+        """Show what an address names."""
+        self.page.evaluate("address => { location.hash = address; }", address)
+        self.page.evaluate(SETTLED)
+
+    def find(self, query: str) -> str:
+        """Search; return what the page says of it."""
+        self.page.fill("#query", query)
+        return str(self.page.inner_text("#counts"))
+
+    def wider(self) -> int:
+        """Return by how much the page is wider than its window."""
+        return int(
+            self.page.evaluate("document.documentElement.scrollWidth - document.body.clientWidth")
+        )
+
+
+@pytest.fixture
+def show(browser: Any) -> Iterator[Callable[..., Opened]]:
+    """Return a function that opens a report; at the end of the test nothing has gone wrong."""
+    shown: list[tuple[Any, list[str]]] = []
+
+    def open_page(file: Path, width: int = 1280, address: str = "", **options: Any) -> Opened:
+        options = {"color_scheme": "light", "accept_downloads": True, **options}
+        context = browser.new_context(viewport={"width": width, "height": 844}, **options)
+        page, problems = context.new_page(), []
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("console", lambda message: problems.append(f"console: {message.text}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith(("file:", "blob:", "data:image/svg+xml"))
+                else problems.append(f"request: {request.url}")
+            ),
+        )
+        page.goto(f"{file.as_uri()}#{address}")
+        if options.get("java_script_enabled", True):
+            page.wait_for_selector("html.ready")
+        shown.append((context, problems))
+        return Opened(page, problems)
+
+    yield open_page
+    for context, _ in shown:
+        context.close()
+    assert [problem for _, problems in shown for problem in problems] == []
+
+
+@pytest.fixture(scope="module")
+def reports(
+    finished: Callable[..., Path],
+    fit_tiny: Call,
+    tiny_corpus: Corpus,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], Path]:
+    """Return a function: the report of a kind of run, made once."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def copied(backend: str, name: str) -> Path:
+        return Path(shutil.copytree(finished(backend), folder / f"run-{name}"))
+
+    def groups() -> Path:
+        write_corpus(with_authors(tiny_corpus), folder / "tiny.ldac")
+        fit_tiny(folder / "run-groups", "chdp-variational", corpus=folder / "tiny.ldac")
+        return folder / "run-groups"
+
+    def evil() -> Path:
+        run = copied("hlda-variational", "evil")
+        (run / "vocab.txt").write_text("".join(f"{word}\n" for word in EVIL), encoding="utf-8")
+        return unsealed(run)
+
+    kinds: dict[str, Callable[[], Path]] = {
+        "tree": lambda: finished("hlda-variational"),
+        "sticks": lambda: finished("tssb-mcmc"),
+        "axes": lambda: finished("hca-variational"),
+        "arranged": lambda: finished("lda-gibbs"),
+        "one": lambda: finished("multinomial"),
+        "groups": groups,
+        "evil": evil,
+        "mixed": lambda: reshaped(copied("hdp-pcvb0", "mixed"), [ROOT, 0, 0, 1, 1, 2, 2, 2]),
+        "large": lambda: reshaped(
+            copied("hdp-pcvb0", "large"), [ROOT] + [0] * 49 + [1 + n % 49 for n in range(4950)]
+        ),
+    }
+
+    def make(kind: str) -> Path:
+        path = folder / f"{kind}.html"
+        if not path.exists():
+            run = kinds[kind]()
+            n_docs = 30
+            side = folder / "years"
+            side.write_text("".join(f"{1990 + doc * doc % 7}\n" for doc in range(n_docs)))
+            other = finished("hlda-gibbs") if kind == "tree" else None
+            hiertopics.report(
+                run,
+                other,
+                path,
+                json=folder / f"{kind}.json",
+                sides=[f"year={side}"],
+                limit="50MB",
+            )
+        return path
+
+    return make
+
+
+KINDS = ("tree", "sticks", "axes", "arranged", "one", "groups", "evil", "mixed", "large")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_run_is_shown_at_every_width(
+    show: Callable[..., Opened], reports: Callable[[str], Path], kind: str
+) -> None:
+    """No error, no request, no scrolling to the side, whatever is looked at."""
+    data = data_of(reports(kind))
+    ids = data["nodes"]["id"]
+    row = documents(data)[0]["row"] + 1
+    views = ["", f"t{ids[0]}", f"t{ids[-1]}", f"d{row}", "documents", "model", "nonsense"]
+    views += ["groups", "g0"] * ("groups" in data) + ["compare"] * ("comparison" in data)
+    opened = show(reports(kind))
+    for width in WIDTHS:
+        opened.page.set_viewport_size({"width": width, "height": 844})
+        opened.page.emulate_media(color_scheme="dark" if width == 768 else "light")
+        opened.page.fill("#query", "")
+        for address in views:
+            opened.go(address)
+            assert opened.wider() <= 0, (width, address)
+            assert opened.page.inner_text("#detail h2").strip(), (width, address)
+        words = data["words"]
+        if words:
+            opened.find(words[0])
+            assert opened.wider() <= 0
+
+
+@pytest.mark.parametrize("kind", ["tree", "groups", "evil", "mixed"])
+def test_the_search_counts_what_python_counts(
+    show: Callable[..., Opened], reports: Callable[[str], Path], kind: str
+) -> None:
+    data = data_of(reports(kind))
+    opened = show(reports(kind))
+    first = data["words"][0]
+    queries = [first, first.upper(), f"{first} {data['words'][1]}", "e", "19", "1994", "nowhere"]
+    for query in [*queries, "ann bob", "2", "t"]:
+        n_topics, n_docs = search(data, query)
+        told = opened.find(query)
+        wanted = (
+            f"{n_topics:,} topic{'s' * (n_topics != 1)}, {n_docs:,} document{'s' * (n_docs != 1)}"
+        )
+        assert told == wanted, query
+
+
+def test_hostile_words_are_shown_as_text(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    opened = show(reports("evil"), address="t0")
+    shown = opened.page.locator(".words .label").all_inner_texts()
+    assert set(shown) <= {SHOWN.get(word, word) for word in EVIL} and len(shown) >= 5
+    assert {"</script><b>", r"\x1b[31mred"} & set(shown)
+    text = opened.page.evaluate("document.body.innerText")
+    assert "\x1b" not in text and "\u202e" not in text
+    assert opened.page.locator("#main img, #main b > *, #main script").count() == 0
+
+
+def test_a_tree_is_walked_by_keyboard(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    opened = show(reports("mixed"))
+    page, data = opened.page, data_of(reports("mixed"))
+    ids, parent = data["nodes"]["id"], data["nodes"]["parent"]
+    page.focus('[role=treeitem][tabindex="0"]')
+
+    def here() -> int:
+        return int(page.evaluate("Number(document.activeElement.dataset.node)"))
+
+    assert parent[here()] == ROOT
+    page.keyboard.press("ArrowRight")  # the root is open: to its first child
+    child = here()
+    assert parent[child] == 0
+    page.keyboard.press("ArrowRight")
+    assert page.get_attribute(f'[data-node="{child}"][role=treeitem]', "aria-expanded") == "true"
+    page.keyboard.press("ArrowRight")
+    grandchild = here()
+    assert parent[grandchild] == child
+    page.keyboard.press("Enter")
+    page.evaluate(SETTLED)
+    assert page.evaluate("location.hash") == f"#t{ids[grandchild]}"
+    assert page.inner_text("#detail h2").startswith(f"[{ids[grandchild]}]")
+    assert here() == grandchild  # who walks by keyboard stays where he is
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.get_attribute(f'[data-node="{child}"][role=treeitem]', "aria-expanded") == "false"
+    page.keyboard.press("Home")
+    assert parent[here()] == ROOT
+    page.keyboard.press("End")
+    assert here() != child
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "query"
+    page.keyboard.type(data["words"][0])
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    assert page.is_hidden(".found")
+
+
+def test_every_control_has_its_turn_by_tab(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    opened = show(reports("tree"), address="t0")
+    seen = set()
+    for _ in range(60):
+        opened.page.keyboard.press("Tab")
+        seen.add(
+            opened.page.evaluate(
+                "(e => e.getAttribute('role') || e.id || e.className || e.textContent)"
+                "(document.activeElement)"
+            )
+        )
+    assert {"skip", "query", "treeitem", "relevance", "small", "region"} <= seen
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["tree", "groups"])
+def test_axe_finds_nothing(
+    show: Callable[..., Opened], reports: Callable[[str], Path], kind: str, scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    data = data_of(reports(kind))
+    opened = show(reports(kind), 1280, color_scheme=scheme, bypass_csp=True)
+    row = documents(data)[0]["row"] + 1
+    views = ["groups", "g0", f"d{row}"] if kind == "groups" else ["", "t0", "model", "compare"]
+    for address in views:
+        opened.go(address)
+        found = Axe().run(opened.page).response["violations"]
+        told = [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
+        assert told == [], address
+    opened.find(data["words"][0])
+    assert Axe().run(opened.page).response["violations"] == []
+
+
+def test_the_slider_orders_words_by_relevance(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    import math
+
+    data = data_of(reports("tree"))
+    place = data["nodes"]["n_docs"].index(max(data["nodes"]["n_docs"]))
+    ids, values = data["nodes"]["words"][place], data["nodes"]["values"][place]
+    opened = show(reports("tree"), address=f"t{data['nodes']['id'][place]}")
+    for weight in (1.0, 0.6, 0.0):
+        opened.page.fill("#relevance", str(weight))
+        shown = opened.page.locator(".words .label").all_inner_texts()
+        score = {
+            data["words"][word]: math.log(value)
+            - (1 - weight) * math.log(max(data["word_shares"][word], 1e-300))
+            for word, value in zip(ids, values, strict=True)
+        }
+        assert [score[word] for word in shown] == sorted(score.values(), reverse=True)[:30]
+
+
+def test_documents_of_a_topic_are_those_of_the_data(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("tree"))
+    records = documents(data)
+    for place in range(min(len(data["nodes"]["id"]), 4)):
+        end = data["nodes"]["end"][place]
+        below = [
+            (
+                round(1000 * min(sum(s for p, s in doc["shares"].items() if place <= p < end), 1)),
+                doc["name"],
+            )
+            for doc in records
+        ]
+        wanted = sorted(share for share, _ in below if share >= 5)
+        opened = show(reports("tree"), address=f"t{data['nodes']['id'][place]}")
+        shown = opened.page.locator("#detail .long .row").first
+        assert opened.page.inner_text("#detail").upper().count(f"DOCUMENTS BY SHARE, {len(wanted)}")
+        assert shown.locator(".docname").inner_text() in [n for s, n in below if s == wanted[-1]]
+
+
+def test_bars_of_years_are_those_of_the_data(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("tree"))
+    (column,) = data["columns"]
+    opened = show(reports("tree"), address=f"t{data['nodes']['id'][0]}")
+    titles = opened.page.locator("#detail .chart svg rect title").all_text_contents()
+    n = column["node_n"][0]
+    counts = dict(zip(column["node_value"][:n], column["node_count"][:n], strict=True))
+    assert len(titles) == len(column["values"])
+    for v, (value, total) in enumerate(zip(column["values"], column["totals"], strict=True)):
+        assert titles[v].startswith(f"{value}: {counts.get(v, 0)} of {total} document")
+
+
+def test_names_and_notes_become_labels_csv(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    opened = show(reports("mixed"), address="t1")
+    page = opened.page
+    page.click(".naming summary")
+    page.fill("#name", '=cmd "A, <b>"')
+    page.fill("#note", "two\nlines")
+    page.locator("#note").blur()
+    page.check("#hide")
+    assert page.inner_text("#detail h2").startswith('[1] =cmd "A, <b>"')
+    with page.expect_download() as waiting:
+        page.click(".save")
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert waiting.value.suggested_filename == "labels.csv"
+    assert (row["node"], row["name"], row["note"]) == ("1", '\'=cmd "A, <b>"', "two\nlines")
+    assert row["hidden"] == "true" and row["words"]
+    place = data_of(reports("mixed"))["nodes"]["id"].index(1)
+    assert page.locator(f'.picture [data-node="{place}"]').count() == 0
+    page.reload()
+    page.wait_for_selector("html.ready")
+    assert page.input_value("#name") == '=cmd "A, <b>"'  # kept by this browser
+
+
+def test_views_are_handed_out_as_drawings_and_tables(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("tree"))
+    opened = show(reports("tree"), address="t0")
+    buttons = opened.page.locator(".takeaway button")
+    names = set()
+    for place in range(buttons.count()):
+        with opened.page.expect_download() as waiting:
+            buttons.nth(place).click()
+        name = waiting.value.suggested_filename
+        names.add(name)
+        text = Path(waiting.value.path()).read_text(encoding="utf-8")
+        if name.endswith(".svg"):
+            root = ElementTree.fromstring(text)
+            assert root.tag == "{http://www.w3.org/2000/svg}svg" and "var(" not in text
+        else:
+            rows = list(csv.reader(io.StringIO(text, newline="")))
+            assert len(rows) > 1 and len({len(row) for row in rows}) == 1
+        if name == "map.csv":
+            assert [row[0] for row in rows[1:]] == [str(i) for i in data["nodes"]["id"]]
+    assert names == {
+        "map.svg",
+        "map.csv",
+        "words-0.svg",
+        "words-0.csv",
+        "year-0.svg",
+        "year-0.csv",
+        "documents-0.csv",
+    }
+
+
+def test_the_map_leads_down_and_back(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    opened = show(reports("large"))
+    page = opened.page
+    page.locator(".picture g.box[data-node]").nth(1).click()
+    page.evaluate(SETTLED)
+    deep = page.locator(".crumbs .crumb").count()
+    assert page.evaluate("location.hash").startswith("#t") and deep == 2
+    page.locator(".crumbs .crumb").first.click()
+    assert page.locator(".map .crumbs .crumb").count() == 1
+    page.locator(".picture g.box", has_text="more").last.click()
+    assert "after the" in page.inner_text(".map .crumbs")
+    heights = page.locator(".picture g.box rect").evaluate_all(
+        "boxes => boxes.map(box => Number(box.getAttribute('height')))"
+    )
+    assert len(heights) > 10
+
+
+def test_without_scripts_and_on_paper_there_is_the_whole_list(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("tree"))
+    still = show(reports("tree"), java_script_enabled=False).page
+    assert still.is_visible("#plain") and still.locator("#plain li").count() == len(
+        data["nodes"]["id"]
+    )
+    opened = show(reports("tree"), address="t0")
+    assert not opened.page.is_visible("#plain")
+    opened.page.emulate_media(media="print")
+    assert opened.page.is_visible("#plain") and not opened.page.is_visible("#query")
+
+
+def test_another_run_stands_beside_the_first(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("tree"))
+    opened = show(reports("tree"), address="compare")
+    text = opened.page.inner_text("#detail")
+    n_pairs = len(data["comparison"]["mine"])
+    assert f"{n_pairs} pair" in text and "hlda-gibbs" in text
+    assert opened.page.locator("#detail .chart svg path title").count() > 0
+    assert json.dumps(data["comparison"]["card"]["title"])[1:-1] == "tiny"
+
+
+def test_a_browser_without_decompression_says_so_and_shows_the_list(
+    browser: Any, reports: Callable[[str], Path]
+) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(reports("tree").as_uri())
+    page.wait_for_selector("#detail .note")
+    assert page.is_visible("#plain") and "cannot unpack" in page.inner_text("#detail")
+    context.close()
