@@ -76,11 +76,12 @@ def export(
     files.require_place(path)
     form = form_of(path) if to is None else to
     if form == "html":
+        from hiertopics.views.report.writing import WORDS as PAGE_WORDS
         from hiertopics.views.report.writing import report
 
         if arrange:
             _arranged(opened(run))
-        report(run, output=path, **({} if words is None else {"words": words}))
+        report(run, output=path, words=words or PAGE_WORDS)
         return path
     shown = show_tree(run, words=words or WORDS, min_docs=0, format=form, arrange=arrange)
     files.write_text(path, shown)

@@ -63,8 +63,8 @@ class Asked(NamedTuple):
     text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata.
     """
 
-    words: int = 30
-    limit: int = 5_000_000
+    words: int
+    limit: int
     text: bool = True
     sides: Sequence[str] = ()
 

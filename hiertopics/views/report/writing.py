@@ -15,6 +15,9 @@ from hiertopics.views.report.assembling import html_of
 from hiertopics.views.report.gathering import Asked, gather
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
 
+WORDS = 30
+"""Most words per topic and order, where nobody says how many."""
+
 PLAIN_WORDS = 8
 
 
@@ -32,7 +35,7 @@ def report(
     output: Path | str = "report.html",
     *,
     json: Path | str | None = None,
-    words: int = 30,
+    words: int = WORDS,
     limit: str = DEFAULT_LIMIT,
     text: bool = True,
     sides: Sequence[str] = (),
