@@ -174,6 +174,7 @@ def reports(
 KINDS = ("tree", "sticks", "axes", "arranged", "one", "groups", "evil", "mixed", "large")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_run_is_shown_at_every_width(
     show: Callable[..., Opened], reports: Callable[[str], Path], kind: str
@@ -284,6 +285,7 @@ def test_every_control_has_its_turn_by_tab(
     assert {"skip", "query", "treeitem", "relevance", "small", "region"} <= seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["tree", "groups"])
 def test_axe_finds_nothing(
