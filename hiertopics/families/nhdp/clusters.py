@@ -14,19 +14,21 @@ from hiertopics.families.nhdp.layout import Shape, shape_of
 
 
 class Arranged(NamedTuple):
-    """A tree above topics. topic: int64 [K], of each leaf, -1 at inner nodes."""
+    """A tree above topics.
+
+    node: int64 [n_topics], where each topic stands: at a leaf, or, as its own, at an inner node.
+    """
 
     shape: Shape
-    topic: NDArray[np.int64]
+    node: NDArray[np.int64]
 
     @property
     def members(self) -> NDArray[np.bool_]:
         """Which topics stand at or below each node, bool [K, n_topics]."""
-        member = np.zeros((self.shape.n_nodes, int((self.topic >= 0).sum())), bool)
-        leaves = np.flatnonzero(self.topic >= 0)
-        member[leaves, self.topic[leaves]] = True
+        member = np.zeros((self.shape.n_nodes, len(self.node)), bool)
+        member[self.node, np.arange(len(self.node))] = True
         for node in self.shape.inner[::-1]:
-            member[node] = member[self.shape.children(int(node))].any(axis=0)
+            member[node] |= member[self.shape.children(int(node))].any(axis=0)
         return member
 
 
@@ -68,22 +70,43 @@ def nested(levels: Sequence[NDArray[np.int64]], n_topics: int) -> Arranged:
 
     def grow(topics: NDArray[np.int64], level: int) -> Node:
         if level == len(levels):
-            return Node([Node([], int(topic)) for topic in topics], -1)
+            return Node([leaf(int(topic)) for topic in topics], -1)
         labels = levels[level][topics]
         names = labels[np.sort(np.unique(labels, return_index=True)[1])]
-        return Node([_shortened(grow(topics[labels == name], level + 1)) for name in names], -1)
+        return Node([shortened(grow(topics[labels == name], level + 1)) for name in names], -1)
 
     return numbered(grow(np.arange(n_topics), 0))
 
 
 class Node(NamedTuple):
-    """A node of a tree that has no numbers yet; topic: -1 at inner nodes."""
+    """A node of a tree that has no numbers yet.
+
+    topic: of a leaf; -1 at inner nodes, which may have topics of their own.
+    """
 
     children: list[Node]
     topic: int
+    own: tuple[int, ...] = ()
+
+    @property
+    def topics(self) -> list[int]:
+        """All topics at and below the node."""
+        here = [self.topic] if self.topic >= 0 else list(self.own)
+        return here + [topic for child in self.children for topic in child.topics]
+
+    @property
+    def first(self) -> int:
+        """The smallest of them."""
+        return min(self.topics)
 
 
-def _shortened(node: Node) -> Node:
+def leaf(topic: int) -> Node:
+    """Return a node for a topic."""
+    return Node([], topic)
+
+
+def shortened(node: Node) -> Node:
+    """Return a node's only child in its place."""
     return node.children[0] if len(node.children) == 1 else node
 
 
@@ -91,12 +114,14 @@ def numbered(root: Node) -> Arranged:
     """Return a tree whose nodes are numbered breadth first."""
     row = [(root, -1)]
     parent: list[int] = []
-    topic: list[int] = []
+    places: dict[int, int] = {}
     while row:
         below = []
         for node, above in row:
             below += [(child, len(parent)) for child in node.children]
+            places |= dict.fromkeys(node.own if node.topic < 0 else (node.topic,), len(parent))
             parent.append(above)
-            topic.append(node.topic)
         row = below
-    return Arranged(shape_of(np.array(parent)), np.array(topic))
+    return Arranged(
+        shape_of(np.array(parent)), np.array([places[topic] for topic in sorted(places)])
+    )

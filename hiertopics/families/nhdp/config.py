@@ -14,12 +14,12 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The priors and the shape of the tree; raises ValueError where branches do not rise."""
 
     branches: Annotated[
-        list[Annotated[int, Meta(ge=2)]] | None,
+        Literal["auto"] | list[Annotated[int, Meta(ge=2)]],
         Meta(
             description="Nodes at each level between the root and the leaves, coarse to fine, as "
-            "[12, 70]; null: found from the corpus."
+            "[12, 70], [] for none; auto: found from the corpus."
         ),
-    ] = None
+    ] = "auto"
     truncation: Truncation = 500
     gamma: Annotated[
         float, Meta(gt=0, description="How evenly the children of a node share its documents.")
@@ -47,7 +47,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Check that levels grow downwards."""
-        levels = self.branches or []
+        levels = [] if self.branches == "auto" else list(self.branches)
         if any(upper >= lower for upper, lower in zip(levels, levels[1:], strict=False)):
             raise ValueError(f"branches must rise from level to level, got {levels}")
 

@@ -1,21 +1,120 @@
-"""Where a linkage of topics is cut."""
+"""The shape of a tree found from the linkage of its topics (theory/nhdp 6.1).
+
+Ward's heights of points that are all as far from each other are all the same, so that a node of the
+linkage far below its parent stands for a cluster, and nodes near their parent for one family. Text
+has few such gaps: families that stay broad are cut by size.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.flat.layout import Data
+from hiertopics.families.nhdp.clusters import (
+    Arranged,
+    Node,
+    labels_at,
+    leaf,
+    numbered,
+    shortened,
+)
+
+GAP = 0.75
+"""A cluster's height over its parent's is below this."""
+
+ALIKE = 0.75
+"""Ward's height below which two topics are taken for one that was found twice."""
+
+BROAD = 30
+"""Children that a family has at most."""
 
 SMALL_CORPUS = 100_000
+POWERS = {True: (0.52,), False: (0.4, 0.68)}
+"""Into how many clusters a broad family is cut at each level, as powers of its size, in small
+corpora and in others."""
 
 
-def branches_of(
-    branches: Sequence[int] | None, merges: NDArray[np.float64], data: Data
-) -> Sequence[int]:
-    """Return the numbers of clusters at each level, those asked for or those found."""
-    if branches is not None:
-        return branches
-    return [25] if data.doc_lengths.sum() < SMALL_CORPUS else [12, 70]
+class Found(NamedTuple):
+    """A dendrogram. children: of each node after the topics; height: float64 [2 T - 1]."""
+
+    n_topics: int
+    children: NDArray[np.int64]
+    height: NDArray[np.float64]
+
+    def below(self, node: int) -> tuple[int, int]:
+        """Return the two nodes that were merged."""
+        one, other = self.children[node - self.n_topics]
+        return int(one), int(other)
+
+
+def by_gaps(merges: NDArray[np.float64]) -> Node:
+    """Return the tree of clusters whose height is far below that of what they merge into."""
+    n_topics = len(merges) + 1
+    height = np.concatenate([np.zeros(n_topics), merges[:, 2]])
+    found = Found(n_topics, merges[:, :2].astype(np.int64), height)
+    if n_topics == 1:
+        return Node([leaf(0)], -1)
+    return _family(found, 2 * n_topics - 2)
+
+
+def _family(found: Found, node: int) -> Node:
+    """Return a node of the linkage with the clusters and topics next below it as children."""
+    children, waiting = [], [node]
+    while waiting:
+        above = waiting.pop()
+        for below in found.below(above):
+            if below < found.n_topics:
+                children.append(leaf(below))
+            elif ALIKE < found.height[below] < GAP * found.height[above]:
+                children.append(_family(found, below))
+            else:
+                waiting.append(below)
+    return Node(sorted(children, key=lambda child: child.first), -1)
+
+
+def cut_broad(root: Node, merges: NDArray[np.float64], *, small: bool) -> Node:
+    """Return the tree with broad families cut into clusters, in one level or two."""
+    distinct = labels_at(merges, 1 + int((merges[:, 2] > ALIKE).sum()))
+
+    def cut(node: Node) -> Node:
+        children = [cut(child) for child in node.children]
+        n_distinct = len({int(distinct[child.first]) for child in children})
+        if n_distinct <= BROAD:
+            return node._replace(children=children)
+        n_clusters = [round(n_distinct**power) for power in POWERS[small]]
+        return node._replace(children=_cut(children, merges, n_clusters))
+
+    return cut(root)
+
+
+def _cut(children: list[Node], merges: NDArray[np.float64], n_clusters: list[int]) -> list[Node]:
+    """Return siblings gathered in clusters: those that the first topics of each fall into.
+
+    n_clusters: at each level, coarse to fine.
+    """
+    if not n_clusters or len(children) <= 2:
+        return children
+    firsts = np.array([child.first for child in children])
+    n_topics = len(merges) + 1
+    labels = np.zeros(len(children), np.int64)
+    for n in range(n_clusters[0], n_topics):
+        labels = labels_at(merges, n)[firsts]
+        if len(np.unique(labels)) >= min(n_clusters[0], len(children)):
+            break
+    groups: dict[int, list[Node]] = {}
+    for child, label in zip(children, labels, strict=True):
+        groups.setdefault(int(label), []).append(child)
+    finer = [n * len(children) for n in n_clusters[1:]]
+    cut = []
+    for group in groups.values():
+        share = [max(round(n / len(children) * len(group) / len(children)), 1) for n in finer]
+        cut.append(shortened(Node(_cut(group, merges, share) if share else group, -1)))
+    return sorted(cut, key=lambda child: child.first)
+
+
+def find(merges: NDArray[np.float64], n_tokens: float) -> Arranged:
+    """Return the tree above topics of this linkage, in a corpus of so many tokens."""
+    root = cut_broad(by_gaps(merges), merges, small=n_tokens < SMALL_CORPUS)
+    return numbered(root)

@@ -58,7 +58,7 @@ def even_tree(settings: Settings) -> Shape:
     """
     n_leaves = settings.model.truncation
     branches = settings.model.branches
-    if branches is None:
+    if branches == "auto":
         branches = [round(n_leaves**0.5)]
     leaves = np.arange(n_leaves)
     cuts = [n for n in branches if 1 < n < n_leaves]

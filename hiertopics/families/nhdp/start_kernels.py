@@ -24,9 +24,9 @@ def divide(
 ) -> None:
     """Write q(z) of the pairs of a document range to ``resp`` [n_pairs, C].
 
-    theta [n_docs, C] of the flat topics, at the columns of their leaves. A leaf has theta *
-    leaf_part, an inner node inner_phi [n_words, n_above] times the theta * lent of the leaves
-    below it; leaf_part and lent [n_words, C].
+    theta [n_docs, C] of the flat topics, at the columns of their nodes. Each node has theta *
+    leaf_part, an inner one besides inner_phi [n_words, n_above] times the theta * lent of the
+    leaves below it; leaf_part and lent [n_words, C].
     """
     n_columns, n_above, n_inner = theta.shape[1], inner_phi.shape[1], len(columns.inner_parent)
     row, below = np.zeros(n_columns), np.zeros(n_above)
@@ -43,7 +43,7 @@ def divide(
             for column in range(n_columns):
                 row[column] = theta[doc, column] * leaf_part[word, column]
             for node in range(n_inner):
-                row[node] = below[node] * inner_phi[word, node]
+                row[node] += below[node] * inner_phi[word, node]
             for column in range(n_columns):
                 total += row[column]
             for column in range(n_columns):

@@ -15,7 +15,7 @@ from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.nhdp import mixing, start_kernels
 from hiertopics.families.nhdp.clusters import Arranged, arrange, ward
 from hiertopics.families.nhdp.layout import Columns, columns_of
-from hiertopics.families.nhdp.shapes import branches_of
+from hiertopics.families.nhdp.shapes import find
 from hiertopics.families.nhdp.state import State
 from hiertopics.model import Context, Settings
 
@@ -56,8 +56,11 @@ class FlatTopics(NamedTuple):
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return the state that flat topics of the same seed lead to (theory/nhdp 6)."""
     flat = flat_topics(data, settings, context, dtype)
-    merges = ward(features(flat, data))
-    arranged = arrange(merges, branches_of(settings.model.branches, merges, data))
+    merges, branches = ward(features(flat, data)), settings.model.branches
+    if branches == "auto":
+        arranged = find(merges, float(data.doc_lengths.sum()))
+    else:
+        arranged = arrange(merges, branches)
     return begin(flat, arranged, data, settings, context, dtype)
 
 
@@ -153,27 +156,30 @@ def divide(
     dtype: DTypeLike,
 ) -> Division:
     """Return q(z) of leaves, part of it lent to the nodes above (theory/nhdp 6.3)."""
-    shape = arranged.shape
-    leaves, inner = shape.leaves, shape.inner
-    topic = arranged.topic[leaves]
+    shape, at = arranged.shape, columns.column[arranged.node]
+    inner, is_leaf = shape.inner, shape.n_children[arranged.node] == 0
     above = shared_topics(flat, arranged)
-    depth = shape.depth[leaves]
     # Sums along the path: what all nodes above a leaf would give to a word.
     along = np.zeros((shape.n_nodes, data.n_words))
     along[inner] = above
     for node in range(1, shape.n_nodes):
         along[node] += along[shape.parent[node]]
-    own = (1.0 - inner_share) * flat.phi[topic]
-    total = own + inner_share / depth[:, None] * along[leaves]
-    leaf_part = np.zeros((data.n_words, columns.n_columns), dtype)
-    lent = np.zeros_like(leaf_part)
-    at = columns.column[leaves]
-    leaf_part[:, at] = (flat.phi[topic] * own / total).T
-    lent[:, at] = (flat.phi[topic] * inner_share / (depth[:, None] * total)).T
-    inner_phi = np.zeros((data.n_words, columns.n_above), dtype)
+    lending = np.where(is_leaf, inner_share, 0.0)[:, None]
+    depth = np.maximum(shape.depth[arranged.node], 1)[:, None]
+    own = (1.0 - lending) * flat.phi
+    total = own + lending / depth * along[arranged.node]
+    sizes = data.n_words, columns.n_columns
+    leaf_part, lent, theta = np.zeros(sizes), np.zeros(sizes), np.zeros((data.n_docs, sizes[1]))
+    # Several topics may be one inner node's own: there its words are theirs, by tokens.
+    np.add.at(theta.T, at, flat.theta.T)
+    weight = flat.n_k / np.bincount(at, flat.n_k, columns.n_columns)[at]
+    np.add.at(leaf_part.T, at, weight[:, None] * flat.phi * own / total)
+    np.add.at(lent.T, at, flat.phi * lending / (depth * total))
+    inner_phi = np.zeros((data.n_words, columns.n_above))
     inner_phi[:, columns.column[inner]] = above.T
-    theta = np.zeros((data.n_docs, columns.n_columns), dtype)
-    theta[:, at] = flat.theta[:, topic]
+    theta, leaf_part, lent, inner_phi = (
+        np.ascontiguousarray(part, dtype) for part in (theta, leaf_part, lent, inner_phi)
+    )
     return Division(theta, leaf_part, lent, inner_phi, columns)
 
 

@@ -123,7 +123,8 @@ def _log_likelihood(
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of responsibilities and counts in float32, columns left over included."""
     n_leaves = settings.model.truncation
-    n_above = padded(sum(settings.model.branches or [n_leaves // 6]) + 1)
+    branches = settings.model.branches
+    n_above = padded((n_leaves // 3 if branches == "auto" else sum(branches)) + 1)
     n_columns = n_above + padded(int(1.25 * n_leaves)) + LANES * 3
     return 4 * n_columns * (corpus.n_pairs + corpus.n_docs + corpus.n_words)
 

@@ -1,0 +1,117 @@
+"""The layout of a tree in columns, and the tree above topics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nhdp_cases import random_parent
+
+from hiertopics.families.nhdp.clusters import arrange, labels_at, nested, ward
+from hiertopics.families.nhdp.layout import LANES, columns_of, shape_of
+from hiertopics.families.nhdp.shapes import BROAD, find
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_node_has_a_column_and_every_lane_one_parent(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shape = shape_of(random_parent(rng, int(rng.integers(2, 90))))
+    columns = columns_of(shape)
+    assert len(set(columns.column.tolist())) == shape.n_nodes
+    assert columns.column.max() < columns.n_columns
+    inner = np.flatnonzero(columns.column < columns.n_above)
+    assert set(inner.tolist()) == {0, *shape.inner.tolist()}
+    assert columns.column[inner].tolist() == list(range(len(inner)))
+    starts = np.repeat(columns.group_start, columns.group_depth)
+    groups = np.repeat(np.arange(len(columns.group_start)), columns.group_depth)
+    assert len(starts) * LANES + columns.n_above == columns.n_columns
+    for leaf in np.setdiff1d(shape.leaves, inner):
+        row, lane = divmod(columns.column[leaf] - columns.n_above, LANES)
+        parent = columns.lane_parent[groups[row] * LANES + lane]
+        assert columns.column[shape.parent[leaf]] == parent
+    for place, node in enumerate(inner):
+        own = slice(int(columns.inner_first[place]), int(columns.inner_first[place + 1]))
+        assert (shape.parent[inner[own]] == node).all()
+        if node:
+            assert inner[columns.inner_parent[place]] == shape.parent[node]
+    values = rng.random((3, shape.n_nodes))
+    assert (columns.gather(columns.spread(values)) == values).all()
+
+
+def rows_of(centres: list[list[float]]) -> np.ndarray:
+    rows = np.array(centres, float) ** 2
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+
+def test_wards_heights_of_points_that_are_equally_far_are_equal() -> None:
+    """Which makes a gap between heights a sign of a cluster."""
+    merges = ward(np.eye(9))
+    assert merges[:, 2] == pytest.approx(np.sqrt(2))
+
+
+def test_cuts_within_cuts_and_no_only_child() -> None:
+    features = rows_of([[8, 1, 0, 0], [8, 0, 1, 0], [0, 0, 8, 1], [0, 1, 8, 0], [0, 0, 0, 9]])
+    arranged = arrange(ward(features), [3])
+    assert arranged.shape.parent.tolist() == [-1, 0, 0, 0, 1, 1, 2, 2]
+    assert arranged.node.tolist() == [4, 5, 6, 7, 3]
+    assert arranged.members[1].tolist() == [True, True, False, False, False]
+    assert arrange(ward(features), [1, 5, 9]).shape.parent.tolist() == [-1, *[0] * 5]
+
+
+def test_a_chain_is_one_node() -> None:
+    levels = [np.array([0, 0, 1]), np.array([0, 0, 1])]
+    assert nested(levels, 3).shape.parent.tolist() == [-1, 0, 0, 1, 1]
+
+
+def test_a_single_topic_is_a_child_of_the_root() -> None:
+    for arranged in (arrange(ward(np.ones((1, 4)) / 4), [12]), find(ward(np.ones((1, 4)) / 4), 9)):
+        assert arranged.shape.parent.tolist() == [-1, 0]
+
+
+def test_labels_undo_the_last_merges() -> None:
+    merges = ward(np.random.default_rng(0).dirichlet(np.ones(5), 12))
+    for n_clusters in range(1, 13):
+        assert len(set(labels_at(merges, n_clusters).tolist())) == n_clusters
+    coarse, fine = labels_at(merges, 3), labels_at(merges, 7)
+    assert len({*zip(fine.tolist(), coarse.tolist(), strict=True)}) == 7
+
+
+def two_levels(sizes: list[int]) -> np.ndarray:
+    """Return topics in clusters: alike within, unlike between."""
+    n_topics, rows = sum(sizes), []
+    for cluster, size in enumerate(sizes):
+        for _ in range(size):
+            row = np.zeros(n_topics + len(sizes))
+            row[len(rows)] = 0.45
+            row[n_topics + cluster] = 0.55
+            rows.append(row)
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("sizes", [[4, 4, 4], [2, 5, 3, 7], [3, 3]])
+def test_gaps_tell_clusters_and_their_number(sizes: list[int]) -> None:
+    arranged = find(ward(two_levels(sizes)), 1e4)
+    expected = [-1, *[0] * len(sizes)]
+    for cluster, size in enumerate(sizes):
+        expected += [cluster + 1] * size
+    assert arranged.shape.parent.tolist() == expected
+
+
+def test_where_there_is_no_gap_there_is_no_cluster() -> None:
+    assert find(ward(np.eye(BROAD)), 1e4).shape.parent.tolist() == [-1, *[0] * BROAD]
+
+
+@pytest.mark.parametrize(("n_tokens", "depth"), [(5e4, 2), (5e5, 3)])
+def test_broad_families_are_cut_by_the_size_of_the_corpus(n_tokens: float, depth: int) -> None:
+    rng = np.random.default_rng(1)
+    shape = find(ward(rng.dirichlet(np.ones(60), 200)), n_tokens).shape
+    assert shape.depth.max() == depth
+    assert shape.n_children[0] <= BROAD
+    assert len(shape.leaves) == 200
+
+
+def test_topics_that_were_found_twice_count_once() -> None:
+    """Twenty topics, each three times, are no broad family."""
+    rng = np.random.default_rng(2)
+    rows = np.repeat(np.eye(20, 25), 3, axis=0) + 0.01 * rng.random((60, 25))
+    shape = find(ward(rows / rows.sum(axis=1, keepdims=True)), 1e4).shape
+    assert shape.parent.tolist() == [-1, *[0] * 60]

@@ -1,0 +1,127 @@
+"""The start, and what is written at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from nhdp_cases import random_mixing
+from stepping import at, corpus_of, settings_of
+
+from hiertopics.families.flat import posteriors
+from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.hdp import cvb0
+from hiertopics.families.nhdp import starts, variational
+from hiertopics.families.nhdp.clusters import Arranged
+from hiertopics.families.nhdp.layout import columns_of, shape_of
+from hiertopics.families.nhdp.mixing import below
+from hiertopics.families.nhdp.summary import Fitted, mixing_of, pruned, summarise
+
+RNG = np.random.default_rng(0)
+TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
+
+
+def test_the_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
+    settings = settings_of(variational, truncation=6, start_iterations=25)  # type: ignore[arg-type]
+    data = lay_out(TEXT, 1, np.float64)
+    found = starts.flat_topics(data, settings, at(0, seed=3), np.float64)
+    flat = settings_of(cvb0, truncation=6)  # type: ignore[arg-type]
+    state = cvb0.init(data, flat, at(0, seed=3), np.float64)
+    for iteration in range(1, 26):
+        state, _ = cvb0.step(state, data, flat, at(iteration, seed=3))
+    assert isinstance(state, posteriors.State)
+    assert found.n_k.tolist() == state.n_k[state.n_k >= 1].tolist()
+
+
+def test_topics_are_divided_as_the_page_says() -> None:
+    """6.3, pair by pair; topic 4 is an inner node's own and lends nothing."""
+    data = lay_out(TEXT, 3, np.float64)
+    shape = shape_of(np.array([-1, 0, 0, 1, 1, 1]))
+    arranged = Arranged(shape, np.array([3, 2, 4, 5, 1]))
+    flat = starts.FlatTopics(
+        RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
+    )
+    rho = 0.7
+    settings = settings_of(variational, inner_share=rho)  # type: ignore[arg-type]
+    state = starts.begin(flat, arranged, data, settings, at(0), np.float64)
+    columns = columns_of(shape)
+    resp = columns.gather(state.resp)
+    logs = {0: [0, 1, 2, 3, 4], 1: [0, 2, 3, 4]}
+    h = {}
+    for node, topics in logs.items():
+        mean = flat.n_k[topics] @ np.log(flat.phi[topics] + 1e-7) / flat.n_k[topics].sum()
+        h[node] = np.exp(mean) / np.exp(mean).sum()
+    above = {3: (0, 1), 2: (0,), 4: (0, 1), 5: (0, 1)}
+    starts_at = data.cells.cuts[:, 0]
+    for pair, word in enumerate(data.cells.word):
+        doc = int(np.searchsorted(starts_at, pair, side="right")) - 1
+        q = flat.theta[doc] * flat.phi[:, word]
+        q /= q.sum()
+        expected = np.zeros(6)
+        for topic, node in enumerate(arranged.node):
+            if node == 1:
+                expected[1] += q[topic]
+                continue
+            shared = {p: rho * h[p][word] / len(above[node]) for p in above[node]}
+            own = (1 - rho) * flat.phi[topic, word]
+            total = own + sum(shared.values())
+            expected[node] += q[topic] * own / total
+            for p, part in shared.items():
+                expected[p] += q[topic] * part / total
+        assert resp[pair] == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_start_says_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    settings = settings_of(variational, truncation=4, start_iterations=6)  # type: ignore[arg-type]
+    context = at(0)
+    object.__setattr__(context, "report", lambda done, total: told.append((done, total)))
+    starts.init(lay_out(TEXT, 1), settings, context)
+    assert told == [(done, 6) for done in range(6)]
+
+
+def test_nodes_without_a_token_are_one_with_their_parents() -> None:
+    """6.5: no token is lost, shares of siblings sum to 1, a parent without children is a leaf."""
+    mixing = random_mixing(np.random.default_rng(3), 16)
+    shape = mixing.shape
+    n = np.abs(RNG.normal(3, 1, (7, 16)))
+    dead = [*range(*shape.children(int(shape.inner[-1])).indices(16)), int(shape.leaves[0])]
+    n[:, dead] = 0.01
+    words = RNG.dirichlet(np.ones(5), 16).T * n.sum(axis=0)
+    left = pruned(Fitted(mixing, n, words, 0.1))
+    assert left.mixing.shape.n_nodes == 16 - len(set(dead))
+    assert left.n_di.sum(axis=1) == pytest.approx(n.sum(axis=1))
+    assert left.n_wi.sum() == pytest.approx(words.sum())
+    assert (below(left.mixing.shape, left.n_di.sum(axis=0)) >= 1).all()
+    for node in left.mixing.shape.inner:
+        assert left.mixing.share[left.mixing.shape.children(int(node))].sum() == pytest.approx(1)
+    leaves = left.mixing.shape.leaves
+    assert (left.mixing.concentration[leaves] == 0).all()
+    assert (left.mixing.stop_b[leaves] == 0).all() and (left.mixing.stop_a[leaves] == 1).all()
+    assert left.mixing.weights(left.n_di).sum(axis=1) == pytest.approx(1)
+
+
+def test_what_is_written() -> None:
+    mixing = random_mixing(np.random.default_rng(4), 7)
+    n = RNG.poisson(3.0, (5, 7)).astype(float) + 1
+    n[2] = 0
+    words = RNG.dirichlet(np.ones(6), 7).T * n.sum(axis=0)
+    summary = summarise(Fitted(mixing, n, words, 0.2))
+    tree, theta = summary.tree, summary.theta.toarray()
+    assert tree.phi == pytest.approx(((words + 0.2) / (words + 0.2).sum(axis=0)).T)
+    assert tree.n_tokens == pytest.approx(n.sum(axis=0))
+    assert theta == pytest.approx(mixing.weights(n))
+    enough = theta * np.maximum(n.sum(axis=1), 1)[:, None] >= 1
+    enough[2] = False
+    assert tree.n_docs.tolist() == enough.sum(axis=0).tolist()
+    for one, other in zip(mixing_of(tree)[1:], mixing[1:], strict=True):
+        assert one == pytest.approx(other)
+
+
+def test_learned_stop_weights_and_a_flat_start_are_options() -> None:
+    settings = settings_of(
+        variational, truncation=5, start_iterations=5, stop="learned", branches=[], hyper_every=1
+    )  # type: ignore[arg-type]
+    data = lay_out(TEXT, 1)
+    state = starts.init(data, settings, at(0))
+    state, _ = variational.step(state, data, settings, at(1))
+    assert (state.stop_a[0], state.stop_b[0]) != (1.0, 1.0)
