@@ -23,10 +23,12 @@ from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Timed, alternate, paired
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
-from hiertopics.families.ncrp import clustering, starts, variational
-from hiertopics.families.ncrp.cells import csr_of
+from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.config import VariationalInference
-from hiertopics.families.ncrp.state import Sums, local_pass, refit
+from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational.cells import csr_of
+from hiertopics.families.ncrp.variational.state import Sums, local_pass, refit
 from hiertopics.model import Context, Settings
 
 LEAVES_PER_BRANCH = 7

@@ -64,11 +64,11 @@ BACKENDS: dict[str, Entry] = {
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
     ),
     "hlda-variational": Entry(
-        "hiertopics.families.ncrp.variational",
+        "hiertopics.families.ncrp.variational.backend",
         "a tree of topics whose shape is learned: variational inference under the nested CRP",
     ),
     "hlda-gibbs": Entry(
-        "hiertopics.families.ncrp.gibbs",
+        "hiertopics.families.ncrp.sampler.backend",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
     ),
     "nhdp-variational": Entry(

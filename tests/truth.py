@@ -24,9 +24,9 @@ from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.weight_kernels import SMALLEST as LEAST_MASS
 from hiertopics.families.chdp.weight_kernels import log_weights
-from hiertopics.families.ncrp import gibbs_state as tree_state
-from hiertopics.families.ncrp.chain_kernels import Prior
-from hiertopics.families.ncrp.chains import recounted
+from hiertopics.families.ncrp.sampler import state as tree_state
+from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.tssb import binary, text
 from hiertopics.families.tssb import state as chains
 from hiertopics.families.tssb import stick_kernels as sticks

@@ -13,8 +13,9 @@ from stepping import corpus_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp import chains, gibbs
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler import chains
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
 settings_of = partial(stepping.settings_of, gibbs)
 advance = partial(stepping.advance, gibbs)

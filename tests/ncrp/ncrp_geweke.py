@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from stepping import at, begin, corpus_of, settings_of
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp import gibbs, gibbs_state, hyperparameters
-from hiertopics.families.ncrp.chain_kernels import Prior
-from hiertopics.families.ncrp.chains import recounted
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler import hyperparameters
+from hiertopics.families.ncrp.sampler import state as gibbs_state
+from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import Settings
 

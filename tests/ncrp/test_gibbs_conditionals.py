@@ -12,8 +12,9 @@ from scipy.special import gammaln
 from stepping import docs_of
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp import gibbs_kernels, path_kernels
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior, Scratch, make_scratch
+from hiertopics.families.ncrp.sampler import path_kernels
+from hiertopics.families.ncrp.sampler import sweep_kernels as gibbs_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, Scratch, make_scratch
 
 CORPUS = varied_corpus()
 GRID = 400

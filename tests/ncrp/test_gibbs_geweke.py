@@ -15,9 +15,14 @@ from naive_gibbs import Hyper, posterior
 from numpy.typing import NDArray
 
 from hiertopics.families.flat.token_layout import Words
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior, make_scratch, note_totals
-from hiertopics.families.ncrp.gibbs_kernels import draw_levels, lift, lower, seat, sweep
-from hiertopics.families.ncrp.path_kernels import FACTORS, draw_node, score_nodes, weigh_paths
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, make_scratch, note_totals
+from hiertopics.families.ncrp.sampler.path_kernels import (
+    FACTORS,
+    draw_node,
+    score_nodes,
+    weigh_paths,
+)
+from hiertopics.families.ncrp.sampler.sweep_kernels import draw_levels, lift, lower, seat, sweep
 
 N_DOCS, LENGTH, N_WORDS, DEPTH = 3, 3, 3, 3
 GAMMA, ETA = 0.8, 0.6

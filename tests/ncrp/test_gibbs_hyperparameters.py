@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from stepping import docs_of
 
-from hiertopics.families.ncrp import hyperparameters as h
-from hiertopics.families.ncrp.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler import hyperparameters as h
+from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.numeric.slices import draw_by_slice
 
 CORPUS = varied_corpus()

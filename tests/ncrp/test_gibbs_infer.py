@@ -13,8 +13,8 @@ from scipy.special import gammaln
 from stepping import at, corpus_of
 
 from hiertopics.data.tree import Tree
-from hiertopics.families.ncrp import gibbs
-from hiertopics.families.ncrp.gibbs_infer_kernels import FittedTree, sample_document
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree, sample_document
 from hiertopics.model import Summary
 
 RNG = np.random.default_rng(4)

@@ -13,15 +13,15 @@ from naive_gibbs import log_joint, normalised
 from stepping import docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts, python_twins
 
-from hiertopics.families.ncrp import chains, graft_kernels, leap_kernels
-from hiertopics.families.ncrp.chain_kernels import (
+from hiertopics.families.ncrp.sampler import chains, graft_kernels, leap_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
     Prior,
     make_scratch,
     trace,
     vacate,
 )
-from hiertopics.families.ncrp.path_kernels import FACTORS
+from hiertopics.families.ncrp.sampler.path_kernels import FACTORS
 
 CORPUS = varied_corpus()
 

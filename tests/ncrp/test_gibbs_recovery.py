@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from stepping import at, begin, corpus_of
 
-from hiertopics.families.ncrp import gibbs
+from hiertopics.families.ncrp.sampler import backend as gibbs
 
 ALPHA = [5.0, 5.0, 5.0]
 

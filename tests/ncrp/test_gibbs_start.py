@@ -19,9 +19,11 @@ from variational_cases import (
 )
 
 from hiertopics.families.flat import token_layout
-from hiertopics.families.ncrp import chains, joint_kernels, sampled_starts, starts, variational
-from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler import chains, joint_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational import sampled_starts, starts
+from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.model import Settings
 
 CORPUS, _, _ = planted(0, 60)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from ncrp_geweke import joint_test
 
-from hiertopics.families.ncrp import gibbs, hyperparameters, partial
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler import hyperparameters, partial
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 

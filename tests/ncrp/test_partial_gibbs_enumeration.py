@@ -14,8 +14,8 @@ from partial_cases import one_generator
 from stepping import at, corpus_of
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
-from hiertopics.families.ncrp import gamma_kernels, partial, partial_kernels
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler import gamma_kernels, partial, partial_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
 N_SWEEPS = 16_000
 FOUR = corpus_of([[1, 0], [0, 1], [2, 0], [0, 1]])

@@ -21,7 +21,7 @@ from test_gibbs_geweke import (
 )
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp import partial
+from hiertopics.families.ncrp.sampler import partial
 
 N_SWEEPS = 40 * N_BATCHES
 

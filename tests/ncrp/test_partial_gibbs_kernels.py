@@ -14,9 +14,9 @@ from scipy import stats
 from stepping import corpus_of, docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts
 
-from hiertopics.families.ncrp import gamma_kernels, partial, partial_kernels
-from hiertopics.families.ncrp.chain_kernels import Prior
-from hiertopics.families.ncrp.partial_kernels import Table, Topics
+from hiertopics.families.ncrp.sampler import gamma_kernels, partial, partial_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import Prior
+from hiertopics.families.ncrp.sampler.partial_kernels import Table, Topics
 
 CORPUS = varied_corpus()
 KEY = np.uint64(20_181_001)

@@ -12,9 +12,10 @@ from stepping import at, begin
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
-from hiertopics.families.ncrp import gibbs, joint_kernels, partial
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.gibbs_state import State, unpack
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler import joint_kernels, partial
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.state import State, unpack
 from hiertopics.runs.experiment import read_experiment
 
 CORPUS = varied_corpus(n_docs=25, n_words=11)

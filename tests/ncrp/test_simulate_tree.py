@@ -8,7 +8,7 @@ from gibbs_cases import settings_of
 from naive_gibbs import Hyper, posterior, relabelled
 from stepping import at
 
-from hiertopics.families.ncrp import gibbs
+from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import Sizes
 

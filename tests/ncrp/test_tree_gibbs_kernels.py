@@ -13,15 +13,10 @@ from scipy.special import gammaln
 from stepping import docs_of
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp import (
-    chain_kernels,
-    chains,
-    gibbs_infer_kernels,
-    gibbs_kernels,
-    joint_kernels,
-    path_kernels,
-)
-from hiertopics.families.ncrp.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler import chain_kernels, chains, joint_kernels, path_kernels
+from hiertopics.families.ncrp.sampler import infer_kernels as gibbs_infer_kernels
+from hiertopics.families.ncrp.sampler import sweep_kernels as gibbs_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
 CORPUS = varied_corpus()
 

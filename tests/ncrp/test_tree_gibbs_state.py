@@ -24,8 +24,9 @@ from stepping import at, docs_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import OUTSIDE
 from hiertopics.errors import ConfigError
-from hiertopics.families.ncrp import chains, gibbs, hyperparameters, restarts
-from hiertopics.families.ncrp.gibbs_state import State, begin, pack, unpack
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler import chains, hyperparameters, restarts
+from hiertopics.families.ncrp.sampler.state import State, begin, pack, unpack
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment
 

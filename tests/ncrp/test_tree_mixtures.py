@@ -19,7 +19,8 @@ from variational_cases import settings_of as variational_settings_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
-from hiertopics.families.ncrp import gibbs, variational
+from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.model import PathMixture
 from hiertopics.scoring.protocols.predicting import path_log_likelihoods
 

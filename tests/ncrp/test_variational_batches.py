@@ -9,7 +9,7 @@ import pytest
 from stepping import at
 from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
 
-from hiertopics.families.ncrp import variational
+from hiertopics.families.ncrp.variational import backend as variational
 
 CORPUS, BRANCH, _ = planted(0, 120)
 

@@ -11,11 +11,11 @@ import pytest
 from stepping import at
 from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
 
-from hiertopics.families.ncrp import paper_moves
-from hiertopics.families.ncrp import state as states
-from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.prediction import slot_chances
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.paper import moves as paper_moves
+from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.ncrp.variational.cells import Data
+from hiertopics.families.ncrp.variational.prediction import slot_chances
+from hiertopics.families.ncrp.variational.state import State
 
 COUNTS = varied().counts.toarray().astype(float)
 

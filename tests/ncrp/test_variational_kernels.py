@@ -11,9 +11,9 @@ from scipy.special import digamma
 from stepping import corpus_of
 from variational_cases import TREE
 
-from hiertopics.families.ncrp import bound, expectations, slot_kernels
-from hiertopics.families.ncrp.cells import lay_out
-from hiertopics.families.ncrp.slot_simd import multiply_four
+from hiertopics.families.ncrp.variational import bound, expectations, slot_kernels
+from hiertopics.families.ncrp.variational.cells import lay_out
+from hiertopics.families.ncrp.variational.slot_simd import multiply_four
 from hiertopics.families.nested.slots import nodes_of
 from hiertopics.numeric.jit import kernel
 

@@ -20,8 +20,9 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp import learning, variational
-from hiertopics.families.ncrp.state import local_pass, refit
+from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational import learning
+from hiertopics.families.ncrp.variational.state import local_pass, refit
 from hiertopics.families.nested.slots import Sticks, nodes_of
 
 COUNTS = varied().counts.toarray().astype(float)

@@ -12,20 +12,14 @@ from scipy.special import gammaln
 from stepping import at, corpus_of
 from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
 
-from hiertopics.families.ncrp import (
-    joins,
-    moves,
-    paper_moves,
-    reshaping,
-    splits,
-    starts,
-    variational,
-)
-from hiertopics.families.ncrp.cells import Data
-from hiertopics.families.ncrp.draft import GONE, Draft, draft_of, state_of_draft
-from hiertopics.families.ncrp.prediction import slot_chances
-from hiertopics.families.ncrp.reshaping import FRESH
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp.paper import moves as paper_moves
+from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational import joins, moves, reshaping, splits, starts
+from hiertopics.families.ncrp.variational.cells import Data
+from hiertopics.families.ncrp.variational.draft import GONE, Draft, draft_of, state_of_draft
+from hiertopics.families.ncrp.variational.prediction import slot_chances
+from hiertopics.families.ncrp.variational.reshaping import FRESH
+from hiertopics.families.ncrp.variational.state import State
 from hiertopics.runs.checkpoints import arrays_of
 
 GAMMA, ETA = 1.4, 0.3

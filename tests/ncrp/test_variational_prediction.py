@@ -10,7 +10,7 @@ from stepping import at, corpus_of
 from variational_cases import MODES, adjusted_rand, best_leaves, fitted, planted, settings_of
 
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
-from hiertopics.families.ncrp import variational
+from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.nested.posteriors import place
 from hiertopics.fitting import degenerate
 from hiertopics.model import Posterior, Settings, Summary

@@ -7,10 +7,12 @@ import pytest
 from stepping import at
 from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
 
-from hiertopics.families.ncrp import clustering, starts, variational
-from hiertopics.families.ncrp.cells import Data, csr_of
-from hiertopics.families.ncrp.prediction import slot_chances
-from hiertopics.families.ncrp.state import State
+from hiertopics.families.ncrp import clustering
+from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational.cells import Data, csr_of
+from hiertopics.families.ncrp.variational.prediction import slot_chances
+from hiertopics.families.ncrp.variational.state import State
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
 FLAT = {"eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}

@@ -8,8 +8,8 @@ import pytest
 from naive_variational import Q
 from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
 
-from hiertopics.families.ncrp import state as states
-from hiertopics.families.ncrp.prediction import slot_chances
+from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.ncrp.variational.prediction import slot_chances
 
 DEEP = (-1, 0, 0, 1, 1, 2, 3, 5, 5, 6)
 PRIOR = np.array([2.0, 0.7, 1.5, 0.3, 1.0])

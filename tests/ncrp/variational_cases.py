@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from stepping import at, corpus_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.ncrp import variational
-from hiertopics.families.ncrp.cells import Data, lay_out
-from hiertopics.families.ncrp.state import State, local_pass, place, refit
+from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational.cells import Data, lay_out
+from hiertopics.families.ncrp.variational.state import State, local_pass, place, refit
 from hiertopics.model import Settings
 
 MODES = ("meanfield", "structured")
@@ -111,6 +111,6 @@ def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
 
 def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
     """Return the most probable slot of each document."""
-    from hiertopics.families.ncrp.prediction import slot_chances
+    from hiertopics.families.ncrp.variational.prediction import slot_chances
 
     return np.asarray(np.argmax(slot_chances(state), axis=1))

@@ -91,7 +91,7 @@ def test_variants_by_type_reach_who_calls_the_function() -> None:
     """The urn calls what the shares give a variant to, and imports the declaring module alone."""
     reached = importers("hiertopics/families/tssb/share_kernels.py")
     assert "hiertopics.families.tssb.urn_kernels" in reached
-    assert "hiertopics.families.ncrp.gibbs_kernels" not in reached
+    assert "hiertopics.families.ncrp.sampler.sweep_kernels" not in reached
 
 
 LEAF = """

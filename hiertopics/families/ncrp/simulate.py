@@ -10,7 +10,7 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.hyperparameters import draw_from_prior
+from hiertopics.families.ncrp.sampler.hyperparameters import draw_from_prior
 from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import (
     NONE_DRAWN,

@@ -1,0 +1,1 @@
+"""What the paper published for the variational method: mean field, its ``moves`` and its starts."""

@@ -1,0 +1,146 @@
+"""The moves of the paper: grow by either rule, merge by cosine (theory/ncrp 4).
+
+Its third move, to prune, is a method of every draft.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import psi
+
+from hiertopics.families.ncrp.variational.cells import Data
+from hiertopics.families.ncrp.variational.draft import Draft
+from hiertopics.families.ncrp.variational.expectations import outside_log_chance
+from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.state import Local, State
+from hiertopics.families.nested.pairs import cosines, disjoint_pairs
+from hiertopics.families.nested.slots import in_order, renumbered
+from hiertopics.model import Context
+
+SAME_DOCUMENTS = 0.95
+
+
+def grow(
+    state: State, data: Data, chances: NDArray[np.float64], most_nodes: int, context: Context
+) -> tuple[State, int]:
+    """Return the state grown by both rules, and by how many paths.
+
+    Rule 1: slots drawn from q of up to ten random documents, each seeded by its document. Rule
+    2: a slot drawn by its mass, grown neutrally. chances: q of slots [n_docs, n_nodes].
+    """
+    rng = context.rng("grow")
+    inner = np.flatnonzero(state.nodes.level < state.nodes.depth - 1)
+    n_draws = min(data.n_docs, max(1, min(10, data.n_docs // 50)))
+    wanted: list[tuple[int, int]] = []
+    for doc in rng.choice(data.n_docs, n_draws, replace=False):
+        slot = int(rng.choice(state.n_nodes, p=chances[doc] / chances[doc].sum()))
+        if slot in inner:
+            wanted.append((slot, int(doc)))
+    mass = chances[:, inner].sum(axis=0)
+    if mass.sum() > 0:
+        wanted.append((int(rng.choice(inner, p=mass / mass.sum())), -1))
+    # From the last node to the first: expanding a node renumbers only what comes after it.
+    n_grown = 0
+    for slot, doc in sorted(wanted, reverse=True):
+        if state.n_nodes + state.nodes.depth - 1 - state.nodes.level[slot] <= most_nodes:
+            seeds = None if doc < 0 else _seeds(state, data, slot, doc)
+            state = expand(state, slot, seeds)
+            n_grown += 1
+    return state, n_grown
+
+
+def expand(state: State, slot: int, seeds: NDArray[np.float64] | None = None) -> State:
+    """Return the state with a new chain of nodes from inner node ``slot`` to the last level.
+
+    The new sticks are the prior's. seeds: word counts [n_new, n_words] for the new topics; None
+    leaves them the prior too, and the bound exactly where it was.
+    """
+    nodes, level = state.nodes, int(state.nodes.level[slot])
+    n_new, n_nodes = nodes.depth - 1 - level, nodes.n_nodes
+    above = [slot, *range(n_nodes, n_nodes + n_new - 1)]
+    parent = np.append(state.parent, above)
+    order = in_order(parent, np.arange(len(parent)))
+    topics = np.full((len(state.lam), n_new), state.eta)
+    if seeds is not None:
+        topics += seeds.T
+    lam = np.column_stack([state.lam, topics.astype(state.lam.dtype)])
+    local = state.local
+    if not state.structured:
+        stay = np.exp(-1.0 / state.gamma)  # e^h, the ratio of the slot's geometric weights
+        shares = (1 - stay) ** np.arange(1, n_new + 1) * np.append(np.full(n_new - 1, stay), 1.0)
+        local = local.copy()
+        local.step(_expand, Opened(slot, stay, shares, order))
+    return replace(
+        state,
+        parent=renumbered(parent, order),
+        lam=np.ascontiguousarray(lam[:, order]),
+        stick_a=np.append(state.stick_a, np.ones(n_new))[order],
+        stick_b=np.append(state.stick_b, np.full(n_new, state.gamma))[order],
+        local=local,
+    )
+
+
+class Opened(NamedTuple):
+    """A chain below a slot: what stays in the slot, the shares of the new ones, all in order."""
+
+    slot: int
+    stay: float
+    shares: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+
+def _expand(piece: Cells, local: Local, opened: Opened) -> tuple[Local, None]:
+    chances, slot = local.chances, opened.slot
+    chances = np.column_stack([chances, chances[:, [slot]] * opened.shares])
+    chances[:, slot] *= opened.stay
+    return local._replace(chances=np.ascontiguousarray(chances[:, opened.order])), None
+
+
+def _seeds(state: State, data: Data, slot: int, doc: int) -> NDArray[np.float64]:
+    """Return the words [n_new, n_words] that a document in ``slot`` puts at the levels below."""
+    cells, path = data.cells, state.nodes.path[slot]
+    pairs = slice(cells.ptr[doc], cells.ptr[doc + 1])
+    words = cells.word[pairs]
+    log_chance = np.full((len(words), len(path)), outside_log_chance(state.eta, data.n_words))
+    on = path >= 0
+    totals = state.lam[:, path[on]].sum(axis=0, dtype=np.float64)
+    log_chance[:, on] = psi(state.lam[np.ix_(words, path[on])].astype(np.float64)) - psi(totals)
+    weights = np.exp(log_chance + psi(state.tau[doc]))
+    weights /= weights.sum(axis=1, keepdims=True)
+    seeds = np.zeros((int((~on).sum()), data.n_words))
+    seeds[:, words] = (weights[:, ~on] * cells.tokens[pairs][:, None]).T
+    return seeds
+
+
+def merge_alike(draft: Draft) -> int:
+    """Merge nodes that the same documents pass, by cosine; return how many.
+
+    Full paths may merge wherever they are (paper), inner nodes with their siblings alone
+    (theory/ncrp 4). Pairs come by decreasing cosine, and each node takes part at most once.
+    """
+    n_merged = _merge_level(draft, draft.depth - 1)
+    for level in range(draft.depth - 2, 0, -1):
+        n_merged += _merge_level(draft, level)
+    return n_merged
+
+
+def _merge_level(draft: Draft, level: int) -> int:
+    nodes = draft.alive(level)
+    columns = draft.over_subtrees(draft.chances.T, level).T
+    passing = columns.sum(axis=0)
+    cosine = cosines(columns)
+    if level < draft.depth - 1:
+        cosine[draft.parent[nodes][:, None] != draft.parent[nodes]] = 0.0
+    pairs = disjoint_pairs(cosine, SAME_DOCUMENTS)
+    for i, j in pairs:
+        if passing[i] < passing[j]:
+            i, j = j, i
+        kept, gone = int(nodes[i]), int(nodes[j])
+        if draft.parent[kept] != draft.parent[gone]:
+            draft.hang(gone, int(draft.parent[kept]))
+        draft.join(kept, gone)
+    return len(pairs)

@@ -1,0 +1,100 @@
+"""Draws of gamma, eta and the level prior given a chain, each exact.
+
+Priors: gamma and eta are Exponential(1), each entry of the level prior Exponential(1/10).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.ncrp.sampler import joint_kernels
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.slices import draw_by_slice
+
+RATE = 1.0
+LEVEL_RATE = 0.1
+LOWEST, HIGHEST = 1e-8, 1e6
+"""Where the priors end."""
+
+
+def log_prior(prior: Prior) -> float:
+    """Return the log density of the hyperparameters."""
+    return float(-RATE * (prior.gamma + prior.eta) - LEVEL_RATE * prior.level.sum())
+
+
+def draw_from_prior(
+    asked: tuple[bool, bool, bool], depth: int, rng: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """Draw gamma, eta and level_prior [depth], those that are asked for, before anything is seen.
+
+    What lies above HIGHEST has no mass to speak of.
+    """
+    drawn = {
+        "gamma": np.asarray(LOWEST + rng.exponential(1.0 / RATE)),
+        "eta": np.asarray(LOWEST + rng.exponential(1.0 / RATE)),
+        "level_prior": LOWEST + rng.exponential(1.0 / LEVEL_RATE, depth),
+    }
+    return {name: drawn[name] for name, wanted in zip(drawn, asked, strict=True) if wanted}
+
+
+def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator) -> float:
+    """Draw gamma given the tree, with an auxiliary Beta variable for each inner node.
+
+    gamma^J Gamma(gamma)/Gamma(gamma + m) at each inner node of J children and m documents is
+    that of the number of tables of a Chinese restaurant (M. Escobar, M. West, JASA 1995).
+    """
+    inner = chain.visits[: chain.first[-2]]
+    sizes = inner[inner > 0].astype(np.float64)
+    n_children = int((chain.visits > 0).sum()) - 1
+    if n_children <= 0:
+        return _clipped(rng.exponential(1.0 / RATE))
+    log_rest = np.log(rng.beta(gamma + 1.0, sizes))
+    successes = int((rng.random(len(sizes)) * (sizes + gamma) < sizes).sum())
+    shape = 1.0 + n_children - successes
+    return _clipped(rng.gamma(shape, 1.0 / (RATE - log_rest.sum())))
+
+
+def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
+    """Draw eta given the words of each node, by slice sampling of its logarithm."""
+    times = joint_kernels.count_counts(chain.n_wk)
+    counts = np.flatnonzero(times)
+    times = times[counts]
+    totals = chain.n_k[chain.n_k > 0]
+    n_words = len(chain.n_wk)
+
+    def log_density(eta: float) -> float:
+        by_word = times @ log_rising(eta, counts)
+        by_node = log_rising(n_words * eta, totals).sum()
+        return float(by_word - by_node) - RATE * eta
+
+    return draw_by_slice(eta, log_density, (LOWEST, HIGHEST), rng)
+
+
+def draw_level_prior(
+    n_dl: NDArray[np.int32], level_prior: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw the level prior, one level after the other, by slice sampling of its logarithm."""
+    drawn = level_prior.copy()
+    lengths, n_with = np.unique(n_dl.sum(axis=1), return_counts=True)
+    for level in range(len(drawn)):
+        counts, times = np.unique(n_dl[:, level], return_counts=True)
+        others = drawn.sum() - drawn[level]
+
+        def log_density(
+            value: float,
+            counts: NDArray[np.int32] = counts,
+            times: NDArray[np.int64] = times,
+            others: float = others,
+        ) -> float:
+            by_level = times @ log_rising(value, counts)
+            by_doc = n_with @ log_rising(others + value, lengths)
+            return float(by_level - by_doc) - LEVEL_RATE * value
+
+        drawn[level] = draw_by_slice(drawn[level], log_density, (LOWEST, HIGHEST), rng)
+    return drawn
+
+
+def _clipped(value: float) -> float:
+    return float(np.clip(value, LOWEST, HIGHEST))

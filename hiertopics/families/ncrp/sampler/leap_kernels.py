@@ -1,0 +1,271 @@
+"""Leaps: a document's path and all its levels proposed together, then accepted or not.
+
+The path move holds a document's levels, so that its words hold it where it is. A leap draws a
+path by its prior times a score with the levels summed out,
+
+    S = prod_w (sum_l share_l (n_iw + eta)/(n_i + V eta))^x_w,   i the path's node at level l,
+
+and then each token's level given the tokens before it. All counts are the other documents', and
+share_l is the share of their tokens at level l. The levels drawn have the chance
+p(levels, words | path)/W, where W is the product over tokens of the sum, over levels, of
+(n_dl + prior_l)/(n_d + sum of prior) (n_iw + eta)/(n_i + V eta) with the tokens before counted. So
+the acceptance ratio of Metropolis and Hastings comes to (W'/S')/(W/S), primes for what is
+proposed; W of the present levels is what their draw would have given.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.ncrp.sampler.chain_kernels import (
+    Chain,
+    Prior,
+    Scratch,
+    make_scratch,
+    no_room,
+    note_totals,
+    occupy,
+    trace,
+    vacate,
+)
+from hiertopics.families.ncrp.sampler.path_kernels import FACTORS, draw_node, take_logs, weigh_paths
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import copy_row
+
+FACTORS_PER_LOG = 16
+"""Chances multiplied before a logarithm is taken; each is above 1e-18."""
+
+SMALL = 1e-200
+"""A product of chances below this goes into a logarithm."""
+
+
+@kernel()
+def leap_all(
+    words: Words, chain: Chain, prior: Prior, start: int, rng: np.random.Generator
+) -> tuple[int, int]:
+    """Let each document from ``start`` on leap; return where it stopped and how many moved.
+
+    It stops before a document where a level has no free column left.
+    """
+    scratch = make_scratch(words, chain, prior, FACTORS)
+    moved, n_levels = 0, chain.path.shape[1]
+    for doc in range(start, len(chain.path)):
+        if no_room(chain, scratch, n_levels):
+            return doc, moved
+        moved += leap(doc, words, chain, prior, scratch, rng)
+    return len(chain.path), moved
+
+
+@kernel()
+def leap(
+    doc: int,
+    words: Words,
+    chain: Chain,
+    prior: Prior,
+    scratch: Scratch,
+    rng: np.random.Generator,
+) -> bool:
+    """Propose path and levels for a document; return whether they were accepted."""
+    path = chain.path[doc]
+    tokens = chain.level[
+        words.token_ptr[words.pair_ptr[doc]] : words.token_ptr[words.pair_ptr[doc + 1]]
+    ]
+    old_path, old_level = path.copy(), tokens.copy()
+    take_off(doc, words, chain)
+    vacate(path, 1, chain, prior, scratch)
+    score_slots(doc, words, chain, prior, scratch)
+    now = put_on(doc, words, chain, prior, False, rng) - scratch.score[slot_of(path, chain)]
+    take_off(doc, words, chain)
+    node = draw_node(chain, scratch, rng)
+    trace(path, node, chain, scratch)
+    proposed = put_on(doc, words, chain, prior, True, rng) - scratch.score[node]
+    accepted = math.log(rng.random()) < proposed - now
+    if not accepted:
+        take_off(doc, words, chain)
+        copy_row(old_path, path)
+        copy_row(old_level, tokens)
+        put_back(doc, words, chain)
+    occupy(path, 1, chain, prior, scratch)
+    note_totals(doc, chain, prior, scratch)
+    return accepted
+
+
+@kernel()
+def slot_of(path: NDArray[np.int32], chain: Chain) -> int:
+    """Return the last node of a path that stands without the path's own document."""
+    level = 0
+    while level < len(path) - 1 and chain.visits[path[level + 1]] > 0:
+        level += 1
+    return path[level]
+
+
+@kernel()
+def take_off(doc: int, words: Words, chain: Chain) -> None:
+    """Take all of a document's words off its path; levels stay noted."""
+    path, n_dl = chain.path[doc], chain.n_dl[doc]
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        row = chain.n_wk[words.word[pair]]
+        for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
+            row[path[chain.level[token]]] -= 1
+    for level in range(len(path)):
+        chain.n_k[path[level]] -= n_dl[level]
+        n_dl[level] = 0
+
+
+@kernel()
+def put_back(doc: int, words: Words, chain: Chain) -> None:
+    """Put a document's words on its path at the levels that are noted."""
+    path, n_dl = chain.path[doc], chain.n_dl[doc]
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        row = chain.n_wk[words.word[pair]]
+        for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
+            row[path[chain.level[token]]] += 1
+            n_dl[chain.level[token]] += 1
+    for level in range(len(path)):
+        chain.n_k[path[level]] += n_dl[level]
+
+
+@kernel()
+def put_on(
+    doc: int, words: Words, chain: Chain, prior: Prior, fresh: bool, rng: np.random.Generator
+) -> float:
+    """Put a document's words on its path, token by token; return log W.
+
+    fresh: each level is drawn given the tokens before it; else the levels are those noted.
+    """
+    path, n_dl, n_levels = chain.path[doc], chain.n_dl[doc], chain.path.shape[1]
+    word_total, doc_total = chain.n_wk.shape[0] * prior.eta, 0.0
+    local = np.empty((5, n_levels))
+    by_doc, total, inverse, by_word, cumulative = local[0], local[1], local[2], local[3], local[4]
+    for level in range(n_levels):
+        by_doc[level] = prior.level[level]
+        doc_total += by_doc[level]
+        total[level] = chain.n_k[path[level]] + word_total
+        inverse[level] = 1.0 / total[level]
+    log_w, w = 0.0, 1.0
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        row = chain.n_wk[words.word[pair]]
+        for level in range(n_levels):
+            by_word[level] = row[path[level]] + prior.eta
+        for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
+            mass = 0.0
+            for level in range(n_levels):
+                mass += by_doc[level] * by_word[level] * inverse[level]
+                cumulative[level] = mass
+            w *= mass / doc_total
+            if w < SMALL:
+                log_w += math.log(w)
+                w = 1.0
+            new = chain.level[token]
+            if fresh:
+                target = rng.random() * mass
+                new = 0
+                while cumulative[new] <= target and new < n_levels - 1:
+                    new += 1
+                chain.level[token] = new
+            by_doc[new] += 1.0
+            doc_total += 1.0
+            by_word[new] += 1.0
+            total[new] += 1.0
+            inverse[new] = 1.0 / total[new]
+            n_dl[new] += 1
+            row[path[new]] += 1
+    for level in range(n_levels):
+        chain.n_k[path[level]] += n_dl[level]
+    return log_w + math.log(w)
+
+
+@kernel()
+def score_slots(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+    """Write log S of every slot to ``score``, and with the tree's log prior to ``log_weight``.
+
+    A slot is a leaf, or an inner node with new nodes below it, whose topics are flat.
+    """
+    n_levels = chain.path.shape[1]
+    scratch.score[:] = 0.0
+    scratch.new_score[:] = 0.0
+    weigh_paths(chain, prior, scratch)
+    rest = set_shares(chain, prior, scratch)
+    scratch.product[:] = 1.0
+    factors, used = 0, scratch.used[n_levels - 1]
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        row, inside = chain.n_wk[words.word[pair]], scratch.inside
+        inside[0] = scratch.share[0] * (row[0] + prior.eta)
+        for level in range(1, n_levels):
+            first, last = chain.first[level], scratch.used[level]
+            above, share = scratch.above[first:last], scratch.share[first:last]
+            copy_parents(inside, chain.parent[first:last], above)
+            add_chances(row[first:last], share, prior.eta, above, inside[first:last])
+        for _ in range(words.token_ptr[pair + 1] - words.token_ptr[pair]):
+            for level in range(n_levels):
+                first, last = chain.first[level], scratch.used[level]
+                multiply_by(inside[first:last], rest[level], scratch.product[first:last])
+            factors += 1
+            if factors == FACTORS_PER_LOG:
+                take_logs(scratch.product[:used], scratch.score[:used])
+                factors = 0
+    take_logs(scratch.product[:used], scratch.score[:used])
+    for column in range(used):
+        scratch.log_weight[column] += scratch.score[column]
+
+
+@kernel()
+def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> NDArray[np.float64]:
+    """Set ``share`` of each node to share_l/(n_k + V eta); return what is outside by level.
+
+    Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
+    """
+    n_levels, n_words = chain.path.shape[1], chain.n_wk.shape[0]
+    at_level, total = prior.level.copy(), 0.0
+    for level in range(n_levels):
+        n_tokens = 0
+        for column in range(chain.first[level], scratch.used[level]):
+            n_tokens += chain.n_k[column]
+        at_level[level] += n_tokens
+        total += at_level[level]
+    for level in range(n_levels):
+        at_level[level] /= total
+    rest = np.zeros(n_levels)
+    for level in range(n_levels - 1, -1, -1):
+        if level < n_levels - 1:
+            rest[level] = rest[level + 1] + at_level[level + 1] / n_words
+        for column in range(chain.first[level], scratch.used[level]):
+            topic_total = chain.n_k[column] + n_words * prior.eta
+            scratch.share[column] = at_level[level] / topic_total
+    return rest
+
+
+@kernel()
+def copy_parents(
+    inside: NDArray[np.float64], parent: NDArray[np.int32], above: NDArray[np.float64]
+) -> None:
+    """Set ``above`` of a level's nodes to ``inside`` of their parents.
+
+    On its own, because a loop with such look-ups is not made vector code.
+    """
+    for k in range(len(above)):
+        above[k] = inside[np.uint32(parent[k])]
+
+
+@kernel()
+def add_chances(
+    row: NDArray[np.int32],
+    share: NDArray[np.float64],
+    eta: float,
+    above: NDArray[np.float64],
+    inside: NDArray[np.float64],
+) -> None:
+    """Set ``inside`` of a level's nodes to that of the parent plus a word's chance at the node."""
+    for k in range(len(inside)):
+        inside[k] = above[k] + share[k] * (row[k] + eta)
+
+
+@kernel()
+def multiply_by(inside: NDArray[np.float64], rest: float, product: NDArray[np.float64]) -> None:
+    """Multiply ``product`` by a word's chance under each slot of a level."""
+    for k in range(len(product)):
+        product[k] *= inside[k] + rest

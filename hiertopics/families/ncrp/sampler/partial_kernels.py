@@ -1,0 +1,225 @@
+"""Documents redrawn side by side, topics and branch weights held (``partial`` says why).
+
+Given shares of levels theta, a document of words w takes path c with chance proportional to
+
+    prod_l weight of c_l among its siblings  prod_w sum_l theta_l phi_(c_l)w
+
+and then each token level l with chance proportional to theta_l phi_(c_l)w: path and levels are
+one draw. The products are multiplied up for all paths at once, their exponents kept apart.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.families.ncrp.sampler.path_kernels import NEGLIGIBLE
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import LOG_2, log
+
+TOKENS_PER_RESET = 7
+"""Chances of at least SMALLEST multiplied before exponents are taken out."""
+
+SMALLEST = np.float32(1e-37)
+EXPONENT_BIAS = np.int64(1023)
+MANTISSA_BITS = np.int64(52)
+MANTISSA = np.int64((1 << 52) - 1)
+BITS_OF_ONE = np.int64(1023 << 52)
+
+
+class Topics(NamedTuple):
+    """What is held while documents are redrawn; P paths, those taken by documents.
+
+    path: int32 [P, L], columns of the chain. first: int64 [P], the place in the order of its
+    first document. log_weight: float64 [P], of the product of branch weights.
+    root: float32 [n_words], below: float32 [n_words, L - 1, P], the word's chance at the root and
+    at each lower level of each path.
+    """
+
+    path: NDArray[np.int32]
+    first: NDArray[np.int64]
+    log_weight: NDArray[np.float64]
+    root: NDArray[np.float32]
+    below: NDArray[np.float32]
+
+
+class Table(NamedTuple):
+    """Memory of a document's draw: by path chance, product, exponent, weight; by level share."""
+
+    chance: NDArray[np.float32]
+    product: NDArray[np.float64]
+    exponent: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+@kernel()
+def lay_topics(
+    begin: int,
+    end: int,
+    mass: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    node: NDArray[np.int64],
+    topics: Topics,
+) -> None:
+    """Fill ``root`` and ``below`` of some words from ``mass`` [n_words, K] times ``scale`` [K].
+
+    node: int64 [L, P], the place in ``mass`` of each path's node at each level.
+    """
+    for word in range(begin, end):
+        row = mass[word]
+        topics.root[word] = row[0] * scale[0]
+        for level in range(1, len(node)):
+            chances, place = topics.below[word, level - 1], node[level]
+            for k in range(len(chances)):
+                chances[k] = row[place[k]] * scale[place[k]]
+
+
+@kernel()
+def redraw(
+    docs: NDArray[np.int64],
+    place: NDArray[np.int64],
+    number: NDArray[np.int64],
+    words: Words,
+    chain: Chain,
+    prior: Prior,
+    topics: Topics,
+    rng: np.random.Generator,
+) -> None:
+    """Redraw path and levels of documents; counts of words and visits are left as they were.
+
+    place, number: int64 [n_docs], each document's place in the order, and its path's row in
+    ``topics``. The first document of a path stays on it; the others choose among the paths that
+    were there before them.
+    """
+    n_paths, n_levels = len(topics.path), chain.path.shape[1]
+    table = Table(
+        np.empty(n_paths, np.float32),
+        np.empty(n_paths),
+        np.empty(n_paths, np.int64),
+        np.empty(n_paths),
+        np.empty(n_levels),
+    )
+    for doc in docs:
+        draw_shares(chain.n_dl[doc], prior.level, table.share, rng)
+        chosen = number[doc]
+        if topics.first[chosen] < place[doc]:
+            weigh_paths(doc, place[doc], words, topics, table)
+            chosen = draw_path(table.weight, rng)
+            chain.path[doc] = topics.path[chosen]
+        draw_levels(doc, chosen, words, chain, topics, table.share, rng)
+
+
+@kernel()
+def draw_shares(
+    n_tokens: NDArray[np.int32],
+    prior: NDArray[np.float64],
+    share: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> None:
+    """Draw the shares of levels of a document with these tokens at each level."""
+    for level in range(len(share)):
+        share[level] = rng.standard_gamma(prior[level] + n_tokens[level])
+    total = share.sum()
+    if total > 0.0:
+        share /= total
+
+
+@kernel()
+def weigh_paths(doc: int, place: int, words: Words, topics: Topics, table: Table) -> None:
+    """Write to ``weight`` the log chance of each path that was there before the document."""
+    table.product[:] = 1.0
+    table.exponent[:] = 0
+    n_factors = 0
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        mix(words.word[pair], topics, table)
+        for _ in range(words.token_ptr[pair + 1] - words.token_ptr[pair]):
+            multiply(table.chance, table.product)
+            n_factors += 1
+            if n_factors == TOKENS_PER_RESET:
+                take_exponents(table.product, table.exponent)
+                n_factors = 0
+    for k in range(len(table.weight)):
+        score = log(table.product[k]) + LOG_2 * table.exponent[k]
+        table.weight[k] = topics.log_weight[k] + score if topics.first[k] < place else -np.inf
+
+
+@kernel()
+def mix(word: int, topics: Topics, table: Table) -> None:
+    """Write to ``chance`` a word's chance on each path: over levels, share times topic."""
+    at_root = np.float32(table.share[0]) * topics.root[word]
+    rows = topics.below[word]
+    table.chance[:] = max(at_root, SMALLEST)
+    for level in range(len(rows)):
+        add(np.float32(table.share[level + 1]), rows[level], table.chance)
+
+
+@kernel()
+def add(share: np.float32, row: NDArray[np.float32], chance: NDArray[np.float32]) -> None:
+    """Add a level's part to ``chance``."""
+    for k in range(len(chance)):
+        chance[k] += share * row[k]
+
+
+@kernel()
+def multiply(chance: NDArray[np.float32], product: NDArray[np.float64]) -> None:
+    """Multiply ``product`` by ``chance``."""
+    for k in range(len(product)):
+        product[k] *= chance[k]
+
+
+@kernel()
+def take_exponents(product: NDArray[np.float64], exponent: NDArray[np.int64]) -> None:
+    """Move the binary exponents of ``product`` to ``exponent``; leave factors from 1 to 2."""
+    bits = product.view(np.int64)
+    for k in range(len(bits)):
+        exponent[k] += (bits[k] >> MANTISSA_BITS) - EXPONENT_BIAS
+        bits[k] = (bits[k] & MANTISSA) | BITS_OF_ONE
+
+
+@kernel()
+def draw_path(log_weight: NDArray[np.float64], rng: np.random.Generator) -> int:
+    """Draw a place by log weights, which are overwritten."""
+    largest, total = log_weight.max(), 0.0
+    for k in range(len(log_weight)):
+        difference = log_weight[k] - largest
+        log_weight[k] = math.exp(difference) if difference > NEGLIGIBLE else 0.0
+        total += log_weight[k]
+    target, chosen = rng.random() * total, 0
+    for k in range(len(log_weight)):
+        if log_weight[k] > 0.0 and target >= 0.0:
+            chosen = k
+            target -= log_weight[k]
+    return chosen
+
+
+@kernel()
+def draw_levels(
+    doc: int,
+    chosen: int,
+    words: Words,
+    chain: Chain,
+    topics: Topics,
+    share: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> None:
+    """Draw the level of each token of a document on path ``chosen``, shares and topics held."""
+    n_levels = len(share)
+    cumulative = np.empty(n_levels)
+    for pair in range(words.pair_ptr[doc], words.pair_ptr[doc + 1]):
+        word = words.word[pair]
+        mass = share[0] * topics.root[word]
+        cumulative[0] = mass
+        for level in range(1, n_levels):
+            mass += share[level] * topics.below[word, level - 1, chosen]
+            cumulative[level] = mass
+        for token in range(words.token_ptr[pair], words.token_ptr[pair + 1]):
+            target, new = rng.random() * mass, 0
+            while cumulative[new] <= target and new < n_levels - 1:
+                new += 1
+            chain.level[token] = new

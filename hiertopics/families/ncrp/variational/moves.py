@@ -1,0 +1,87 @@
+"""Rounds of structural moves, tried on the bound (theory/ncrp 4)."""
+
+from __future__ import annotations
+
+import copy
+from typing import NamedTuple
+
+from hiertopics.families.ncrp.paper.moves import grow, merge_alike
+from hiertopics.families.ncrp.variational.cells import Data
+from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
+from hiertopics.families.ncrp.variational.joins import join_level
+from hiertopics.families.ncrp.variational.prediction import slot_chances
+from hiertopics.families.ncrp.variational.reshaping import reshape
+from hiertopics.families.ncrp.variational.splits import split_level
+from hiertopics.families.ncrp.variational.state import State, elbo, local_pass, refit
+from hiertopics.model import Context, Settings
+
+PRUNE_BELOW = 1e-6
+TRIAL_SWEEPS = 3
+
+
+class Made(NamedTuple):
+    """What a round of moves did: kept 0 or 1, and how many moves were made or tried."""
+
+    kept: int
+    n_moves: int
+
+
+def round_of_moves(
+    state: State, data: Data, settings: Settings, context: Context
+) -> tuple[State, Made]:
+    """Return the state after a round of moves and a few sweeps.
+
+    With ``guard_moves`` the state comes back untouched if the bound would be lower.
+    """
+    trial = copy_of(state)
+    turn = paper_moves if settings.inference.moves == "paper" else all_moves
+    trial, n_moves = turn(trial, data, settings, context)
+    if n_moves == 0:
+        return state, Made(0, 0)
+    for _ in range(TRIAL_SWEEPS):
+        _sweep(trial, settings)
+    if settings.inference.guard_moves and elbo(trial) < elbo(state):
+        return state, Made(0, n_moves)
+    return trial, Made(1, n_moves)
+
+
+def paper_moves(
+    state: State, data: Data, settings: Settings, context: Context
+) -> tuple[State, int]:
+    """Grow by both rules, sweep, merge paths with the same documents, prune."""
+    chances = slot_chances(state)
+    state, n_grown = grow(state, data, chances, settings.inference.max_nodes, context)
+    for _ in range(TRIAL_SWEEPS):
+        _sweep(state, settings)
+    draft = draft_of(state, slot_chances(state))
+    n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
+    return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
+
+
+def all_moves(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, int]:
+    """Grow as in the paper; try splits of one level, the levels in turn, and joins; then merge,
+    transfer and prune by gain.
+    """
+    most, depth = settings.inference.max_nodes, settings.model.depth
+    level = 1 + context.iteration // settings.inference.moves_every % (depth - 1)
+    state, n_moves = grow(state, data, slot_chances(state), most, context)
+    state, n_made = split_level(state, data, slot_chances(state), level, most, context)
+    n_moves += n_made
+    if level < depth - 1:
+        _sweep(state, settings)
+        state, n_made = join_level(state, data, slot_chances(state), level)
+        n_moves += n_made
+    if n_moves:
+        _sweep(state, settings)
+    draft = draft_of(state, slot_chances(state))
+    n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
+    return state_of_draft(draft, state), n_moves
+
+
+def copy_of(state: State) -> State:
+    """Return a state that shares no array with ``state``."""
+    return copy.deepcopy(state)
+
+
+def _sweep(state: State, settings: Settings) -> None:
+    refit(state, local_pass(state, settings.inference.local_rounds))

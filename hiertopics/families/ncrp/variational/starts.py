@@ -1,0 +1,192 @@
+"""First states of the variational methods (theory/ncrp 4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
+from hiertopics.families.ncrp.config import level_prior
+from hiertopics.families.ncrp.paper.one_by_one import grow_by_documents
+from hiertopics.families.ncrp.variational.cells import Data, csr_of
+from hiertopics.families.ncrp.variational.expectations import dtype_for
+from hiertopics.families.ncrp.variational.state import State, place
+from hiertopics.families.nested.slots import (
+    fit_sticks,
+    in_order,
+    nodes_of,
+    renumbered,
+    subtree_sums,
+)
+from hiertopics.families.nested.tree_state import having
+from hiertopics.model import Context, Settings
+
+OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
+UNSURE = 1e-3
+
+
+def state_of(
+    parent: NDArray[np.int32],
+    counts: NDArray[np.floating],
+    slot_mass: NDArray[np.float64],
+    data: Data,
+    settings: Settings,
+    context: Context,
+) -> State:
+    """Return the state of a tree with word counts [n_words, n_nodes] and documents per slot.
+
+    tau starts where the level prior's mean shares out each document.
+    """
+    model = settings.model
+    prior = level_prior(model)
+    nodes = nodes_of(parent, model.depth)
+    sticks = fit_sticks(nodes, slot_mass, model.gamma)
+    lam = (counts + model.eta).astype(dtype_for(model.eta))
+    tau = prior + np.outer(data.doc_lengths, prior / prior.sum())
+    chances = np.zeros((data.n_docs, 0))
+    if settings.inference.mode == "meanfield":
+        share = slot_mass / slot_mass.sum()
+        chances = np.tile(share, (data.n_docs, 1))
+    return State(
+        local=place(data, context, tau, chances),
+        parent=parent,
+        stick_a=sticks.a,
+        stick_b=sticks.b,
+        structured=settings.inference.mode == "structured",
+        lam=lam,
+        level_prior=prior,
+        gamma=model.gamma,
+        eta=model.eta,
+        n_outside=0.0,
+    )
+
+
+def word_counts(data: Data) -> NDArray[np.float64]:
+    """Return how often each word occurs, float64 [n_words]."""
+    counts = np.bincount(data.cells.word, data.cells.tokens, minlength=data.n_words)
+    return counts.astype(np.float64)
+
+
+def from_root(data: Data, settings: Settings, context: Context) -> State:
+    """Return the tree of a root alone."""
+    parent = np.array([-1], dtype=np.int32)
+    mass = np.array([float(max(data.n_docs, 1))])
+    return state_of(parent, word_counts(data)[:, None], mass, data, settings, context)
+
+
+def one_by_one(data: Data, settings: Settings, context: Context) -> State:
+    """Return the tree that documents open one by one (the paper's start)."""
+    prior, most = level_prior(settings.model), settings.inference.max_nodes // settings.model.depth
+    tree = grow_by_documents(data, settings, prior, max(most, 1), context)
+    parent, mass = np.array(tree.parent), np.array(tree.mass)
+    order = in_order(parent, np.arange(len(parent)))
+    counts = np.ascontiguousarray(tree.counts[:, order])
+    return state_of(renumbered(parent, order), counts, mass[order], data, settings, context)
+
+
+def overcomplete(data: Data, settings: Settings, context: Context) -> State:
+    """Return a full tree whose topics are a share of the corpus plus Gamma(1, 1) noise."""
+    model = settings.model
+    rng = context.rng("start")
+    parent, row = [-1], [0]
+    for n_children in [OVERCOMPLETE_BRANCHES, *[OVERCOMPLETE_TWIGS] * (model.depth - 2)]:
+        below = range(len(parent), len(parent) + len(row) * n_children)
+        parent += [node for node in row for _ in range(n_children)]
+        row = list(below)
+    parents = np.array(parent, dtype=np.int32)
+    nodes = nodes_of(parents, model.depth)
+    share = word_counts(data) / len(parent)
+    counts = np.outer(share, 1.0 / np.diff(nodes.bounds)[nodes.level])
+    counts += rng.gamma(1.0, 1.0, counts.shape)
+    mass = np.zeros(len(parent))
+    mass[nodes.leaves] = data.n_docs / len(nodes.leaves)
+    return state_of(parents, counts, mass, data, settings, context)
+
+
+def cluster_branches(data: Data, settings: Settings, context: Context) -> NDArray[np.int64]:
+    """Return the branches of a tree of clusters of documents, int [n_docs, depth - 1]."""
+    n_leaves = starting_leaves(data, settings)
+    return nested_clusters(csr_of(data), settings.model.depth, n_leaves, context.rng("start"))
+
+
+def starting_leaves(data: Data, settings: Settings) -> int:
+    """Return the number of leaves to start with: the config's, or by the number of documents."""
+    chosen = settings.inference.start_leaves
+    most = max(1, settings.inference.max_nodes // 2)
+    return min(int(chosen or leaves_for(data.n_docs)), most)
+
+
+def from_paths(
+    branch: NDArray[np.integer], data: Data, settings: Settings, context: Context
+) -> State:
+    """Return the tree in which each document takes a path, its words shared by all levels.
+
+    branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
+    """
+    depth = settings.model.depth
+    parent, path = _tree_of(branch)
+    counts = csr_of(data) / depth
+    rows = [sums_of(counts, path[:, level], len(parent)) for level in range(depth)]
+    words = np.ascontiguousarray(np.sum([row.toarray() for row in rows], axis=0).T)
+    mass = np.bincount(path[:, -1], minlength=len(parent)).astype(np.float64)
+    return state_of(parent, words, mass, data, settings, context)
+
+
+def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return a tree's parents, and the nodes on each document's path [n_docs, depth].
+
+    Nodes are numbered as in ``nested.slots``, siblings by decreasing number of documents.
+    """
+    n_docs, n_below = branch.shape
+    path = np.zeros((n_docs, n_below + 1), dtype=np.int64)
+    parent, size = [-1], [n_docs]
+    for level in range(n_below):
+        names, place = np.unique(branch[:, level], return_inverse=True)
+        path[:, level + 1] = len(parent) + place.ravel()
+        above = np.zeros(len(names), dtype=np.int64)
+        above[place.ravel()] = path[:, level]
+        parent += above.tolist()
+        size += np.bincount(place.ravel(), minlength=len(names)).tolist()
+    order = in_order(np.array(parent), -np.array(size))
+    new_id = np.empty(len(order), dtype=np.int64)
+    new_id[order] = np.arange(len(order))
+    return renumbered(np.array(parent), order), new_id[path]
+
+
+def from_assignment(
+    branch: NDArray[np.integer],
+    level_tokens: NDArray[np.floating],
+    data: Data,
+    settings: Settings,
+    context: Context,
+) -> State:
+    """Return the state of documents on known paths, their tokens on known levels (start "G").
+
+    branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
+    level_tokens: [n_pairs, depth], tokens of each (document, word) pair by level. q of the path
+    is 1 - ``UNSURE``, the rest spread over all other slots; levels are smoothed by the level
+    prior's mean (theory/ncrp 4, initialisation 2).
+    """
+    state = from_paths(branch, data, settings, context)
+    nodes, prior = state.nodes, state.level_prior
+    count = data.cells.tokens[:, None]
+    tokens = count * (level_tokens + prior / prior.sum()) / (count + 1.0)
+    doc = np.repeat(np.arange(data.n_docs), np.diff(data.cells.ptr))
+    chances = np.full((data.n_docs, nodes.n_nodes), UNSURE / max(nodes.n_nodes - 1, 1))
+    chances[np.arange(data.n_docs), _tree_of(branch)[1][:, -1]] = 1.0 - UNSURE
+    passing = subtree_sums(nodes, chances)
+    lam = np.full((data.n_words, nodes.n_nodes), state.eta)
+    tau = np.empty((data.n_docs, nodes.depth))
+    for level in range(nodes.depth):
+        here = slice(nodes.bounds[level], nodes.bounds[level + 1])
+        cells = (tokens[:, level], (data.cells.word, doc))
+        by_word = sparse.csr_array(cells, shape=(data.n_words, data.n_docs))
+        lam[:, here] += by_word @ passing[:, here]
+        tau[:, level] = prior[level] + np.bincount(doc, tokens[:, level], data.n_docs)
+    state.lam = lam.astype(state.lam.dtype)
+    state.stick_a, state.stick_b = fit_sticks(nodes, chances.sum(axis=0), state.gamma)
+    kept = chances[:, :0] if state.structured else chances
+    return replace(state, local=having(state.local, tau=tau, chances=kept))
