@@ -20,6 +20,13 @@ from hiertopics.cli.options import (
 @click.option("--depth", type=click.IntRange(min=1), help="Most levels shown.")
 @count_option("--words", default=8, help="Top words per node.")
 @click.option(
+    "--words-by",
+    type=click.Choice(["prob", "branch"]),
+    default="prob",
+    show_default=True,
+    help="A node's own words, or what all below it has more of than the corpus.",
+)
+@click.option(
     "--min-docs",
     type=click.IntRange(min=0),
     help="Hide nodes with fewer documents. Default: 0; in text, 1% of them for large trees.",
@@ -45,6 +52,7 @@ def command(
     run: str | None,
     depth: int | None,
     words: int,
+    words_by: str,
     min_docs: int | None,
     form: str,
     n_docs: int | None,
@@ -62,6 +70,7 @@ def command(
         target,
         depth=depth,
         words=words,
+        words_by=words_by,
         min_docs=min_docs,
         format=form,
         docs=n_docs,

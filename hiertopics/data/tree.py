@@ -6,7 +6,7 @@ A flat topic model is a forest of roots: no special case anywhere.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 NODE, OUTSIDE = 0, 1
 ROOT = -1
+NO_TOKENS = 1e-200
 OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
 
@@ -46,6 +47,7 @@ class Tree:
     arrangement: only for a tree that was made after the fit; such a tree is only looked at.
     split_probability: float64 [n_nodes], only where several chains tell
     (``hiertopics.fitting.support``).
+    ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
     """
 
     phi: NDArray[np.float64]
@@ -57,6 +59,7 @@ class Tree:
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     arrangement: Arrangement | None = None
     split_probability: NDArray[np.float64] | None = None
+    ranking: NDArray[np.float64] | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -114,11 +117,12 @@ class Tree:
         return total
 
     def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
-        """Word ids of the ``n_words`` most probable words of ``node``; ties by word id.
+        """Word ids of the ``n_words`` best words of ``node``, the most probable; ties by word id.
 
         In a tree of vectors the most telling columns, if it says which those are.
         """
-        row = self.phi[node] if self.vectors is None else self._telling(node)
+        chances = self.phi if self.ranking is None else self.ranking
+        row = chances[node] if self.vectors is None else self._telling(node)
         n_words = min(n_words, len(row))
         # Only the words at or above the n-th largest value are sorted: whole rows are long.
         lowest = np.partition(row, len(row) - n_words)[len(row) - n_words] if n_words else np.inf
@@ -153,6 +157,25 @@ class Tree:
         tree = Tree(**own, extra=extra)
         _refuse_misfits(tree)
         return tree
+
+
+def by_branch(tree: Tree) -> Tree:
+    """Return a tree of words whose nodes show their branches, to be looked at only.
+
+    phi: p(w | branch), of all tokens at and below a node; words are ranked by
+    p(w | branch) log(p(w | branch) / p(w)), by what a branch has more of than the corpus.
+    """
+    tokens = tree.phi * tree.n_tokens[:, None]
+    # What has no tokens below it shows its own words.
+    tokens[tree.n_tokens == 0] = tree.phi[tree.n_tokens == 0] * NO_TOKENS
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.parent[node] != ROOT:
+            tokens[tree.parent[node]] += tokens[node]
+    of_branch = tokens / tokens.sum(axis=1, keepdims=True)
+    whole = tokens[tree.parent == ROOT].sum(axis=0)
+    known = np.maximum(of_branch, np.finfo(float).tiny)
+    excess = np.log(known) - np.log(np.maximum(whole / whole.sum(), np.finfo(float).tiny))
+    return replace(tree, phi=of_branch, ranking=of_branch * excess)
 
 
 def _refuse_misfits(tree: Tree) -> None:

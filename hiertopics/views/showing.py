@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hiertopics import files
 from hiertopics.data.groups import group_rows, groups_of
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import Tree, by_branch
 from hiertopics.errors import RunError, UsageError
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.forms import WITH_DOCUMENTS, WITH_REMARKS, form_named, form_of
@@ -24,6 +24,7 @@ def show_tree(
     *,
     depth: int | None = None,
     words: int = 8,
+    words_by: str = "prob",
     min_docs: int | None = None,
     format: str = "text",
     docs: int | None = None,
@@ -32,8 +33,9 @@ def show_tree(
 ) -> str:
     """Return a run's tree as text.
 
-    depth: most levels. words: top words per node. min_docs: fewest documents of a node; None: 0,
-    in text 1% of them for large trees. format: text, json, csv, newick, dot, graphml or html.
+    depth: most levels. words: top words per node. words_by: ``prob``, a node's own most probable
+    words, or ``branch``, what its branch has more of than the corpus. min_docs: fewest documents
+    of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot, graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. Raises UsageError, DataError or RunError.
     """
@@ -41,6 +43,10 @@ def show_tree(
     if docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = _arranged(target) if arrange else target.supported_tree
+    if words_by == "branch":
+        if tree.vectors is not None:
+            raise UsageError("--words-by branch needs a tree of words; this one is of vectors")
+        tree = by_branch(tree)
     view = View(depth, words, least_documents(target, format) if min_docs is None else min_docs)
     if docs is not None:
         from hiertopics.views.topdocs import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.data.tree import NODE, OUTSIDE, Tree, by_branch
 from hiertopics.runs.noderows import node_rows
 
 WEIGHT = (0.1, 0.2, 0.1, 0.05, 0.3, 0.15, 0.1)
@@ -106,3 +106,24 @@ def test_a_missing_array_is_a_key_error(tree: Tree, name: str) -> None:
     del arrays[name]
     with pytest.raises(KeyError, match=name):
         Tree.from_arrays(arrays)
+
+
+def test_words_of_a_branch_are_those_of_all_tokens_below(tree: Tree) -> None:
+    found = by_branch(tree)
+    below = [2, 4, 5]
+    tokens = (tree.phi[below] * tree.n_tokens[below, None]).sum(axis=0)
+    assert found.phi[2] == pytest.approx(tokens / tokens.sum())
+    assert found.phi[4] == pytest.approx(tree.phi[4])
+    assert found.phi.sum(axis=1) == pytest.approx(1)
+    corpus = tree.n_tokens @ tree.phi / tree.n_tokens.sum()
+    score = found.phi[2] * np.log(found.phi[2] / corpus)
+    assert found.top_words(2, 5).tolist() == np.argsort(-score, kind="stable").tolist()
+    assert found.chance(2, 3) == found.phi[2, 3]
+    assert tree.top_words(2, 5).tolist() == np.argsort(-tree.phi[2], kind="stable").tolist()
+
+
+def test_a_branch_without_tokens_has_the_words_of_its_nodes() -> None:
+    empty = tree_of((-1, 0, 0), (0.0, 0.0, 0.0))
+    found = by_branch(empty)
+    assert found.phi[1] == pytest.approx(empty.phi[1])
+    assert found.phi[0] == pytest.approx(empty.phi.mean(axis=0))
