@@ -35,7 +35,8 @@ def show_tree(
 
     depth: most levels. words: top words per node. words_by: ``prob``, a node's own most probable
     words, or ``branch``, what its branch has more of than the corpus. min_docs: fewest documents
-    of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot, graphml or html.
+    of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot,
+    graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. Raises UsageError, DataError or RunError.
     """

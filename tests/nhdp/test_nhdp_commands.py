@@ -31,7 +31,7 @@ def test_words_of_branches_are_shown_on_request(
 def test_what_needs_a_path_per_document_is_refused(
     finished: Callable[..., Path], call: Callable[..., Any], backend: str
 ) -> None:
-    done = call("eval", finished(backend), "--protocol", "path")
+    done = call("eval", finished(backend), "--heldout", "--protocol", "path")
     assert done.code == 2
     assert "path" in done.err and backend in done.err and len(done.err.splitlines()) == 1
 
