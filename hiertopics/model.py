@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -37,6 +37,14 @@ Local = TypeVar("Local")
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
 StateT = TypeVar("StateT")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as Defaulting
+
+    ModelT = Defaulting("ModelT", default=Any)
+    InferenceT = Defaulting("InferenceT", default=Any)
+    SettingsT = Defaulting("SettingsT", default="Settings[Any, Any]")
+else:
+    ModelT, InferenceT, SettingsT = map(TypeVar, ("ModelT", "InferenceT", "SettingsT"))
 
 Hyperparameters = Mapping[str, NDArray[np.float64]]
 Renewed = Callable[[dict[str, NDArray[Any]]], dict[str, NDArray[Any]]]
@@ -44,11 +52,11 @@ NONE_DRAWN: Hyperparameters = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Generic[ModelT, InferenceT]):
     """A backend's own half of the config: its ``Model`` and its ``Inference`` record."""
 
-    model: Any
-    inference: Any
+    model: ModelT
+    inference: InferenceT
 
 
 @dataclass(frozen=True)
@@ -160,6 +168,12 @@ class Components(NamedTuple):
     rows: NDArray[np.float64] | None = None
 
 
+class Columns(Protocol):
+    """An Info: a NamedTuple of numbers."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
 class Sizes(NamedTuple):
     """Size of a corpus to simulate."""
 
@@ -187,12 +201,12 @@ def without(*gone: str) -> Renewed:
     return renewed
 
 
-def never(settings: Settings) -> bool:
+def never(settings: object) -> bool:
     """Promise nothing."""
     return False
 
 
-def always(settings: Settings) -> bool:
+def always(settings: object) -> bool:
     """Promise it under all settings."""
     return True
 
@@ -219,11 +233,12 @@ class Sharded(Generic[DataT]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backend(Generic[SeenT, DataT, StateT]):
+class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     """A backend: its records and functions, and what only some backends can do.
 
-    Its types: what it observes (a ``Corpus`` or ``Vectors``), that laid out, and its state, a
-    dataclass that holds only arrays, numbers and strings, and ``local`` where it has ``pieces``.
+    Its types: what it observes (a ``Corpus`` or ``Vectors``), that laid out, its state, a dataclass
+    that holds only arrays, numbers and strings, and ``local`` where it has ``pieces``, and its
+    settings.
 
     Model, Inference: the keys under ``model`` and ``inference`` of the config. State: what an
     iteration moves; a checkpoint needs no pickle. Info: a NamedTuple of numbers whose fields are
@@ -263,29 +278,30 @@ class Backend(Generic[SeenT, DataT, StateT]):
     Info: type[tuple[float, ...]]
     objective_name: str
 
-    prepare: Callable[[SeenT, Settings], DataT]
-    init: Callable[[DataT, Settings, Context], StateT]
-    step: Callable[[StateT, DataT, Settings, Context], tuple[StateT, Any]]
-    summarise: Callable[[StateT, DataT, Settings, Context], Summary]
-    infer: Callable[[Tree, SeenT, Settings, Context], Posterior]
-    objective: Callable[[StateT, DataT, Settings, Context], float]
+    prepare: Callable[[SeenT, SettingsT], DataT]
+    init: Callable[[DataT, SettingsT, Context], StateT]
+    step: Callable[[StateT, DataT, SettingsT, Context], tuple[StateT, Columns]]
+    summarise: Callable[[StateT, DataT, SettingsT, Context], Summary]
+    infer: Callable[[Tree, SeenT, SettingsT, Context], Posterior]
+    objective: Callable[[StateT, DataT, SettingsT, Context], float]
     simulate: Callable[..., tuple[SeenT, Mapping[str, NDArray[Any]]]]
-    memory: Callable[[SeenT, Settings], int]
+    memory: Callable[[SeenT, SettingsT], int]
 
     observes: Callable[[Any], str] = counts
     sampler: bool = False
-    monotone: Callable[[Settings], bool] = never
+    monotone: Callable[[SettingsT], bool] = never
 
     pieces: Sharded[DataT] | None = None
-    draw: Callable[[StateT, DataT, Settings, Context], Summary] | None = None
-    per_chain: Callable[[StateT, DataT, Settings, Context], PerChain] | None = None
+    draw: Callable[[StateT, DataT, SettingsT, Context], Summary] | None = None
+    per_chain: Callable[[StateT, DataT, SettingsT, Context], PerChain] | None = None
     predictive: (
-        Callable[[Tree, int, Settings, np.random.Generator], Iterable[Components]] | None
+        Callable[[Tree, int, SettingsT, np.random.Generator], Iterable[Components]] | None
     ) = None
-    log_density: Callable[[Tree, SeenT, Settings], NDArray[np.float64]] | None = None
-    draw_hyperparameters: Callable[[Settings, Sizes, Context], Hyperparameters] | None = None
+    log_density: Callable[[Tree, SeenT, SettingsT], NDArray[np.float64]] | None = None
+    draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     renewed: Renewed = as_saved
 
 
-AnyBackend = Backend[Any, object, object]
+AnySettings = Settings[Struct, InferenceConfig]
+AnyBackend = Backend[Any, object, object, AnySettings]
 """A backend of which no more is known than the contract: data and states are opaque."""

@@ -14,7 +14,7 @@ from numpy.linalg import LinAlgError
 
 from hiertopics.engine import Workers
 from hiertopics.errors import Interrupted, NumericalError
-from hiertopics.model import AnyBackend, Context, Settings
+from hiertopics.model import AnyBackend, AnySettings, Columns, Context
 from hiertopics.runs.soundness import check_objective
 
 ARITHMETIC = (ArithmeticError, LinAlgError)
@@ -24,14 +24,20 @@ ARITHMETIC = (ArithmeticError, LinAlgError)
 class Event(NamedTuple):
     """What an iteration did.
 
-    objective: recomputed every few iterations, None in between. seconds: of this iteration.
+    info: None where a run goes on from a checkpoint. objective: recomputed every few iterations,
+    None in between. seconds: of this iteration.
     """
 
     iteration: int
     state: object
-    info: Any
+    info: Columns | None
     objective: float | None
     seconds: float
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The backend's columns of metrics.jsonl."""
+        return {} if self.info is None else self.info._asdict()
 
 
 class Stop(NamedTuple):
@@ -56,7 +62,7 @@ def iterate(
     backend: AnyBackend,
     state: object,
     data: object,
-    settings: Settings,
+    settings: AnySettings,
     *,
     seed: int,
     start: int = 0,

@@ -13,9 +13,10 @@ from hiertopics.errors import UsageError
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.fitting.support import split_probability
-from hiertopics.model import AnyBackend, Context, PerChain, Settings, Summary
+from hiertopics.model import AnyBackend, AnySettings, Context, PerChain, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.rundir import RunDir
+from hiertopics.settings.config import SamplerConfig
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Sampling:
 
     run: RunDir
     backend: AnyBackend
-    settings: Settings
+    settings: AnySettings
     data: object
     context: Callable[[int], Context]
 
@@ -40,6 +41,7 @@ class Sampling:
     def draws(self, finish: Callable[[Summary], Summary]) -> Callback:
         """Keep each ``keep_every``-th draw after ``burn_in`` iterations, as ``finish`` makes it."""
         schedule = self.settings.inference
+        assert isinstance(schedule, SamplerConfig), "a sampler has a schedule of draws"
 
         def watch(event: Event) -> None:
             past = event.iteration - schedule.burn_in

@@ -54,7 +54,7 @@ def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
     def watch(event: Event) -> None:
         if event.objective is not None:
             latest["objective"] = f"{event.objective:.5g}"
-            bar.set_postfix(latest | _leading(event.info), refresh=False)
+            bar.set_postfix(latest | _leading(event.columns), refresh=False)
         bar.update()
 
     with bar:
@@ -74,7 +74,7 @@ def metrics(run: RunDir, per_chain: Callable[[Event], PerChain | None]) -> Callb
 def metrics_row(event: Event, objective: float, per_chain: PerChain | None) -> dict[str, Any]:
     """Return the line of metrics.jsonl for ``event``; of several chains also their traces."""
     row = {"iteration": event.iteration, "seconds": event.seconds, "objective": objective}
-    row |= event.info._asdict()
+    row |= event.columns
     return row if per_chain is None else row | {"chains": dict(per_chain.traces)}
 
 
@@ -91,7 +91,7 @@ def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
     return watch
 
 
-def _leading(info: Any) -> dict[str, str]:
-    """Return the first column of an Info, by convention the size of the model."""
-    name, value = next(iter(info._asdict().items()))
+def _leading(columns: dict[str, Any]) -> dict[str, str]:
+    """Return the first of the columns, by convention the size of the model."""
+    name, value = next(iter(columns.items()))
     return {name: f"{value:g}"}

@@ -40,7 +40,7 @@ PARAMETERS = {
 
 
 def test_every_function_of_the_contract_is_tested_here() -> None:
-    values = {"Model", "Inference", "State", "Info", "objective_name", "sampler"}
+    values = {"Model", "Inference", "State", "Info", "objective_name", "sampler", "pieces"}
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
 
 
