@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from hiertopics.errors import ConfigError
 from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Truncation
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 
@@ -139,3 +140,7 @@ def refuse_misfits(model: Model, inference: VariationalInference) -> None:
         raise ConfigError(["inference.method sticks needs model.cooperation superposition"])
     if inference.fit_normaliser and not model.maximization:
         raise ConfigError(["inference.fit_normaliser needs model.cooperation maximization"])
+
+
+VariationalSettings = SettingsOf[Model, VariationalInference]
+GibbsSettings = SettingsOf[Model, GibbsInference]

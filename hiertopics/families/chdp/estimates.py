@@ -13,13 +13,13 @@ from hiertopics.families.chdp import ascent_kernels as ascent
 from hiertopics.families.chdp import share_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model
+from hiertopics.families.chdp.config import VariationalSettings as Settings
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.moments import expected_tables
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.summary import topic_counts
-from hiertopics.model import Settings
 
 Array = NDArray[np.float64]
 

@@ -31,6 +31,7 @@ from hiertopics.families.chdp import share_kernels as kernels
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.config import VariationalInference as Inference
+from hiertopics.families.chdp.config import VariationalSettings as Settings
 from hiertopics.families.chdp.config import refuse_misfits
 from hiertopics.families.chdp.estimates import (
     Info,
@@ -46,7 +47,7 @@ from hiertopics.families.chdp.surrogate import log_joint
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import sharded
-from hiertopics.model import Backend, Context, Settings, Summary, without
+from hiertopics.model import Backend, Context, Summary, without
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -121,7 +122,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 4 * n_topics * counts
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+backend: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

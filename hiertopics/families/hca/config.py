@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.families.nested.config import MaxNodes, MovesEvery
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 
@@ -73,3 +74,6 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
             ge=1, description="Sweeps of the tree with a move and without it, before one is kept."
         ),
     ] = 30
+
+
+Settings = SettingsOf[Model, Inference]

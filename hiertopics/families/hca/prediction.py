@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers, as_given
+from hiertopics.families.hca.config import Settings
 from hiertopics.families.hca.kernels import structured_scores
 from hiertopics.families.hca.meanfield_kernels import meanfield_scores
 from hiertopics.families.hca.state import (
@@ -22,7 +23,7 @@ from hiertopics.families.hca.state import (
 )
 from hiertopics.families.nested.posteriors import place, sparse_rows
 from hiertopics.families.nested.slots import Nodes, log_masses, mean_masses, nodes_of, subtree_sums
-from hiertopics.model import Context, Posterior, Settings, Summary
+from hiertopics.model import Context, Posterior, Summary
 
 LIVE_DOCS = 1.0
 ROUNDS = 20

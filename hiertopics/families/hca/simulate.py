@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.families.hca.config import Settings
 from hiertopics.families.nested.simulate import draw_tree
-from hiertopics.model import Context, Settings, Sizes
+from hiertopics.model import Context, Sizes
 
 
 def simulate(

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
 from hiertopics.data.tree import ROOT
-from hiertopics.families.hca.config import Model
+from hiertopics.families.hca.config import Model, Settings
 from hiertopics.families.hca.draft import Draft, state_of_draft
 from hiertopics.families.hca.state import Data, State, in_pieces
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 DOCS_PER_LEAF = 10
 KMEANS_ROUNDS = 20

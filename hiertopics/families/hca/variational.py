@@ -27,6 +27,7 @@ from hiertopics.data.vectors import Vectors
 from hiertopics.families.hca import moves, prediction, starts
 from hiertopics.families.hca.config import Inference as Inference
 from hiertopics.families.hca.config import Model as Model
+from hiertopics.families.hca.config import Settings
 from hiertopics.families.hca.prediction import infer as infer
 from hiertopics.families.hca.prediction import log_density as log_density
 from hiertopics.families.hca.simulate import simulate as simulate
@@ -41,7 +42,7 @@ from hiertopics.families.hca.state import (
     parts_of,
 )
 from hiertopics.families.nested.tree_state import heavier_first, with_structure
-from hiertopics.model import Backend, Context, Settings, Sharded, Summary, always
+from hiertopics.model import Backend, Context, Sharded, Summary, always
 
 
 class Info(NamedTuple):
@@ -121,7 +122,7 @@ def observes(model: Model) -> str:
     return "vectors"
 
 
-backend: Backend[Vectors, Data, State] = Backend(
+backend: Backend[Vectors, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

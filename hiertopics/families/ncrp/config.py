@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from hiertopics.families.nested.config import MaxNodes, MovesEvery
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 
@@ -196,3 +197,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
 def level_prior(model: Model) -> NDArray[np.float64]:
     """Return the level prior, float64 [depth], the default filled in."""
     return np.array(model.level_prior or [1.0] * model.depth)
+
+
+VariationalSettings = SettingsOf[Model, VariationalInference]
+GibbsSettings = SettingsOf[Model, GibbsInference]

@@ -28,6 +28,7 @@ from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.config import VariationalInference as Inference
+from hiertopics.families.chdp.config import VariationalSettings as Settings
 from hiertopics.families.chdp.config import refuse_misfits
 from hiertopics.families.chdp.estimates import Info as Info
 from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
@@ -37,7 +38,7 @@ from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
 from hiertopics.families.flat.layout import rounds
 from hiertopics.families.flat.summary import topic_counts
-from hiertopics.model import Backend, Context, Settings, Summary, always, without
+from hiertopics.model import Backend, Context, Summary, always, without
 
 Array = NDArray[np.float64]
 
@@ -286,7 +287,7 @@ def _word_evidence(state: State, word_mass: float) -> float:
     return float(used + n_topics * gammaln(word_mass) - gammaln(word_mass + state.n_k).sum())
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+backend: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

@@ -22,6 +22,7 @@ import numpy as np
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import VariationalInference as Inference
+from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.variational import (
     learning,
@@ -44,7 +45,7 @@ from hiertopics.families.ncrp.variational.state import (
     reordered,
 )
 from hiertopics.families.nested.tree_state import with_structure
-from hiertopics.model import Backend, Context, Settings, Sharded, Summary
+from hiertopics.model import Backend, Context, Sharded, Summary
 
 
 class Info(NamedTuple):
@@ -152,7 +153,7 @@ def _bound_never_falls(settings: Settings) -> bool:
     return bool(not inference.batch_size and (inference.guard_moves or inference.moves == "none"))
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+backend: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.engine import Each
+from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.variational.cells import Data, selected
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
@@ -23,7 +24,7 @@ from hiertopics.families.ncrp.variational.state import (
     what_is_given,
 )
 from hiertopics.families.nested.slots import fit_sticks
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 
 def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sums:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import NamedTuple
 
+from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.paper.moves import grow, merge_alike
 from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
@@ -13,7 +14,7 @@ from hiertopics.families.ncrp.variational.prediction import slot_chances
 from hiertopics.families.ncrp.variational.reshaping import reshape
 from hiertopics.families.ncrp.variational.splits import split_level
 from hiertopics.families.ncrp.variational.state import State, elbo, local_pass, refit
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 PRUNE_BELOW = 1e-6
 TRIAL_SWEEPS = 3

@@ -9,6 +9,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.engine import stacked
 from hiertopics.families.ncrp import summary as common
+from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.variational import expectations
 from hiertopics.families.ncrp.variational.cells import Data, lay_out
 from hiertopics.families.ncrp.variational.infer_kernels import infer_structured
@@ -17,7 +18,7 @@ from hiertopics.families.ncrp.variational.state import Local, State
 from hiertopics.families.ncrp.variational.structured_kernels import weigh_documents
 from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
 from hiertopics.families.nested.slots import mean_masses, nodes_of
-from hiertopics.model import Context, Posterior, Settings, Summary
+from hiertopics.model import Context, Posterior, Summary
 
 ROUNDS = 100
 TOLERANCE = 1e-5

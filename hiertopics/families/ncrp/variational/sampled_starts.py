@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.sampler import chains, joint_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
@@ -23,7 +24,7 @@ from hiertopics.families.ncrp.variational.starts import (
     from_paths,
 )
 from hiertopics.families.ncrp.variational.state import State
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 LEAP_EVERY = 2
 """Leaps cost as much as several sweeps."""

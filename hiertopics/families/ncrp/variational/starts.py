@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
+from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.paper.one_by_one import grow_by_documents
 from hiertopics.families.ncrp.variational.cells import Data, csr_of
@@ -22,7 +23,7 @@ from hiertopics.families.nested.slots import (
     subtree_sums,
 )
 from hiertopics.families.nested.tree_state import having
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
 UNSURE = 1e-3
