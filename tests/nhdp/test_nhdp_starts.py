@@ -9,7 +9,7 @@ from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.hdp import cvb0
+from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
 from hiertopics.families.nhdp.layout import columns_of, shape_of

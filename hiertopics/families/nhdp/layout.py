@@ -67,6 +67,7 @@ class Columns(NamedTuple):
     column: int64 [K], of each node. n_inner: inner nodes, the root always among them. inner_parent:
     uint32 [n_inner], the parent's place among inner nodes (0 for the root). inner_first: uint32
     [n_inner + 1]; inner children of inner node p are ``inner_first[p] .. inner_first[p + 1]``.
+    branching: uint32, the inner nodes that have some.
     group_start, group_depth: int64 [n_groups], first column of each group and its vectors.
     lane_parent: uint32 [n_groups * LANES], the inner node that a lane's leaves belong to.
     """
@@ -75,6 +76,7 @@ class Columns(NamedTuple):
     n_inner: int
     inner_parent: NDArray[np.uint32]
     inner_first: NDArray[np.uint32]
+    branching: NDArray[np.uint32]
     group_start: NDArray[np.int64]
     group_depth: NDArray[np.int64]
     lane_parent: NDArray[np.uint32]
@@ -141,9 +143,9 @@ def columns_of(shape: Shape) -> Columns:
             lane_parent[group * LANES + lane] = owner
         start += LANES * int(depths[group])
     first = np.concatenate([[1], 1 + np.cumsum(n_inner_children)]).astype(np.uint32)
-    return Columns(
-        column, len(inner), inner_parent.astype(np.uint32), first, starts, depths, lane_parent
-    )
+    branching = np.flatnonzero(n_inner_children).astype(np.uint32)
+    above = inner_parent.astype(np.uint32), first, branching
+    return Columns(column, len(inner), *above, starts, depths, lane_parent)
 
 
 def _lanes(sizes: list[int]) -> list[tuple[int, int]]:

@@ -36,8 +36,8 @@ def divide(
             for column in range(n_columns):
                 row[column] = theta[doc, column] * lent[word, column]
             write_going(
-                row, columns.inner_first, columns.group_start, columns.group_depth,
-                columns.lane_parent, below,
+                row, columns.inner_first, columns.branching, columns.group_start,
+                columns.group_depth, columns.lane_parent, below,
             )  # fmt: skip
             total = 0.0
             for column in range(n_columns):

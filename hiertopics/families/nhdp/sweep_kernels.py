@@ -61,12 +61,12 @@ def sweep_block(
     n_dk = tables.n_dk
     n_columns, n_above = n_dk.shape[1], len(rates.concentration)
     n_lanes = len(columns.lane_parent)
-    scratch = aligned_rows(10, tables.resp)
+    scratch = aligned_rows(11, tables.resp)
     doc_row, base = scratch[0][:n_columns], scratch[1][:n_columns]
     weights, prior = scratch[2][:n_columns], scratch[3][:n_columns]
     going, below_q = scratch[4][:n_above], scratch[5][:n_above]
     go, share, below = scratch[6][:n_above], scratch[7][:n_above], scratch[8][:n_above]
-    reached = scratch[9][:n_above]
+    reached, flow = scratch[9][:n_above], scratch[10][:n_above]
     lanes = aligned_rows(3, np.zeros((1, max(n_lanes, 1)), n_dk.dtype))
     lane_q, lane_weight, lane_scale = lanes[0][:n_lanes], lanes[1][:n_lanes], lanes[2][:n_lanes]
     copy_row(rates.share, prior)
@@ -80,18 +80,18 @@ def sweep_block(
             base[column] = n_k[column] + rates.eta_total
             doc_row[column] = n_dk[doc, column]
         write_going(
-            doc_row, columns.inner_first, columns.group_start, columns.group_depth,
-            columns.lane_parent, going,
+            doc_row, columns.inner_first, columns.branching, columns.group_start,
+            columns.group_depth, columns.lane_parent, going,
         )  # fmt: skip
         for column in range(n_above, n_columns):
             base[column] -= prior[column]
             doc_row[column] += prior[column]
         sound = visit(
             cells.word[start:stop], cells.tokens[start:stop], tables.resp[start:stop],
-            tables.n_wk, rates.eta, columns.inner_parent, columns.inner_first,
+            tables.n_wk, rates.eta, columns.inner_first, columns.branching,
             columns.group_start, columns.group_depth, columns.lane_parent, doc_row, prior, base,
-            weights, going, below_q, go, share, below, reached, rates.concentration, rates.stop_a,
-            rates.stop_b, lane_q, lane_weight, lane_scale,
+            weights, going, below_q, go, share, below, reached, flow, rates.concentration,
+            rates.stop_a, rates.stop_b, lane_q, lane_weight, lane_scale,
         )  # fmt: skip
         if not sound:
             return doc
@@ -109,8 +109,8 @@ def visit(
     resp: NDArray[np.floating],
     n_wk: NDArray[np.floating],
     eta: float,
-    inner_parent: NDArray[np.uint32],
     inner_first: NDArray[np.uint32],
+    branching: NDArray[np.uint32],
     group_start: NDArray[np.int64],
     group_depth: NDArray[np.int64],
     lane_parent: NDArray[np.uint32],
@@ -124,6 +124,7 @@ def visit(
     share: NDArray[np.floating],
     below: NDArray[np.floating],
     reached: NDArray[np.floating],
+    flow: NDArray[np.floating],
     concentration: NDArray[np.floating],
     stop_a: NDArray[np.floating],
     stop_b: NDArray[np.floating],
@@ -145,15 +146,17 @@ def visit(
                 q, doc_row, word_row, prior, base, weights, lane_q, lane_weight, eta,
                 group_start[group], group_depth[group], group * LANES,
             )  # fmt: skip
-        sum_below(q, lane_q, inner_first, lane_parent, below_q)
+        sum_below(q, lane_q, inner_first, branching, lane_parent, below_q)
         weigh_inner(
             q, doc_row, word_row, prior, base, below_q, going, concentration, stop_a, stop_b,
             weights, go, share, eta, n_above,
         )  # fmt: skip
-        total = gather_up(weights, go, share, lane_weight, inner_first, lane_parent, below)
+        total = gather_up(
+            weights, go, share, lane_weight, inner_first, branching, lane_parent, below, flow
+        )
         if not (total > 0 and total < np.inf):
             return False
-        pass_down(one / total, go, share, inner_parent, lane_parent, reached, lane_scale)
+        pass_down(one / total, go, share, inner_first, branching, lane_parent, reached, lane_scale)
         for group in range(len(group_start)):
             settle_lanes(
                 q, doc_row, word_row, weights, lane_scale, count,
@@ -167,6 +170,7 @@ def visit(
 def write_going(
     row: NDArray[np.floating],
     inner_first: NDArray[np.uint32],
+    branching: NDArray[np.uint32],
     group_start: NDArray[np.int64],
     group_depth: NDArray[np.int64],
     lane_parent: NDArray[np.uint32],
@@ -179,7 +183,7 @@ def write_going(
             start = group_start[group] + step * LANES
             for lane in range(LANES):
                 below[lane_parent[group * LANES + lane]] += row[start + lane]
-    add_up(row, inner_first, below)
+    add_up(row, inner_first, branching, below)
 
 
 @kernel()
@@ -187,6 +191,7 @@ def sum_below(
     q: NDArray[np.floating],
     lane_q: NDArray[np.floating],
     inner_first: NDArray[np.uint32],
+    branching: NDArray[np.uint32],
     lane_parent: NDArray[np.uint32],
     below: NDArray[np.floating],
 ) -> None:
@@ -194,18 +199,21 @@ def sum_below(
     below[:] = 0
     for lane in range(len(lane_q)):
         below[lane_parent[lane]] += lane_q[lane]
-    add_up(q, inner_first, below)
+    add_up(q, inner_first, branching, below)
 
 
 @kernel()
 def add_up(
-    row: NDArray[np.floating], inner_first: NDArray[np.uint32], below: NDArray[np.floating]
+    row: NDArray[np.floating],
+    inner_first: NDArray[np.uint32],
+    branching: NDArray[np.uint32],
+    below: NDArray[np.floating],
 ) -> None:
     """Add to ``below`` what ``row`` and ``below`` have at inner children, from the bottom up."""
-    for back in range(len(inner_first) - 1):
-        node = np.uint64(len(inner_first) - 2 - back)
+    for back in range(len(branching)):
+        node = branching[np.uint64(len(branching) - 1 - back)]
         total = below[node]
-        for child in range(inner_first[node], inner_first[node + np.uint64(1)]):
+        for child in range(inner_first[node], inner_first[node + np.uint32(1)]):
             total += below[child] + row[child]
         below[node] = total
 
@@ -217,22 +225,29 @@ def gather_up(
     share: NDArray[np.floating],
     lane_weight: NDArray[np.floating],
     inner_first: NDArray[np.uint32],
+    branching: NDArray[np.uint32],
     lane_parent: NDArray[np.uint32],
     below: NDArray[np.floating],
+    flow: NDArray[np.floating],
 ) -> Any:
     """Return the sum of all weights; write to ``below`` [n_above] those of a token below a node.
 
-    These are of a token that has reached the node; only afterwards is known who does.
+    These are of a token that has reached the node; only afterwards is known who does. flow
+    [n_above]: scratch, what a node weighs at its parent.
     """
     below[:] = 0
     for lane in range(len(lane_weight)):
         below[lane_parent[lane]] += lane_weight[lane]
-    for back in range(len(inner_first) - 1):
-        node = np.uint64(len(inner_first) - 2 - back)
+    for node in range(len(below)):
+        below[node] *= go[node]
+        flow[node] = (stay[node] + below[node]) * share[node]
+    for back in range(len(branching)):
+        node = branching[np.uint64(len(branching) - 1 - back)]
         total = below[node]
-        for child in range(inner_first[node], inner_first[node + np.uint64(1)]):
-            total += (stay[child] + below[child]) * share[child]
-        below[node] = total * go[node]
+        for child in range(inner_first[node], inner_first[node + np.uint32(1)]):
+            total += flow[child] * go[node]
+        below[node] = total
+        flow[node] = (stay[node] + total) * share[node]
     return stay[0] + below[0]
 
 
@@ -241,20 +256,18 @@ def pass_down(
     scale: float,
     go: NDArray[np.floating],
     share: NDArray[np.floating],
-    inner_parent: NDArray[np.uint32],
+    inner_first: NDArray[np.uint32],
+    branching: NDArray[np.uint32],
     lane_parent: NDArray[np.uint32],
     reached: NDArray[np.floating],
     lane_scale: NDArray[np.floating],
 ) -> None:
-    """Write ``scale`` times the chance to reach each inner node, and to go on to each lane.
-
-    ``go`` is multiplied by it.
-    """
+    """Write ``scale`` times the chance to reach each inner node, and to go on to each lane."""
     reached[0] = scale
-    go[0] *= scale
-    for node in range(np.uint64(1), np.uint64(len(inner_parent))):
-        arrived = go[inner_parent[node]] * share[node]
-        reached[node] = arrived
-        go[node] *= arrived
+    for place in range(len(branching)):
+        node = branching[place]
+        going = go[node] * reached[node]
+        for child in range(inner_first[node], inner_first[node + np.uint32(1)]):
+            reached[child] = going * share[child]
     for lane in range(len(lane_scale)):
-        lane_scale[lane] = go[lane_parent[lane]]
+        lane_scale[lane] = go[lane_parent[lane]] * reached[lane_parent[lane]]

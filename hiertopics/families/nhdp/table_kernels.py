@@ -59,8 +59,8 @@ def add_tables(
             for column in range(n_columns):
                 row[column] = resp[pair, column]
             write_going(
-                row, columns.inner_first, columns.group_start, columns.group_depth,
-                columns.lane_parent, below,
+                row, columns.inner_first, columns.branching, columns.group_start,
+                columns.group_depth, columns.lane_parent, below,
             )  # fmt: skip
             note(row[:n_inner], count, seen_here)
             note(below[:n_inner], count, seen_below)
@@ -70,8 +70,8 @@ def add_tables(
         for column in range(n_columns):
             passing[column] = max(n_dk[doc, column], 0.0)
         write_going(
-            passing, columns.inner_first, columns.group_start, columns.group_depth,
-            columns.lane_parent, gone,
+            passing, columns.inner_first, columns.branching, columns.group_start,
+            columns.group_depth, columns.lane_parent, gone,
         )  # fmt: skip
         for node in range(n_inner):
             a, b = float(rates.stop_a[node]), float(rates.stop_b[node])
