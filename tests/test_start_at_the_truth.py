@@ -22,6 +22,7 @@ def test_every_sampler_has_a_case() -> None:
     assert {case.backend for case in CASES.values()} == samplers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_law_of_the_state_stays(name: str) -> None:
     outcome = start_at_truth(CASES[name], n_replicates=REPLICATES, n_steps=STEPS)
@@ -53,6 +54,7 @@ def own_counts_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "share_kernels", kernels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [sticks_drawn_as_if_ordered, own_counts_not_seen])
 def test_a_wrong_step_is_rejected(monkeypatch: pytest.MonkeyPatch, wrong: Any) -> None:
     """The test above can fail: by mistakes that tests of the pieces do not see."""

@@ -36,6 +36,7 @@ def found() -> dict[str, Chances]:
     return {name: exact_chances(name, 3, 120_000) for name in COOPERATIONS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 def test_tokens_share_topics_as_often_as_the_posterior_says(
     found: dict[str, Chances], cooperation: str
@@ -49,11 +50,13 @@ def test_the_cooperations_are_told_apart(found: dict[str, Chances]) -> None:
     assert (np.abs(own.mean - EXACT["maximization"]) > 6 * own.error).any()
 
 
+@pytest.mark.slow
 def test_the_restaurant_of_superposition_visits_what_the_explicit_weights_do() -> None:
     assert_agree(irp_chances("superposition", 25, 80_000), MANY_TOPICS["superposition"], 3e-3)
     assert_agree(exact_chances("superposition", 25, 80_000), MANY_TOPICS["superposition"], 3e-3)
 
 
+@pytest.mark.slow
 def test_the_published_urn_of_maximization_keeps_its_known_bias() -> None:
     found = irp_chances("maximization", 25, 80_000)
     assert_agree(found, MANY_TOPICS["irp_max_plugin"], 3e-3)

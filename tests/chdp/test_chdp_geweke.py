@@ -22,6 +22,7 @@ SAMPLERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", SAMPLERS.values(), ids=SAMPLERS)
 def test_prior_draws_stay_prior_draws(keys: dict[str, str]) -> None:
     """Concentrations, weights, topics and words after six rounds are as they were before."""
@@ -61,6 +62,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong", "sampler"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(
     where: ModuleType, name: str, wrong: Any, sampler: str, monkeypatch: pytest.MonkeyPatch

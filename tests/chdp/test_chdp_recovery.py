@@ -13,6 +13,7 @@ from hiertopics.families.chdp import gibbs, variational
 LIMITS = {gibbs: Recovery(0.9, 1.0), variational: Recovery(0.95, 0.12)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", COOPERATIONS)
 @pytest.mark.parametrize("backend", LIMITS)
 def test_planted_authors_are_found_and_best_by_their_own_cooperation(

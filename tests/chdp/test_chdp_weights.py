@@ -24,6 +24,7 @@ DOCS = [[0, 0, 1], [1, 2]]
 ROWS = [[2, 1, 0], [0, 1, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 def test_documents_without_parents_tell_the_corpus_its_weights(cooperation: str) -> None:
     """E[pi_0 | z] by quadrature over the sticks, the tables of both documents drawn each time."""

@@ -70,6 +70,7 @@ def test_a_command_is_a_function_of_the_package(name: str) -> None:
     assert callable(getattr(hiertopics, name)) and getattr(hiertopics, name).__name__ == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     [
@@ -86,6 +87,7 @@ def test_functions_of_the_package_are_functions_however_imported(program: str) -
     assert (done.stdout, done.stderr) == (f"{list(FUNCTIONS)!r}\n", "")
 
 
+@pytest.mark.slow
 def test_fit_then_eval_then_show_tree(shell: Call, tiny_file: Path, tmp_path: Path) -> None:
     """Literally these three, in an empty folder, with defaults."""
     for suffix in (".ldac", ".vocab"):

@@ -171,6 +171,7 @@ def test_the_script_names_every_backend_of_texts() -> None:
     assert found is not None and set(found[1].split(",")) == of_texts
 
 
+@pytest.mark.slow
 def test_the_script_compares_what_could_be_fitted_and_names_the_rest(
     tmp_path: Path, tiny_file: Path
 ) -> None:

@@ -240,6 +240,7 @@ def test_an_export_that_fails_leaves_the_older_file(
     assert {path.name for path in tmp_path.iterdir()} == {run.name, "tree.dot"}
 
 
+@pytest.mark.slow
 def test_clustering_is_loaded_only_where_it_is_asked_for(finished: Callable[..., Path]) -> None:
     program = (
         "import sys; from hiertopics.cli import main\n"

@@ -86,6 +86,7 @@ SHOWN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_nothing_steers_the_terminal(folder: Path, name: str) -> None:
     done = shell(folder, *SHOWN[name])
@@ -109,6 +110,7 @@ def test_csv_and_json_hold_the_words_themselves(folder: Path) -> None:
         assert sorted(word for word, _ in json.loads(line)["words"]) == sorted(EVIL)
 
 
+@pytest.mark.slow
 def test_names_of_files_come_out_whole_on_stdout_and_written_out_on_stderr(folder: Path) -> None:
     """A path is data, escapes and all; a message about it is for eyes."""
     name = "\x1b[31mx\u202e"
@@ -125,6 +127,7 @@ def test_names_of_files_come_out_whole_on_stdout_and_written_out_on_stderr(folde
     assert told.returncode == 2 and told.stdout.decode().startswith(r"\x1b[31mx\u202e.mtx:1: ")
 
 
+@pytest.mark.slow
 def test_tables_of_scores(folder: Path) -> None:
     os.symlink("run", folder / "r\x1b[1mun")
     for words in (("eval", "r\x1b[1mun", "--heldout"), ("compare", "r\x1b[1mun", "run")):

@@ -54,6 +54,7 @@ def test_a_file_where_none_can_be(
     assert outcome.code == 2 and outcome.out == "" and outcome.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_stderr_ends_no_fit(tiny_file: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hiertopics", "fit", str(tiny_file), *map(str, FIT[:-1])]
     with open("/dev/full", "wb") as full:

@@ -81,6 +81,7 @@ def test_odd_names_make_a_default_run(
     assert (tmp_path / path / "tree.json").exists()
 
 
+@pytest.mark.slow
 def test_words_that_are_not_ascii_are_printed_as_they_are(
     tiny_file: Path, tmp_path: Path, shell: Call
 ) -> None:
@@ -93,6 +94,7 @@ def test_words_that_are_not_ascii_are_printed_as_they_are(
     assert "日本" in (tmp_path / "runs/x-hlda-variational-s0/tree.json").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_nothing_but_data_on_stdout_of_a_whole_session(
     tiny_file: Path, tmp_path: Path, shell: Call
 ) -> None:

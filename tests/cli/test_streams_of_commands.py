@@ -134,6 +134,7 @@ def in_shell(line: str, place: Path, **environment: str) -> subprocess.Completed
     return subprocess.run(["bash", "-c", line], cwd=place, env=variables, capture_output=True)
 
 
+@pytest.mark.slow
 def test_closed_streams_are_no_reason_to_fail(place: Path) -> None:
     words = " ".join(map(str, COMMANDS["fit"][:-1]))  # not quiet: tree and progress are shown
     done = in_shell(f"$H {words} 2>&-", place)
@@ -150,6 +151,7 @@ def test_a_full_disk_behind_stdout_is_told_once(place: Path) -> None:
     assert done.stderr.startswith(b"hiertopics: error: ") and b"No space left" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_gone_reader_of_the_progress_leaves_a_run_that_can_be_continued(place: Path) -> None:
     words = " ".join(map(str, COMMANDS["fit"][:-1]))
     done = in_shell(f"{{ $H {words}; echo $? > code; }} 2>&1 | true", place)
@@ -182,6 +184,7 @@ def test_names_of_any_letters(call: Call, place: Path, name: str) -> None:
     assert call("check", f"{name}.ldac", "--from", "mtx").code == 2
 
 
+@pytest.mark.slow
 def test_a_name_of_bytes_that_are_no_text_goes_out_as_it_came_in(place: Path) -> None:
     name = os.fsdecode(b"b\xff")
     shutil.copy(place / "x.ldac", place / f"{name}.ldac")

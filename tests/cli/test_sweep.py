@@ -159,6 +159,7 @@ def test_the_template_of_a_backend_can_be_swept(place: Path, call: Call) -> None
     assert line.endswith("-o runs/tiny-hdp-gibbs-model.truncation=9-s0")
 
 
+@pytest.mark.slow
 def test_lines_run_as_they_are_under_xargs(place: Path, call: Call) -> None:
     grid = ("--grid", "backend=hdp-cvb0,hdp-gibbs", "--grid", "model.truncation=3,4")
     lines = lines_of(call, "my.yaml", "tiny.ldac", *grid, "--seeds", "0:2")
@@ -172,6 +173,7 @@ def test_lines_run_as_they_are_under_xargs(place: Path, call: Call) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["sh", NULS], ids=["sh", "xargs"])
 def test_odd_paths_survive_the_shell(place: Path, call: Call, script: str) -> None:
     folder = place / 'it\'s "Größe" $HOME; 日本'
@@ -186,6 +188,7 @@ def test_odd_paths_survive_the_shell(place: Path, call: Call, script: str) -> No
     assert runs_of(lines) == ["runs/a_b_c-hdp-cvb0-model.truncation=4-s0"]
 
 
+@pytest.mark.slow
 def test_a_corpus_that_opens_with_a_dash_is_no_option(place: Path, call: Call) -> None:
     shutil.copy(place / "tiny.ldac", place / "-x.ldac")
     (line,) = lines_of(call, "my.yaml", "--", "-x.ldac")

@@ -51,6 +51,7 @@ def saved(layout: str, changes: dict[str, Any]) -> bytes:
     return archive({name: part for name, part in parts.items() if part is not None})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", MATRICES)
 @settings(common, max_examples=150)
 @example(changes={"indptr": [0, 2**30, 0, 0]})  # scipy walks off the end of its arrays here

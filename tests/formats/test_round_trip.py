@@ -88,6 +88,7 @@ def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, corpus)
     assert equal(read_corpus(Source(folder / name)), corpus)
 
 
+@pytest.mark.slow
 @settings(common, max_examples=10)
 @example(
     corpus=Corpus(

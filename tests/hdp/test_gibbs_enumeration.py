@@ -85,6 +85,7 @@ def run() -> Run:
     return Run(*sample(data.cells, tables, WORD_PRIOR, N_SWEEPS, rng))
 
 
+@pytest.mark.slow
 def test_assignments_are_visited_as_often_as_the_posterior_says(run: Run, exact: Exact) -> None:
     """V9: total variation over 243 assignments below 0.01."""
     assert run.distance(exact) < 0.01
@@ -109,6 +110,7 @@ def test_posteriors_of_other_priors_are_told_apart(run: Run, wrong: Callable[[],
     assert run.distance(wrong()) > 0.03
 
 
+@pytest.mark.slow
 def test_document_side_draws_weights_given_topics() -> None:
     """6, steps 2 and 3, as ``step`` does them: with z, alpha and gamma held, E[pi | z] to 1%."""
     state, data = begin(gibbs, CORPUS, settings_of(gibbs, truncation=3, gamma=GAMMA))

@@ -60,6 +60,7 @@ def cosines_of_best_matches(
     return matched
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_planted_topics_are_found(backend: Any, text: Planted) -> None:
     """11.8: nine in ten topics with more than 2% of the tokens are matched at cosine > 0.9, and
@@ -73,6 +74,7 @@ def test_planted_topics_are_found(backend: Any, text: Planted) -> None:
     assert max(curve.perplexities) < 0.5 * text.unigram_perplexity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", VARIATIONAL)
 def test_twenty_iterations_gain_a_third(backend: Any, text: Planted) -> None:
     """11.9: perplexity at iteration 20 is below that at iteration 1 by more than 30%."""
@@ -80,6 +82,7 @@ def test_twenty_iterations_gain_a_third(backend: Any, text: Planted) -> None:
     assert last < 0.7 * first
 
 
+@pytest.mark.slow
 def test_methods_agree_where_the_truncation_is_large(text: Planted) -> None:
     """Three methods for one model, four times as many topics as planted: within 3%."""
     scores = [follow(backend, text, 60, 1, truncation=60).perplexities[0] for backend in BACKENDS]

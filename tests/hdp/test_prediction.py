@@ -44,6 +44,7 @@ def total_variation(some: NDArray[np.float64], other: NDArray[np.float64] | floa
     return float(np.abs(some - other).sum(axis=1).mean() / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", VARIATIONAL)
 def test_prediction_is_near_the_exact_one(backend: Any, tiny_corpora: list[Tiny]) -> None:
     """11.7: with pi fixed, the mean total variation over 20 corpora is below 0.06."""

@@ -130,6 +130,7 @@ def test_the_draw_depends_on_the_number_of_the_node_and_on_the_seed() -> None:
         assert sum(a == b for a, b in zip(drawn, again, strict=True)) < 3
 
 
+@pytest.mark.slow
 def test_every_link_and_every_other_node_is_as_likely_to_be_drawn() -> None:
     graph = np.zeros((60, 60), dtype=np.int32)
     graph[7, 10:35] = graph[10:35, 7] = 1

@@ -64,6 +64,7 @@ def distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     return float(np.abs(one - other).sum() / 2)
 
 
+@pytest.mark.slow
 def test_assignments_are_visited_as_often_as_the_posterior_says(
     frequencies: NDArray[np.float64],
 ) -> None:
@@ -83,6 +84,7 @@ def centres(low: float, high: float, n_cells: int) -> NDArray[np.float64]:
     return np.asarray(low * np.exp(width * (np.arange(n_cells) + 0.5)))
 
 
+@pytest.mark.slow
 def test_alpha_and_eta_follow_their_posterior() -> None:
     """``step`` with both drawn, against a grid over alpha and eta summed over all assignments."""
     settings = settings_of(n_topics=N_TOPICS, sample_alpha=True, sample_eta=True, hyper_start=0)

@@ -96,6 +96,7 @@ def draw_words(state: Any, data: Any, rng: np.random.Generator) -> None:
     state.n_k[:] = state.n_wk.sum(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior", ["symmetric", "asymmetric"])
 def test_prior_draws_stay_prior_draws(prior: str) -> None:
     outcome = joint_test(800, prior)
@@ -176,6 +177,7 @@ MUTANTS = {
 REPLICATES = {"symmetric": 500, "asymmetric": 300}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong", "prior"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(
     where: ModuleType, name: str, wrong: Any, prior: str, monkeypatch: pytest.MonkeyPatch

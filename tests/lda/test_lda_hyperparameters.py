@@ -111,6 +111,7 @@ def test_differing_alphas_follow_their_conditional(monkeypatch: pytest.MonkeyPat
             assert (found.pvalue > 1e-3) == agrees
 
 
+@pytest.mark.slow
 def test_without_a_token_differing_alphas_have_uniform_total_and_shares() -> None:
     empty = np.zeros((4, 3), np.int32)
     rng, alphas, drawn = np.random.default_rng(3), np.full(3, 0.2), []

@@ -49,6 +49,7 @@ def chances_of_paths(data: Data, chain: Chain, prior: Prior, doc: int) -> dict[A
     return {path: weight / sum(weights.values()) for path, weight in weights.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 3, 5])
 @pytest.mark.parametrize("doc", [0, 2, 3, 5, 8])
 def test_chances_of_paths_are_ratios_of_the_joint(depth: int, doc: int) -> None:

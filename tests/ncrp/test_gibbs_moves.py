@@ -51,6 +51,7 @@ def chances_of_parents(data: Any, chain: Chain, prior: Prior, level: int, docs: 
     return normalised(scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("depth", "level"), [(3, 2), (4, 2), (4, 3), (5, 3)])
 def test_chances_of_parents_are_ratios_of_the_joint(depth: int, level: int) -> None:
     """Every branch under every parent, and under new nodes from each level down."""
@@ -125,6 +126,7 @@ def test_moves_equal_their_python_source(move: str, monkeypatch: pytest.MonkeyPa
         np.testing.assert_equal(one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("doc", [0, 3, 7])
 def test_scores_of_slots_are_products_of_mixtures(doc: int) -> None:
     """S of the module's docstring, slot by slot, the levels outside the tree flat."""
@@ -158,6 +160,7 @@ def test_scores_of_slots_are_products_of_mixtures(doc: int) -> None:
             assert scratch.score[column] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_w_is_an_unbiased_estimate_of_the_chance_of_the_words() -> None:
     """Over draws of levels one by one, the mean of W is p(words | path), levels summed out."""
     data, chain, prior = random_chain(CORPUS, n_sweeps=3)

@@ -61,6 +61,7 @@ def off(corpus: Any, prior: Prior, n_sweeps: int = N_SWEEPS, n_shards: int = 0) 
     return sum(map(abs, missing.values())) / 2
 
 
+@pytest.mark.slow
 def test_sweeps_agree_with_the_evidence() -> None:
     """T7: the chance of one leaf, and of level 2 for each token, within 0.01."""
     paths, levels = run(CORPUS, PRIOR, N_SWEEPS)
@@ -68,17 +69,20 @@ def test_sweeps_agree_with_the_evidence() -> None:
     np.testing.assert_allclose(levels.mean(axis=0), np.ravel(Z_LOWER), atol=0.01)
 
 
+@pytest.mark.slow
 def test_four_documents_are_seen_as_often_as_the_posterior_says() -> None:
     """All 15 trees; two of the documents may move given topics."""
     assert off(FOUR, FOUR_PRIOR) < 0.025
 
 
+@pytest.mark.slow
 def test_three_levels_are_seen_as_often_as_the_posterior_says() -> None:
     """All 12 trees and 27 choices of levels, one document empty."""
     found = run(DEEP, DEEP_PRIOR, N_SWEEPS)
     assert distance(*found, exact(DEEP_PRIOR, DEEP), DEEP) < 0.06
 
 
+@pytest.mark.slow
 def test_shards_keep_the_posterior() -> None:
     """Three shards and generators of their own, as in a fit."""
     assert off(FOUR, FOUR_PRIOR, 5_000, n_shards=3) < 0.035
@@ -117,6 +121,7 @@ def flat_masses(begin: Any, end: Any, n_wk: Any, node: Any, eta: Any, *others: A
     return draw_masses(begin, end, np.zeros_like(n_wk), node, eta, *others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "wrong", "n_sweeps"),
     [

@@ -121,6 +121,7 @@ def step(collapse: str, data: Any, chain: Chain, prior: Prior, turn: int, rng: A
     return partial.sweep(data, chain, prior, partial.Shards(2, 0, at(turn)))
 
 
+@pytest.mark.slow
 def test_both_sweeps_have_the_same_posterior() -> None:
     """Means of log joint and number of nodes, on a corpus too large to enumerate."""
     means, variances = [], []

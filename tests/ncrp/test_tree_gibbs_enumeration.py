@@ -98,17 +98,20 @@ def distance(paths: Any, levels: Any, expected: Posterior, corpus: Any) -> float
     return sum(abs(found[key] - chance) for key, chance in expected.chances.items()) / 2
 
 
+@pytest.mark.slow
 def test_every_state_is_visited_as_often_as_the_posterior_says() -> None:
     """All 128 trees and levels, not only their margins."""
     paths, levels = run(PRIOR, LONG)
     assert distance(paths, levels, exact(PRIOR), CORPUS) < 0.025
 
 
+@pytest.mark.slow
 def test_leaps_alone_visit_every_state_as_often_as_the_posterior_says() -> None:
     paths, levels = run(PRIOR, LONG, moves=LEAP)
     assert distance(paths, levels, exact(PRIOR), CORPUS) < 0.025
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", [SWEEP, LEAP, BOTH, ALL], ids=["sweep", "leap", "graft", "all"])
 def test_three_documents_on_three_levels_too(moves: tuple[bool, bool, bool]) -> None:
     """Trees with inner nodes to branch off from, one document empty: 12 trees, 27 level choices."""
@@ -118,6 +121,7 @@ def test_three_documents_on_three_levels_too(moves: tuple[bool, bool, bool]) -> 
     assert distance(paths, levels, exact(prior, corpus), corpus) < 0.035
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -90,6 +90,7 @@ def test_a_full_level_stops_the_sweep_before_it_breaks_anything() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_what_a_sweep_keeps_at_hand_is_what_it_would_find_afresh() -> None:
     """Logarithms, last used and first free columns, document by document from an empty tree."""
     data, other, prior = random_chain(CORPUS, n_sweeps=0)

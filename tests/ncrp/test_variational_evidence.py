@@ -31,6 +31,7 @@ def best_bound(parent: tuple[int, ...], *, structured: bool) -> float:
     return max(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", BEST)
 def test_best_bounds_have_their_reference_values_below_the_evidence(mode: str) -> None:
     found = [best_bound(parent, structured=mode == "structured") for parent in TREES]

@@ -54,6 +54,7 @@ def test_tables_in_single_precision_are_the_precise_ones(eta: float) -> None:
     assert np.median(np.abs(fast / expected - 1)) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [2, 3, 4])
 @pytest.mark.parametrize("rare", [1e-2, 1e-9, 1e-25])
 def test_products_over_words_that_the_root_hardly_has_keep_their_digits(

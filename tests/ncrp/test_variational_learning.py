@@ -123,6 +123,7 @@ def test_nothing_is_learned_before_its_time_nor_unasked() -> None:
     assert (fixed.eta, fixed.gamma) == (0.1, 1.0)
 
 
+@pytest.mark.slow
 def test_a_tiny_eta_is_fitted_in_double_precision() -> None:
     """exp(psi(eta)) leaves the range of float32 below about 0.01."""
     corpus, _, _ = planted(5, 40)

@@ -96,6 +96,7 @@ def test_any_depth_goes(depth: int, start: str) -> None:
     assert slot_chances(state).sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_overcomplete_best_of_five_is_near_the_truth() -> None:
     """T10 (ii): with the third start of theory/ncrp 4 and merges and prunes, five seeds."""
     reference, data = from_truth()
@@ -126,6 +127,7 @@ def test_clusters_are_numbered_without_gaps_and_empty_rows_have_one() -> None:
     assert len(labels) == 150
 
 
+@pytest.mark.slow
 def test_the_default_fit_finds_the_planted_tree() -> None:
     """300 documents, a flat level prior, five seeds: leaves as planted, the bound near theirs."""
     corpus, branch, by_level = planted(7, 300)

@@ -145,6 +145,7 @@ def mistake(after: str = "3.0 * x") -> Mutant:
     )
 
 
+@pytest.mark.slow
 def test_a_mistake_in_a_kernel_reaches_the_kernels_that_call_it(
     checkout: Path, tmp_path: Path
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_mistake_in_a_kernel_reaches_the_kernels_that_call_it(
     assert judge(run_tests(worker, [CALLER], interpreted=False, seconds=100)).outcome == SURVIVED
 
 
+@pytest.mark.slow
 def test_the_cache_alone_would_hide_it(checkout: Path, tmp_path: Path) -> None:
     """Why callers are taken out of the cache: numba does not see what they call."""
     copies = Copies(1, tmp_path / "copies", checkout)
@@ -172,6 +174,7 @@ def test_the_cache_alone_would_hide_it(checkout: Path, tmp_path: Path) -> None:
     assert run_tests(worker, [CALLER], interpreted=False, seconds=100).code == 1
 
 
+@pytest.mark.slow
 def test_kernels_older_than_what_they_call_are_not_copied(checkout: Path, tmp_path: Path) -> None:
     assert run_tests(checkout, [CALLER], interpreted=False, seconds=100).code == 0
     before = sorted(path.name for path in checkout.rglob("*.nbi"))

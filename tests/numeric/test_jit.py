@@ -76,6 +76,7 @@ print(sum(sum(f.stats.cache_hits.values()) for f in (cached.total, cached.mean))
 """
 
 
+@pytest.mark.slow
 def test_a_cached_kernel_serves_python_and_kernels(tmp_path: Path) -> None:
     """Each of a kernel's two forms is found again as what it is, whichever was saved first."""
     (tmp_path / "cached.py").write_text(MODULE)
@@ -113,6 +114,7 @@ class Pair(NamedTuple):
 """
 
 
+@pytest.mark.slow
 @ours_alone
 def test_what_was_compiled_for_a_type_that_moved_is_compiled_anew(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -128,6 +130,7 @@ def test_what_was_compiled_for_a_type_that_moved_is_compiled_anew(tmp_path: Path
     assert list((tmp_path / "cache").rglob("*.nbi"))
 
 
+@pytest.mark.slow
 def test_the_plain_decorator_gives_the_same_numbers(tmp_path: Path) -> None:
     (tmp_path / "calls.py").write_text(CALLS)
     script = (

@@ -57,6 +57,7 @@ SETTINGS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(settings=SETTINGS)
 def test_dump_builds_to_an_equal_experiment(
     make: Build, declared: SimpleNamespace, settings: dict[str, object]

@@ -31,6 +31,7 @@ def folder(tmp_path: Path) -> Path:
 WITH_COMMANDS = [page for page in PAGES if fences(page.read_text(encoding="utf-8"), "bash")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_the_commands_of_a_page_work(page: Path, folder: Path) -> None:
     for script in fences(page.read_text(encoding="utf-8"), "bash"):
@@ -92,6 +93,7 @@ def test_only_bash_fences_are_taken_indented_ones_too() -> None:
     assert [script.split() for script in fences(text, "bash")] == [["b", "\\", "c"], ["e"]]
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_would_be_seen(folder: Path) -> None:
     assert run("hiertopics fit data-samples/gone.ldac\necho done", folder).returncode == 2
     assert run("hiertopics backends | grep hdp > found", folder).returncode == 0

@@ -22,6 +22,7 @@ from hiertopics.families.tssb.binary_kernels import Diffusion
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settle_every", [0, 2], ids=["never settling", "settling"])
 @pytest.mark.parametrize("likelihood", ["text", "binary"])
 def test_prior_draws_stay_prior_draws(likelihood: str, settle_every: int) -> None:
@@ -149,6 +150,7 @@ MUTANTS: dict[str, tuple[str, Patch]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("likelihood", "patch"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(
     likelihood: str, patch: Patch, monkeypatch: pytest.MonkeyPatch

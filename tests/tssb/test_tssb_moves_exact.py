@@ -102,6 +102,7 @@ def log_marginal(shares: NDArray[np.float64]) -> float:
     return float(total + math.lgamma(LAW.kappa) - math.lgamma(LAW.kappa + COUNTS.sum()))
 
 
+@pytest.mark.slow
 def test_the_urn_weighs_a_document_by_ratios_of_the_joint() -> None:
     """At each node, and at a new child of each with two data, whose shares are summed out."""
     nodes, n = tree_of(), len(PARENT)

@@ -74,6 +74,7 @@ def test_the_enumeration_is_that_of_the_theory(
     assert posterior == pytest.approx(printed, abs=6e-5)
 
 
+@pytest.mark.slow
 def test_data_that_say_nothing_follow_the_urn(flat: NDArray[np.float64]) -> None:
     """T3: documents without words after four steps, of which two are by the urn too."""
     process = {"alpha0": PRIOR.alpha0, "decay": PRIOR.decay, "gamma": PRIOR.gamma}
@@ -91,6 +92,7 @@ def test_data_that_say_nothing_follow_the_urn(flat: NDArray[np.float64]) -> None
     assert np.abs(off).max() < 4, dict(zip(FEATURES, off.tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_data_follow_the_enumerated_posterior(posterior: NDArray[np.float64]) -> None:
     """T4: states of nodes and nodes of data, with and without the order of children redrawn."""
     features = np.array([[x, 1.0 - x] for x in DATA])
@@ -118,12 +120,14 @@ def process_scores(mistake: int) -> Any:
     return z_scores(found[:, :3], np.array([2.25, 0.425, 2.75]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [AS_IT_IS, BY_STICKS], ids=["sticks integrated out", "by sticks"])
 def test_the_process_keeps_its_uniform_prior(how: int) -> None:
     """T5: alpha0, decay and gamma of data that say nothing; both ways agree with the prior."""
     assert np.abs(process_scores(how)).max() < 4
 
 
+@pytest.mark.slow
 def test_clamped_sticks_are_rejected() -> None:
     """T5: with log(1 - nu) of clamped sticks the posterior of alpha0 and decay is biased."""
     assert np.abs(process_scores(CLAMPED)).max() > 5
@@ -135,10 +139,12 @@ def gamma_scores(mistake: int) -> Any:
     return z_scores(found[:, 2:], np.array([5.25, 35.084, 2.46, 13.62]))
 
 
+@pytest.mark.slow
 def test_gamma_follows_the_positions_of_children() -> None:
     """T5: gamma, its square, the children of the root and gamma times them."""
     assert np.abs(gamma_scores(AS_IT_IS)).max() < 4
 
 
+@pytest.mark.slow
 def test_gamma_by_the_unordered_partition_is_rejected() -> None:
     assert np.abs(gamma_scores(UNORDERED)).max() > 6

@@ -18,6 +18,7 @@ PARENTS = np.array([-1, 0, 1, 0], np.int32)
 COUNTS = np.array([(1, 3), (4, 0), (0, 2), (2, 2)])
 
 
+@pytest.mark.slow
 def test_shares_agree_with_the_listing_of_all_tables() -> None:
     """T6: means of two shares in a chain of nodes and of their product, evidence, kappa = 1.7."""
     expected = exact_shares(1.7)

@@ -62,6 +62,7 @@ def chances_of_depths(settings: Settings) -> NDArray[np.float64]:
     return np.asarray(stop * np.cumprod(np.append(1.0, 1.0 - stop[:-1])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("process", [DEFAULTS, SHALLOW], ids=["defaults", "shallow"])
 def test_the_first_datum_is_as_deep_as_the_process_says(
@@ -82,6 +83,7 @@ def test_the_first_datum_is_as_deep_as_the_process_says(
     assert stats.chisquare(seen, wanted).pvalue > 1e-4, (seen, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", PLACES)
 def test_three_data_sit_together_and_apart_as_the_urn_has_it(where: str, likelihood: str) -> None:
     """Each statistic of three seats against the listing of all 894 ways to seat them."""
