@@ -175,7 +175,12 @@ def by_branch(tree: Tree) -> Tree:
     whole = tokens[tree.parent == ROOT].sum(axis=0)
     known = np.maximum(of_branch, np.finfo(float).tiny)
     excess = np.log(known) - np.log(np.maximum(whole / whole.sum(), np.finfo(float).tiny))
-    return replace(tree, phi=of_branch, ranking=of_branch * excess)
+    ranking = of_branch * excess
+    # A single root has all there is, and nothing more than that: its own words say what it is.
+    roots = np.flatnonzero(tree.parent == ROOT)
+    if len(roots) == 1:
+        ranking[roots] = tree.phi[roots]
+    return replace(tree, phi=of_branch, ranking=ranking)
 
 
 def _refuse_misfits(tree: Tree) -> None:

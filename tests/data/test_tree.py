@@ -127,3 +127,8 @@ def test_a_branch_without_tokens_has_the_words_of_its_nodes() -> None:
     found = by_branch(empty)
     assert found.phi[1] == pytest.approx(empty.phi[1])
     assert found.phi[0] == pytest.approx(empty.phi.mean(axis=0))
+
+
+def test_a_single_root_shows_its_own_words() -> None:
+    alone = tree_of((-1, 0, 0), (0.2, 0.5, 0.3))
+    assert by_branch(alone).top_words(0, 5).tolist() == alone.top_words(0, 5).tolist()
