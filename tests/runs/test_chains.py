@@ -42,6 +42,7 @@ def told(run: Path) -> Any:
     return json.loads((run / "manifest.json").read_text())["diagnostics"]
 
 
+@pytest.mark.slow
 def test_resumed_and_with_other_workers_the_bytes_are_the_same(
     fit_tiny: Fit, sampler: str, tmp_path: Path
 ) -> None:

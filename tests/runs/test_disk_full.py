@@ -107,6 +107,7 @@ def refusals(
     return collect
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_at_any_moment_leaves_every_file_whole(
     refusals: Callable[[str], list[Files]], short: Path, longer: Path, kind: str

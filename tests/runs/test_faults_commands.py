@@ -100,6 +100,7 @@ def assert_whole(now: Files, before: Files, after: Files, kind: str) -> None:
         assert now in (before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("older", [True, False], ids=["over older files", "where nothing was"])
 @pytest.mark.parametrize("command", WRITERS)
 def test_a_refusal_at_any_moment_leaves_old_files_or_new_ones_and_a_rerun_repairs(

@@ -97,6 +97,7 @@ def without_times(text: str) -> str:
     )
 
 
+@pytest.mark.slow
 def test_killed_between_two_renames_no_view_mixes_old_and_new(
     call: Call, killed: list[Path], stages: tuple[Path, Path], tiny_file: Path, tmp_path: Path
 ) -> None:

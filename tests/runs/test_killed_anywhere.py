@@ -54,6 +54,7 @@ def result(run: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begun", [0, 2], ids=["begun", "extended"])
 def test_a_fit_killed_at_any_file_goes_on(
     fit_tiny: Fit, begun: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

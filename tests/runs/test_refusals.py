@@ -119,6 +119,7 @@ def test_a_run_that_is_being_written_is_refused(fit_tiny: Fit, copied: Copied) -
     assert fit_tiny(run, iterations=20).iterations == 20
 
 
+@pytest.mark.slow
 def test_a_process_that_is_writing_is_not_disturbed(
     fit_tiny: Fit, start: Callable[..., Any], tmp_path: Path
 ) -> None:

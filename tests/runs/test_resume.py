@@ -65,6 +65,7 @@ def test_a_larger_number_of_iterations_extends(
     assert artefacts(run) == whole
 
 
+@pytest.mark.slow
 def test_killed_at_two_moments(fit_tiny: Fit, start: Fit, backend: str, tmp_path: Path) -> None:
     run, seen = tmp_path / "run", 0
     for _ in range(2):
