@@ -23,6 +23,7 @@ _HOMES = {
     "compare": "scoring.comparison",
     "config": "registry",
     "convert": "corpora.conversion",
+    "docs": "views.documents",
     "evaluate": "scoring.evaluation",
     "evaluate_task": "scoring.tasks",
     "export": "views.showing",

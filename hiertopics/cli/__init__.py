@@ -25,6 +25,7 @@ COMMANDS = {
     "eval": "Score a run on held-out text.",
     "show-tree": "Show a run's tree with its top words.",
     "topics": "Show a run's topics as a table.",
+    "docs": "Show the documents of a run or of one of its nodes.",
     "report": "Write a run as one page for a browser, without a network.",
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",

@@ -42,7 +42,8 @@ class Corpus:
     counts: int32 CSR [n_docs, n_words], positive, column indices sorted, none repeated.
     vocab: one string per column (``w0 w1 ...`` where the source names no words).
     doc_ids: one string per row, or None. groups, labels: marks per document, or None.
-    notes: what a reader has to say about the file; no part of the corpus.
+    snippets: how each document's text begins, or None. notes: what a reader has to say about the
+    file. Neither is a part of the corpus.
 
     Raises HiertopicsError where the parts do not fit together.
     """
@@ -53,6 +54,7 @@ class Corpus:
     groups: Tags | None = None
     labels: Tags | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    snippets: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", _canonical(self.counts))
@@ -115,6 +117,7 @@ class Corpus:
             None if self.doc_ids is None else tuple(self.doc_ids[row] for row in rows),
             None if self.groups is None else self.groups.select(rows),
             None if self.labels is None else self.labels.select(rows),
+            snippets=None if self.snippets is None else tuple(self.snippets[row] for row in rows),
         )
 
     def with_counts(self, counts: sparse.csr_array) -> Corpus:

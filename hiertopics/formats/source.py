@@ -34,8 +34,8 @@ class Source:
 
     A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
     the column of classes in a dense table, by name or by number, a negative one from the end.
-    report: is told of each line that cannot be read; where it returns, the reader leaves that
-    line out and goes on.
+    snippets: letters of each raw text that are kept for reading. report: is told of each line that
+    cannot be read; where it returns, the reader leaves that line out and goes on.
     """
 
     path: Path
@@ -48,6 +48,7 @@ class Source:
     group_field: str | None = None
     label_field: str | None = None
     label_column: str | None = None
+    snippets: int = 0
     report: Report = field(default=refuse, compare=False, repr=False)
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.records import records
-from hiertopics.formats.sidefiles import TagTable
+from hiertopics.formats.sidefiles import TagTable, encodes
 from hiertopics.formats.source import Source
 
 
@@ -20,6 +20,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     """
     vectorizer = _vectorizer(vocab)
     doc_ids: list[str] = []
+    snippets: list[str] = []
     groups, labels = TagTable(), TagTable()
 
     def texts() -> Iterator[str]:
@@ -28,6 +29,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
                 doc_ids.append(record.doc_id)
             groups.add(record.groups or ())
             labels.add(record.labels or ())
+            snippets.append(snippet(record.text, source.snippets))
             yield record.text
 
     try:
@@ -41,7 +43,18 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         tuple(doc_ids) if doc_ids else None,
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
+        snippets=tuple(snippets) if source.snippets else None,
     )
+
+
+def snippet(text: str, n_letters: int) -> str:
+    """Return how a text begins, in one line of at most ``n_letters`` letters, one blank for many.
+
+    Half a surrogate pair, which no file can hold, becomes U+FFFD.
+    """
+    start = " ".join(text[: 4 * n_letters].split())
+    cut = start if len(start) <= n_letters else f"{start[: max(n_letters - 1, 0)]}…"
+    return cut.encode(errors="replace").decode() if not encodes(cut) else cut
 
 
 def count_words(

@@ -15,6 +15,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
+from hiertopics.runs.documents import DOCUMENTS, documents_text
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, RunDir
 from hiertopics.runs.soundness import check_summary
@@ -45,7 +46,11 @@ def write_inputs(
     files.write_text(run.path / "vocab.txt", _lines(train.vocab))
     files.write_text(run.path / "groups.txt", _lines(groups))
     files.write_npz(run.path / "split.npz", split.to_arrays())
-    return run.seals(INPUTS)
+    text = documents_text(train, split.train_docs)
+    if text is None:
+        return run.seals(INPUTS)
+    files.write_text(run.path / DOCUMENTS, text)
+    return run.seals((*INPUTS, DOCUMENTS))
 
 
 def write_summary(
@@ -76,7 +81,7 @@ def write_summary(
 
 def present_seals(run: RunDir) -> dict[str, str]:
     """Return the seals of what is there of a run's inputs and summary."""
-    return run.seals(name for name in (*INPUTS, *SUMMARY) if (run.path / name).exists())
+    return run.seals(name for name in (*INPUTS, DOCUMENTS, *SUMMARY) if (run.path / name).exists())
 
 
 def write_draw(

@@ -25,6 +25,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import RunError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
+from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
 from hiertopics.runs.experiment import CONFIG, fitted_experiment
 from hiertopics.runs.manifest import (
     FILES,
@@ -220,6 +221,13 @@ class RunDir:
         if lengths != {len(self.split.train_docs)} or found.node.max(initial=0) >= self._n_nodes:
             raise RunError(f"{path} is damaged: its paths are not those of the run")
         return found
+
+    @cached_property
+    def documents(self) -> Documents | None:
+        """Names, marks and first letters of the training documents, where the run kept some."""
+        if not (self.path / DOCUMENTS).exists() and DOCUMENTS not in self.manifest.get(FILES, ()):
+            return None
+        return read_documents(self.sealed(DOCUMENTS), len(self.split.train_docs))
 
     @cached_property
     def _n_nodes(self) -> int:

@@ -110,6 +110,14 @@ class DataConfig(
     label_field: Annotated[
         str | None, Meta(description="Raw text: that with its labels.", extra=NUMBER_AS_TEXT)
     ] = None
+    snippets: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="Raw text: letters of each document that the run keeps; 0: none.",
+        ),
+    ] = 160
     label_column: Annotated[
         str | None,
         Meta(

@@ -29,6 +29,7 @@ class Change(NamedTuple):
 
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "data.vocabulary_from", "all"),
+    Change(2, "*", "data.snippets", 0),
     Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
 )

@@ -16,6 +16,9 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.visible import visible
 
+LEAST = 0.005
+"""Smaller shares are printed as 0.00."""
+
 EQUAL = 9
 """Decimals to which two shares must agree to count as equal."""
 
@@ -26,7 +29,7 @@ def documents_of(run: RunDir, tree: Tree, n_docs: int) -> Documents:
     They go by their names in the corpus file; by their numbers in it, from 1, where they have
     none or where the file is gone.
     """
-    return top_documents(tree, run.theta, _names(run), n_docs)
+    return top_documents(tree, run.theta, document_names(run), n_docs)
 
 
 def top_documents(
@@ -36,7 +39,7 @@ def top_documents(
 
     share: sum of theta over the node and all nodes below it. theta: CSR [n_docs, n_nodes], its
     columns are the tree's own ids. Equal shares: the document with more at the node itself
-    first, then the earlier one. Documents without a share are left out.
+    first, then the earlier one. Documents whose share rounds to 0.00 are left out.
     """
     own = sparse.csc_array(theta @ _columns(tree, theta.shape[1]))
     below = sparse.csc_array(own @ _ancestors(tree))
@@ -45,7 +48,7 @@ def top_documents(
         cells = slice(below.indptr[node], below.indptr[node + 1])
         docs, shares = below.indices[cells], below.data[cells].round(EQUAL)
         lowest = np.sort(shares)[-n_docs:].min(initial=np.inf)
-        leading = (shares >= lowest) & (shares > 0)
+        leading = (shares >= lowest) & (shares >= LEAST)
         docs, shares = docs[leading], below.data[cells][leading]
         at_node = own[:, [node]].toarray().ravel()[docs].round(EQUAL)
         order = np.lexsort((docs, -at_node, -shares.round(EQUAL)))[:n_docs]
@@ -74,7 +77,13 @@ def _ancestors(tree: Tree) -> sparse.csr_array:
     return sparse.csr_array((np.ones(len(cells)), (cells[:, 0], cells[:, 1])), shape=shape)
 
 
-def _names(run: RunDir) -> Sequence[int | str]:
+def document_names(run: RunDir) -> Sequence[int | str]:
+    """Return what the training documents are called: by the run, its corpus, or their numbers."""
+    kept = run.documents
+    if kept is not None and kept.names is not None:
+        return kept.names
+    if kept is not None and kept.snippets is not None:  # raw text without names
+        return [int(doc) + 1 for doc in run.split.train_docs]
     try:
         names = read_original(run).train.doc_ids
     except HiertopicsError as error:

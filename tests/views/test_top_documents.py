@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from unsealed import unsealed
 
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.errors import UsageError
@@ -136,10 +137,17 @@ def test_documents_go_by_their_names(named_run: RunDir) -> None:
     assert names_in(named_run, 20) == trained
 
 
-def test_where_the_corpus_is_gone_they_go_by_their_numbers_in_it(
+def test_where_the_corpus_is_gone_their_names_are_in_the_run(named_run: RunDir) -> None:
+    (named_run.path.parent / "notes.jsonl").unlink()
+    assert names_in(named_run, 20) == {f"note {doc}" for doc in named_run.split.train_docs}
+
+
+def test_an_older_run_whose_corpus_is_gone_has_their_numbers_in_it(
     named_run: RunDir, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (named_run.path.parent / "notes.jsonl").unlink()
+    (unsealed(named_run.path) / "documents.jsonl").unlink()
+    named_run = RunDir(named_run.path)
     assert names_in(named_run, 20) == {int(doc) + 1 for doc in named_run.split.train_docs}
     assert "documents go by their numbers" in capsys.readouterr().err
 

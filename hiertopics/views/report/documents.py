@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import HiertopicsError
+from hiertopics.runs.documents import Documents
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.topics import Layout
@@ -28,28 +29,33 @@ BLOCK = 2048
 class Known(NamedTuple):
     """What a run knows of its training documents, a row each.
 
-    names: None where they have none. counts: CSR [n_docs, n_words] or None. tags: by what they
-    are called. problem: why something is missing, in one line.
+    names, snippets: None where they have none. counts: CSR [n_docs, n_words] or None. tags: by what
+    they are called. problem: why something is missing, in one line.
     """
 
     names: list[str] | None
     counts: sparse.csr_array | None
     tags: dict[str, Tags]
+    snippets: list[str] | None
     problem: str | None
 
 
 def known_documents(run: RunDir) -> Known:
-    """Read the corpus of a run again, as far as it is there."""
+    """Return what a run kept, and what its corpus says, which is read again if it is there."""
+    kept = run.documents or Documents(None, {}, None)
+    names = None if kept.names is None else list(kept.names)
+    snippets = None if kept.snippets is None else list(kept.snippets)
     try:
         train = read_original(run).train
     except HiertopicsError as error:
         folder = f"{Path(str(run.experiment.data.corpus)).parent}/"
-        return Known(None, None, {}, str(error).replace(folder, ""))
+        return Known(names, None, dict(kept.tags), snippets, str(error).replace(folder, ""))
     marks = {"groups": train.groups, "labels": train.labels}
     return Known(
-        None if train.doc_ids is None else list(train.doc_ids),
+        names if train.doc_ids is None else list(train.doc_ids),
         train.counts if isinstance(train, Corpus) else None,
         {name: tags for name, tags in marks.items() if tags is not None},
+        snippets,
         None,
     )
 
@@ -58,7 +64,9 @@ class Shares(NamedTuple):
     """Where documents stand, CSR [n_docs, n_places] over the places of a layout.
 
     own: the share at each node. below: at or below it. home: the place of the deepest node on a
-    document's path, or of the one with its largest share; -1: none is shown. int64 [n_docs].
+    document's path; of an arranged topic, that with the largest share; else the end of the way
+    that always goes into the child with the largest share at or below; -1: none is shown.
+    int64 [n_docs].
     """
 
     own: sparse.csr_array
@@ -79,15 +87,30 @@ def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
             at[name] = _nearest_shown(tree, layout, row)
     own = _moved(run.theta, at, len(layout.rows))
     below = sparse.csr_array(own @ _upwards(layout))
-    if run.paths is None or tree.arrangement is not None:
+    if tree.arrangement is not None:
         heaviest = np.asarray(own.argmax(axis=1)).ravel()
         home = np.where(np.diff(own.indptr) > 0, heaviest, -1)
+    elif run.paths is None:
+        home = _main_path(below, layout)
     else:
         node = run.paths.node
         deepest = np.where(node >= 0, np.arange(node.shape[1]), -1).max(axis=1, initial=-1)
         last = node[np.arange(len(node)), np.maximum(deepest, 0)]
         home = np.where(deepest >= 0, at[last], -1)
     return Shares(own, below, home.astype(np.int64))
+
+
+def _main_path(below: sparse.csr_array, layout: Layout) -> NDArray[np.int64]:
+    """Return where the way ends that always goes into the child with the largest share."""
+    columns = sparse.csc_array(below)
+    home = np.full(below.shape[0], ROOT, dtype=np.int64)
+    for place in range(ROOT, len(layout.rows)):
+        children = np.flatnonzero(layout.parent == place)
+        docs = np.flatnonzero(home == place)
+        if len(children) and len(docs):
+            shares = sparse.csr_array(columns[:, children])[docs].toarray()
+            home[docs] = np.where(shares.max(axis=1) > 0, children[shares.argmax(axis=1)], place)
+    return home
 
 
 def _nearest_shown(tree: Tree, layout: Layout, row: int) -> int:

@@ -122,8 +122,9 @@ class _Gathering:
         if (given := self.tags.pop(NAMES, None)) is not None:
             known = known._replace(names=_one_each(given))
         if known.problem is not None:
-            what = "names, words and marks of documents are not known"
-            self.left_out.append(f"{what}: {known.problem}")
+            kept = self.run.documents is not None
+            what = "words" if kept else "names, words and marks"
+            self.left_out.append(f"{what} of documents are not known: {known.problem}")
         return known
 
     @property
@@ -203,6 +204,10 @@ class _Gathering:
             self._say(said)
         self._put_columns(box)
         self._put_comparison(box)
+        if not self.asked.text:
+            self.left_out.append("words and texts of single documents are left out (--no-text)")
+            return
+        self._put_texts(box)
         self._put_contents(box)
 
     def _say(self, what: str) -> None:
@@ -267,11 +272,31 @@ class _Gathering:
         if said != "":
             self._say(said or "the comparison is left out")
 
+    def _put_texts(self, box: Box) -> None:
+        """Put in how the texts of documents begin; of all, or of the first ones."""
+        if self.known.snippets is None:
+            return
+        plans: list[tuple[str, Callable[[], Any]]] = [("", partial(self._texts, None))]
+        for first in (FEWER, 10):
+            what = f"only the {first} first documents of each topic show how they begin"
+            plans.append((what, partial(self._texts, first)))
+        said = box.put_first("texts", plans)
+        if said != "":
+            self._say(said or "texts are left out")
+
+    def _texts(self, first: int | None) -> list[str]:
+        """Return the part ``texts``: how each document begins; empty for those left out."""
+        snippets = self.known.snippets
+        assert snippets is not None
+        chosen = self.kept if first is None else leading(self.placed.shares, first)
+        shown = np.isin(self.kept, chosen)
+        return [
+            snippets[doc] if is_shown else ""
+            for doc, is_shown in zip(self.kept, shown, strict=True)
+        ]
+
     def _put_contents(self, box: Box) -> None:
         """Put in the words of documents; all of each, or fewer, or those of the first ones."""
-        if not self.asked.text:
-            self.left_out.append("words and texts of single documents are left out (--no-text)")
-            return
         if self.known.counts is None or self.tree.vectors is not None:
             return
         plans: list[tuple[str, Callable[[], Any]]] = [

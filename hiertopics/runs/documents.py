@@ -1,0 +1,95 @@
+"""What a run keeps of its training documents for eyes: names, groups, labels, the first letters.
+
+A line of documents.jsonl for each, in the order of theta; so that a run can be given away, and its
+topics be read, without the corpus.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import files
+from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.vectors import Vectors
+from hiertopics.errors import RunError
+
+DOCUMENTS = "documents.jsonl"
+MARKS = ("groups", "labels")
+
+
+class Documents(NamedTuple):
+    """What is known of training documents, an entry each; None where they have none.
+
+    tags: groups and labels, by these words.
+    """
+
+    names: tuple[str, ...] | None
+    tags: Mapping[str, Tags]
+    snippets: tuple[str, ...] | None
+
+
+def documents_text(train: Corpus | Vectors, rows: NDArray[np.int64]) -> str | None:
+    """Return documents.jsonl; None where there is nothing but numbers. rows: of the corpus."""
+    snippets = train.snippets if isinstance(train, Corpus) else None
+    columns: dict[str, Any] = {"name": train.doc_ids, "snippet": snippets}
+    columns |= {name: _lists(tags) for name in MARKS if (tags := getattr(train, name)) is not None}
+    given = {name: column for name, column in columns.items() if column is not None}
+    if not given:
+        return None
+    lines = (
+        {"doc": int(row) + 1, **{name: column[place] for name, column in given.items()}}
+        for place, row in enumerate(rows)
+    )
+    return "".join(f"{files.to_json(line)}\n" for line in lines)
+
+
+def read_documents(path: Path, n_docs: int) -> Documents:
+    """Inverse of ``documents_text``; raises RunError where the file is not that of ``n_docs``."""
+    try:
+        lines = [json.loads(line) for line in path.read_bytes().decode().splitlines()]
+        n_lines = len([line["doc"] for line in lines])
+        if n_lines != n_docs:
+            raise ValueError(f"{n_lines} lines, but the run has {n_docs} documents")
+        tags = {name: _tags(lines, name) for name in MARKS if lines and name in lines[0]}
+        return Documents(_texts(lines, "name"), tags, _texts(lines, "snippet"))
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def _lists(tags: Tags) -> list[list[str]]:
+    bounds = zip(tags.members.indptr[:-1], tags.members.indptr[1:], strict=True)
+    return [[tags.names[tag] for tag in tags.members.indices[a:b]] for a, b in bounds]
+
+
+def _texts(lines: list[dict[str, Any]], name: str) -> tuple[str, ...] | None:
+    if not lines or name not in lines[0]:
+        return None
+    texts = tuple(line[name] for line in lines)
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"an entry {name} is no text")
+    return texts
+
+
+def _tags(lines: list[dict[str, Any]], name: str) -> Tags:
+    """Return the marks of documents; only what marks one of them has a column."""
+    values = [line[name] for line in lines]
+    known = {value: place for place, value in enumerate(sorted(set(_flat(values))))}
+    indices = np.array([known[value] for value in _flat(values)], dtype=np.int32)
+    ends = np.concatenate([[0], np.cumsum([len(own) for own in values])])
+    marks = np.ones(len(indices), dtype=bool)
+    shape = (len(values), len(known))
+    return Tags(sparse.csr_array((marks, indices, ends), shape=shape), tuple(known))
+
+
+def _flat(values: list[list[str]]) -> Iterator[str]:
+    for own in values:
+        yield from own

@@ -1,0 +1,105 @@
+"""``docs``: the documents of a run, or of a node, as records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.data.tree import ROOT, Tree
+from hiertopics.errors import UsageError
+from hiertopics.files import to_csv
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.views.topdocs import EQUAL, LEAST, document_names
+from hiertopics.visible import visible
+
+N_TOPICS = 5
+SMALL = 0.01
+"""Smaller shares are no main topics."""
+
+
+def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, Any]]:
+    """Return a record per training document, in the order of the corpus; or of a node's, by share.
+
+    Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
+    or below it; only with a node), path and probability (only of backends with one path per
+    document), topics (id and share of its main ones), snippet (None where the run has none).
+    A node's documents are those whose share does not round to 0.00. Raises UsageError where there
+    is no such node, RunError.
+    """
+    target = opened(run)
+    tree, theta = target.tree, target.theta
+    chosen, shares = np.arange(theta.shape[0]), None
+    if node is not None:
+        if node not in tree.shown:
+            known = f"they go from {tree.shown[0]} to {tree.shown[-1]}" * bool(len(tree.shown))
+            raise UsageError(f"{target.path} has no node {node}; {known}")
+        chosen, shares = _of_node(tree, theta, node)
+    names, kept, paths = document_names(target), target.documents, target.paths
+    records = []
+    for place, doc in enumerate(chosen.tolist()):
+        name = names[doc]
+        record: dict[str, Any] = {
+            "doc": int(target.split.train_docs[doc]) + 1,
+            "name": name if isinstance(name, str) else None,
+        }
+        if shares is not None:
+            record["share"] = float(shares[place])
+        if paths is not None:
+            path = paths.node[doc]
+            record["path"] = path[path >= 0].tolist()
+            record["probability"] = float(np.exp(paths.log_prob[doc]))
+        record["topics"] = _main(theta, doc, tree)
+        record["snippet"] = None if kept is None or kept.snippets is None else kept.snippets[doc]
+        records.append(record)
+    return records
+
+
+def docs_csv(records: list[dict[str, Any]]) -> str:
+    """Return a header and a line per record; a path's nodes are separated by blanks."""
+    if not records:
+        return ""
+    return to_csv([list(records[0]), *([_cell(value) for value in r.values()] for r in records)])
+
+
+def docs_text(records: list[dict[str, Any]]) -> str:
+    """Return two lines per document: name, share, path or main topics; and how it begins."""
+    lines = []
+    for record in records:
+        name = f"{record['doc']}" if record["name"] is None else record["name"]
+        share = f"{record['share']:.2f}  " if "share" in record else ""
+        where = " > ".join(map(str, record["path"])) if "path" in record else ""
+        topics = ", ".join(f"[{topic}] {value:.2f}" for topic, value in record["topics"])
+        lines.append(f"{share}{name}  {f'[{where}]' if where else topics}")
+        if record["snippet"]:
+            lines.append(f"    {record['snippet']}")
+    return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def _of_node(tree: Tree, theta: sparse.csr_array, node: int) -> tuple[Any, Any]:
+    """Return the documents of a node and their shares, the largest first."""
+    inside = np.zeros(tree.n_nodes, dtype=bool)
+    for row in range(node, tree.n_nodes):
+        above = tree.parent[row]
+        inside[row] = row == node or (above != ROOT and inside[above])
+    below = theta @ inside.astype(np.float64)
+    own = theta[:, [node]].toarray().ravel()
+    order = np.lexsort((-own.round(EQUAL), -below.round(EQUAL)))
+    order = order[below[order] >= LEAST]
+    return order, np.minimum(below[order], 1.0)
+
+
+def _main(theta: sparse.csr_array, doc: int, tree: Tree) -> list[list[Any]]:
+    cells = slice(theta.indptr[doc], theta.indptr[doc + 1])
+    nodes, values = theta.indices[cells], theta.data[cells]
+    order = np.argsort(-values, kind="stable")
+    main = [place for place in order if values[place] >= SMALL and tree.kind[nodes[place]] == 0]
+    return [[int(nodes[place]), float(values[place])] for place in main[:N_TOPICS]]
+
+
+def _cell(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    return " ".join(f"{e[0]}:{e[1]:.4f}" if isinstance(e, list) else str(e) for e in value)

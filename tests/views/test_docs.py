@@ -1,0 +1,160 @@
+"""``docs``, and what a run keeps of its documents: names, marks and how their texts begin."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from unsealed import unsealed
+
+import hiertopics
+from hiertopics.errors import RunError
+from hiertopics.formats.text import snippet
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.topdocs import top_documents
+
+Call = Callable[..., Any]
+TEXTS = (
+    "bread  and\nbutter",
+    "cheese with bread",
+    "a goal in the \x1b[1mmatch",
+    "</script> goal, team",
+)
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    """Return a file of texts with names, labels and a year."""
+    path = tmp_path / "raw.jsonl"
+    rows = [
+        {"text": TEXTS[doc % 4], "id": f"d{doc}", "kind": ["food", "sport"][doc % 4 // 2]}
+        for doc in range(20)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def run(raw: Path, fit_tiny: Call, tmp_path: Path) -> Path:
+    """Return a run of these texts, its corpus gone."""
+    data = {"id_field": "id", "label_field": "kind"}
+    fit_tiny(tmp_path / "run", corpus=raw, data=data, overrides=["data.snippets=12"])
+    raw.unlink()
+    return tmp_path / "run"
+
+
+def test_a_run_keeps_names_marks_and_beginnings(run: Path) -> None:
+    lines = (run / "documents.jsonl").read_text(encoding="utf-8").splitlines()
+    train = RunDir(run).split.train_docs
+    assert [json.loads(line)["doc"] for line in lines] == [doc + 1 for doc in train]
+    kept = RunDir(run).documents
+    assert kept is not None and kept.names == tuple(f"d{doc}" for doc in train)
+    assert kept.snippets is not None and kept.snippets[0] == snippet(TEXTS[train[0] % 4], 12)
+    members, names = kept.tags["labels"].members.toarray(), kept.tags["labels"].names
+    assert [names[row.argmax()] for row in members] == [
+        ["food", "sport"][doc % 4 // 2] for doc in train
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "wanted"),
+    [
+        ("a  b\n c", 5, "a b c"),
+        ("a b c d", 5, "a b …"),
+        ("", 5, ""),
+        ("\ud800 x", 9, "? x"),
+        ("word", 1, "…"),
+    ],
+)
+def test_a_snippet_is_one_line_of_so_many_letters(text: str, n: int, wanted: str) -> None:
+    assert snippet(text, n) == wanted
+
+
+def test_no_snippets_are_kept_where_none_are_wanted(
+    raw: Path, fit_tiny: Call, tmp_path: Path
+) -> None:
+    fit_tiny(tmp_path / "run", corpus=raw, overrides=["data.snippets=0"])
+    assert not (tmp_path / "run" / "documents.jsonl").exists()
+    assert RunDir(tmp_path / "run").documents is None
+    assert hiertopics.docs(tmp_path / "run")[0]["snippet"] is None
+
+
+def test_snippets_make_no_other_fit(raw: Path, fit_tiny: Call, tmp_path: Path) -> None:
+    fit_tiny(tmp_path / "run", corpus=raw)
+    again = fit_tiny(tmp_path / "run", corpus=raw, overrides=["data.snippets=7"])
+    assert again.status == "done"
+
+
+def test_documents_of_a_node_are_the_first_ones_of_the_other_views(run: Path) -> None:
+    opened = RunDir(run)
+    kept = opened.documents
+    assert kept is not None and kept.names is not None
+    wanted = top_documents(opened.tree, opened.theta, kept.names, 50)
+    for node in opened.tree.shown.tolist():
+        found = [(record["name"], record["share"]) for record in hiertopics.docs(run, node)]
+        assert [name for name, _ in found] == [name for name, _ in wanted[node]]
+        assert np.allclose([s for _, s in found], [s for _, s in wanted[node]])
+
+
+def test_paths_and_their_chances_are_told(finished: Callable[..., Path]) -> None:
+    run = RunDir(finished("hlda-variational"))
+    assert run.paths is not None
+    for doc, record in enumerate(hiertopics.docs(run)):
+        assert record["path"] == [node for node in run.paths.node[doc].tolist() if node >= 0]
+        assert record["probability"] == pytest.approx(np.exp(run.paths.log_prob[doc]))
+        assert record["doc"] == run.split.train_docs[doc] + 1 and record["name"] is None
+
+
+def test_every_format_says_the_same(call: Call, run: Path) -> None:
+    records = hiertopics.docs(run, 0)
+    lines = call("docs", run, 0, "--format", "jsonl").out.splitlines()
+    assert [json.loads(line) for line in lines] == records
+    assert json.loads(call("docs", run, 0, "--format", "json").out) == records
+    rows = list(csv.DictReader(io.StringIO(call("docs", run, 0, "--format", "csv").out)))
+    assert [row["name"] for row in rows] == [record["name"] for record in records]
+    text = call("docs", run, 0, "--top", 3)
+    assert text.out.count("\n") == 6 and f"{len(records) - 3} more" in text.err
+    assert "\x1b" not in call("docs", run).out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"), [((999,), "has no node 999"), (("x",), "not a valid integer")]
+)
+def test_a_node_that_is_none_is_told(
+    call: Call, run: Path, words: tuple[Any, ...], message: str
+) -> None:
+    outcome = call("docs", run, *words)
+    assert (outcome.code, outcome.out) == (2, "") and message in outcome.err
+
+
+@pytest.mark.parametrize("content", [b"", b"{}\n" * 16, b"\xff", b'{"name": 3}\n' * 16, b"["])
+def test_a_damaged_file_is_told(run: Path, content: bytes) -> None:
+    (unsealed(run) / "documents.jsonl").write_bytes(content)
+    with pytest.raises(RunError, match="damaged"):
+        _ = RunDir(run).documents
+
+
+def test_the_page_shows_names_and_beginnings_though_the_corpus_is_gone(
+    run: Path, tmp_path: Path
+) -> None:
+    hiertopics.report(run, output=tmp_path / "page.html", json=tmp_path / "page.json")
+    data = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
+    kept = RunDir(run).documents
+    assert kept is not None
+    assert data["documents"]["name"] == list(kept.names or ())
+    assert data["texts"] == list(kept.snippets or ())
+    assert [column["name"] for column in data["columns"]] == ["labels"]
+    assert data["left_out"][0].startswith("words of documents are not known")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("</script>") == 2
+
+
+def test_a_moved_run_still_names_its_documents(run: Path, tmp_path: Path, call: Call) -> None:
+    moved = shutil.move(run, tmp_path / "given away")
+    assert "d1" in call("show-tree", moved, "--docs", 2).out
