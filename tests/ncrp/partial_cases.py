@@ -17,9 +17,13 @@ class OneGenerator(NamedTuple):
         """Return the generator."""
         return self.generator
 
-    def map(self, function: Callable[..., Any], length: int, purpose: str) -> list[Any]:
-        """Apply ``function`` to everything at once."""
-        return [function(slice(0, length), self.generator)]
+    def parts(self, length: int, purpose: str) -> list[tuple[slice, np.random.Generator]]:
+        """Return everything at once."""
+        return [(slice(0, length), self.generator)]
+
+    def map(self, task: Callable[[Any], Any], messages: list[Any]) -> list[Any]:
+        """Return what ``task`` answers."""
+        return [task(message) for message in messages]
 
 
 def one_generator(seed: int) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import advance, settings_of, varied_corpus
+from gibbs_cases import advance, random_chain, settings_of, varied_corpus
 from stepping import at, begin
 
 from hiertopics.data.corpus import Corpus
@@ -53,14 +55,14 @@ def test_every_shard_of_every_chain_has_random_numbers_of_its_own() -> None:
     for chain in range(2):
         shards = partial.Shards(3, chain, at(1))
         for purpose in ("words", "documents"):
-            found += shards.map(lambda _, rng: rng.random(), 10, purpose)
+            found += [rng.random() for _, rng in shards.parts(10, purpose)]
         found.append(shards.rng("words").random())
     assert len(set(found)) == len(found)
 
 
 def test_shards_cover_everything_once() -> None:
     """As evenly as may be."""
-    parts = partial.Shards(3, 0, at(1)).map(lambda part, _: part, 11, "words")
+    parts = [part for part, _ in partial.Shards(3, 0, at(1)).parts(11, "words")]
     assert [place for part in parts for place in range(11)[part]] == list(range(11))
     assert {part.stop - part.start for part in parts} == {3, 4}
 
@@ -131,3 +133,21 @@ def test_both_sweeps_have_the_same_posterior() -> None:
         variances.append(batches.var(axis=0, ddof=1) / len(batches))
     scores = (means[0] - means[1]) / np.sqrt(variances[0] + variances[1])
     assert abs(scores).max() < 3.0, scores
+
+
+def test_tasks_depend_on_their_messages_alone() -> None:
+    """What goes to a shard and comes back may be pickled: other processes give the same draws."""
+
+    class Pickling(Workers):
+        def map(self, function: Any, items: Iterable[Any]) -> list[Any]:
+            crossed = pickle.loads(pickle.dumps((function, list(items))))
+            return pickle.loads(pickle.dumps([crossed[0](item) for item in crossed[1]]))
+
+    ends = []
+    for workers in (Workers(), Pickling()):
+        data, chain, prior = random_chain(CORPUS, 3, n_sweeps=0)
+        for turn in range(3):
+            shards = partial.Shards(3, 0, at(turn, workers=workers))
+            chain = partial.sweep(data, chain, prior, shards)
+        ends.append((chain.path.tobytes(), chain.level.tobytes(), chain.n_wk.tobytes()))
+    assert ends[0] == ends[1]

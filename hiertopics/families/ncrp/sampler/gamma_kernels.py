@@ -48,6 +48,11 @@ def random_bits(key: np.uint64, number: int) -> np.uint64:
     return np.uint64(bits ^ (bits >> SHIFTS[2]))
 
 
+def ahead(key: int, n_numbers: int) -> np.uint64:
+    """Return the key whose entries are those of ``key`` from number ``n_numbers`` on."""
+    return np.uint64((key + n_numbers * int(STEP)) % 2**64)
+
+
 @kernel()
 def begin_draws(key: np.uint64, first: int, shape: float, draws: NDArray[np.float32]) -> None:
     """Draw Gamma variables of a shape <= 1 by entries ``first`` and on; some are left ``OPEN``."""

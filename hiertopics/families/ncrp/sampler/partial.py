@@ -26,19 +26,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.flat.token_layout import Data
+from hiertopics.engine import stacked
+from hiertopics.families.flat.token_layout import Data, Words
 from hiertopics.families.ncrp.sampler import joint_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import visit
-from hiertopics.families.ncrp.sampler.gamma_kernels import draw_masses
+from hiertopics.families.ncrp.sampler.gamma_kernels import ahead, draw_masses
 from hiertopics.families.ncrp.sampler.partial_kernels import Topics
 from hiertopics.model import Context
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 SEATED = 0.3
@@ -59,19 +62,19 @@ class Shards(NamedTuple):
         """Return the generator of this chain and iteration for ``purpose``."""
         return self.context.rng(purpose, self.chain, *key)
 
-    def map(
-        self, function: Callable[[slice, np.random.Generator], Result], length: int, purpose: str
-    ) -> list[Result]:
-        """Apply ``function`` to each shard of ``length`` things, with a generator of its own."""
-        bounds = np.arange(self.n_shards + 1) * length // self.n_shards
+    def parts(self, length: int, purpose: str) -> list[tuple[slice, np.random.Generator]]:
+        """Return each shard of ``length`` things, with a generator of its own."""
+        bounds = (np.arange(self.n_shards + 1) * length // self.n_shards).tolist()
+        return [
+            (slice(first, last), self.rng(purpose, shard))
+            for shard, (first, last) in enumerate(pairwise(bounds))
+        ]
 
-        def apply(shard: int) -> Result:
-            part = slice(int(bounds[shard]), int(bounds[shard + 1]))
-            return function(part, self.rng(purpose, shard))
-
+    def map(self, task: Callable[[Item], Result], messages: list[Item]) -> list[Result]:
+        """Return what ``task``, a function of a module, answers to each shard's message."""
         if self.n_shards == 1:
-            return [apply(0)]
-        return self.context.map(apply, range(self.n_shards))
+            return [task(messages[0])]
+        return self.context.map(task, messages)
 
 
 def sweep(data: Data, chain: Chain, prior: Prior, shards: Shards) -> Chain:
@@ -97,28 +100,57 @@ def draw_topics(chain: Chain, prior: Prior, place: NDArray[np.int64], shards: Sh
     path = list_paths(chain)
     first = np.full(len(chain.visits), len(place))
     np.minimum.at(first, chain.path[:, -1], place)
-    topics = Topics(
-        path,
-        first[path[:, -1]],
-        draw_log_weights(chain, prior.gamma, rng)[path].sum(axis=1),
-        np.empty(n_words, np.float32),
-        np.empty((n_words, path.shape[1] - 1, len(path)), np.float32),
-    )
+    log_weight = draw_log_weights(chain, prior.gamma, rng)[path].sum(axis=1)
     node = np.flatnonzero(chain.visits > 0)
-    mass = np.empty((n_words, len(node)), np.float32)
-    key = np.uint64(rng.integers(2**63))
-
-    def draw(part: slice, rng: np.random.Generator) -> NDArray[np.float64]:
-        return draw_masses(part.start, part.stop, chain.n_wk, node, prior.eta, key, mass, rng)
-
-    scale = (1.0 / np.sum(shards.map(draw, n_words, "words"), axis=0)).astype(np.float32)
+    key = int(rng.integers(2**63))
+    drawn = shards.map(
+        _draw_masses,
+        [
+            Drawing(chain.n_wk[part], node, prior.eta, key, part.start, own)
+            for part, own in shards.parts(n_words, "words")
+        ],
+    )
+    scale = (1.0 / np.sum([total for _, total in drawn], axis=0)).astype(np.float32)
     row = np.searchsorted(node, path.T)
+    laid = shards.map(_lay, [(mass, scale, row) for mass, _ in drawn])
+    root, below = (stacked(rows) for rows in zip(*laid, strict=True))
+    return Topics(path, first[path[:, -1]], log_weight, root, below)
 
-    def lay(part: slice, _: np.random.Generator) -> None:
-        partial_kernels.lay_topics(part.start, part.stop, mass, scale, row, topics)
 
-    shards.map(lay, n_words, "words")
-    return topics
+class Drawing(NamedTuple):
+    """What the topics of some words are drawn by. first: the number of the first of them."""
+
+    n_wk: NDArray[np.int32]
+    node: NDArray[np.int64]
+    eta: float
+    key: int
+    first: int
+    rng: np.random.Generator
+
+
+def _draw_masses(words: Drawing) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """Return masses [n_words, K], and their sums by node."""
+    n_words, n_nodes = len(words.n_wk), len(words.node)
+    mass = np.empty((n_words, n_nodes), np.float32)
+    key = ahead(words.key, words.first * n_nodes)
+    total = draw_masses(0, n_words, words.n_wk, words.node, words.eta, key, mass, words.rng)
+    return mass, total
+
+
+def _lay(
+    message: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]],
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the chances of some words at the root and below, of masses, their scale and nodes."""
+    mass, scale, row = message
+    n_words, (n_levels, n_paths) = len(mass), row.shape
+    nothing = np.empty((n_paths, 0), np.int32), np.empty(0, np.int64), np.empty(0)
+    topics = Topics(
+        *nothing,
+        np.empty(n_words, np.float32),
+        np.empty((n_words, n_levels - 1, n_paths), np.float32),
+    )
+    partial_kernels.lay_topics(0, n_words, mass, scale, row, topics)
+    return topics.root, topics.below
 
 
 def list_paths(chain: Chain) -> NDArray[np.int32]:
@@ -156,11 +188,64 @@ def redraw(
 ) -> None:
     """Redraw path and levels of ``docs`` given topics; the tables of counts stay as they were."""
     number = np.searchsorted(topics.path[:, -1], chain.path[:, -1])
+    parts = [(docs[part], own) for part, own in shards.parts(len(docs), "documents")]
+    taken = [words_of(data.words, part) for part, _ in parts]
+    messages = [
+        Documents(
+            words,
+            chain.path[part],
+            chain.level[token],
+            chain.n_dl[part],
+            place[part],
+            number[part],
+            prior,
+            topics,
+            own,
+        )
+        for (part, own), (words, token) in zip(parts, taken, strict=True)
+    ]
+    found = shards.map(_redraw, messages)
+    for (part, _), (_, token), (path, level) in zip(parts, taken, found, strict=True):
+        chain.path[part], chain.level[token] = path, level
 
-    def draw(part: slice, rng: np.random.Generator) -> None:
-        partial_kernels.redraw(docs[part], place, number, data.words, chain, prior, topics, rng)
 
-    shards.map(draw, len(docs), "documents")
+class Documents(NamedTuple):
+    """Documents to be redrawn: their words, path, level, n_dl, place and row in ``topics``."""
+
+    words: Words
+    path: NDArray[np.int32]
+    level: NDArray[np.int8]
+    n_dl: NDArray[np.int32]
+    place: NDArray[np.int64]
+    number: NDArray[np.int64]
+    prior: Prior
+    topics: Topics
+    rng: np.random.Generator
+
+
+def _redraw(documents: Documents) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+    """Return the new paths and levels of documents."""
+    words, path, level, n_dl, place, number, prior, topics, rng = documents
+    none, nowhere = np.empty(0, np.int32), np.empty(0, np.int64)
+    chain = Chain(path, level, n_dl, none.reshape(0, 0), nowhere, none, none, nowhere)
+    partial_kernels.redraw(np.arange(len(path)), place, number, words, chain, prior, topics, rng)
+    return path, level
+
+
+def words_of(words: Words, docs: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
+    """Return the words of some documents by themselves, and the numbers of their tokens."""
+    pair, pair_ptr = _taken(words.pair_ptr, docs)
+    token, token_ptr = _taken(words.token_ptr, pair)
+    return Words(pair_ptr, words.word[pair], token_ptr), token
+
+
+def _taken(
+    ptr: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the numbers of what is in some rows, and where these begin among them."""
+    sizes = ptr[rows + 1] - ptr[rows]
+    own = np.concatenate([[0], np.cumsum(sizes)])
+    return np.repeat(ptr[rows] - own[:-1], sizes) + np.arange(own[-1]), own
 
 
 def recount(data: Data, chain: Chain) -> None:
