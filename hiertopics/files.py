@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import fcntl
 import hashlib
 import io
 import json
@@ -12,7 +13,7 @@ import os
 import secrets
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,36 +35,82 @@ def write_whole(path: Path, write: Write, *, sync: bool = True) -> None:
     write_together({path: write}, sync=sync)
 
 
-def write_together(writers: Mapping[Path, Write], *, sync: bool = True) -> None:
+def write_together(
+    writers: Mapping[Path, Write], *, sync: bool = True, last_tells: bool = False
+) -> None:
     """Write every file under a temporary name beside it, then rename them in the order given.
 
-    sync: wait until the disk has them, so that they survive a power cut too. Raises RunError
-    where the disk refuses; what stood under the names before then stands there still.
+    What killed writers of the same files left is removed. sync: wait until the disk has them, so
+    that they survive a power cut too. last_tells: the last file, where it stands already, is taken
+    away before the first rename and comes after all others; so wherever it stands it belongs to
+    them, and it is missing after a kill in between. Raises RunError where the disk refuses; what
+    stood under the names before then stands there still.
     """
-    mark = secrets.token_hex(4)
-    temporary = {path: _temporary(path, mark) for path in writers}
     for path in writers:
         if path.exists() and not path.is_file():
             raise RunError(f"cannot write {path}: it is no regular file")
-    path = Path()
+    path, temporary, replaced = Path(), dict[Path, Path](), False
+    last = [*writers][-1]
+    aside = _temporary(last, secrets.token_hex(4))
     try:
-        for path, write in writers.items():
-            with open(temporary[path], "wb") as stream:
-                write(stream)
+        with ExitStack() as stack:  # the locks on temporary files stay until they are renamed
+            for path, write in writers.items():
+                _remove_leftovers(path.parent, f".{path.name}.")
+                temporary[path], stream = _open_temporary(path)
+                write(stack.enter_context(stream))
                 stream.flush()
                 if sync:
                     os.fsync(stream.fileno())
-        for path in writers:
-            os.replace(temporary[path], path)
+            if last_tells and len(writers) > 1 and last.exists():
+                _move(last, aside)
+            for path in writers:
+                os.replace(temporary[path], path)
+                replaced = True
         if sync:
             for folder in {path.parent for path in writers}:
                 _sync_folder(folder)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        for leftover in temporary.values():
+        if aside.exists() and not replaced:
+            _move(aside, last)
+        for leftover in (*temporary.values(), aside):
             with suppress(OSError):
                 leftover.unlink()
+
+
+def _move(path: Path, target: Path) -> None:
+    """Give a file another name that is free; where no name can be replaced any more, too."""
+    try:
+        os.link(path, target, follow_symlinks=False)
+    except OSError:  # a file system without links
+        os.replace(path, target)
+    else:
+        path.unlink()
+
+
+def _open_temporary(path: Path) -> tuple[Path, IO[bytes]]:
+    """Return a new file beside ``path``, locked as long as it is open: its writer lives.
+
+    Where the file system knows no locks there is none, and no leftover is ever removed.
+    """
+    while True:
+        temporary = _temporary(path, secrets.token_hex(4))
+        stream = open(temporary, "wb")  # noqa: SIM115
+        with suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        if os.fstat(stream.fileno()).st_nlink:
+            return temporary, stream
+        stream.close()  # taken for a leftover before it was locked
+
+
+def _remove_leftovers(folder: Path, start: str) -> None:
+    """Remove temporary files whose names begin so and whose writers are dead."""
+    for leftover in os.listdir(folder):
+        if leftover.startswith(start) and leftover.endswith(TEMPORARY_SUFFIX):
+            with suppress(OSError), open(folder / leftover, "rb+") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(folder / leftover)
 
 
 def _temporary(path: Path, mark: str) -> Path:
@@ -260,9 +307,9 @@ def require_place(path: Path) -> None:
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what a killed writer left in ``folder``."""
-    for leftover in folder.glob(f".*{TEMPORARY_SUFFIX}"):
-        leftover.unlink(missing_ok=True)
+    """Remove what killed writers left in ``folder``, if there is one."""
+    with suppress(FileNotFoundError):
+        _remove_leftovers(folder, ".")
 
 
 def _dumps(value: Any, indent: int | None) -> str:

@@ -6,6 +6,8 @@ import gc
 import json
 import os
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import IO
@@ -151,6 +153,79 @@ def test_only_partial_files_are_swept_up(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
     files.remove_partial(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [".keep", "keep.partial.txt"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from hiertopics import files
+
+calls, replace = 0, os.replace
+
+def replacing(source, target):
+    global calls
+    calls += 1
+    if calls == int(sys.argv[1]):
+        os._exit(9)
+    replace(source, target)
+
+os.replace = replacing
+texts = {Path(name): files.as_text(sys.argv[2]) for name in ("words", "[groups]", "corpus")}
+files.write_together(texts, last_tells=True)
+"""
+
+
+def write_killed(at: int, text: str, folder: Path) -> int:
+    """Write three files in a process that dies before its rename of a number; return its code."""
+    words = [sys.executable, "-c", KILLED, str(at), text]
+    return subprocess.run(words, cwd=folder).returncode
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_files_of_two_moments_never_stand_with_the_last_one(tmp_path: Path, at: int) -> None:
+    """Three files, the last of which stands already, killed before each of the three renames."""
+    assert write_killed(0, "old", tmp_path) == 0
+    assert write_killed(at, "new", tmp_path) == 9
+    found = {path.name: path.read_text() for path in tmp_path.glob("[!.]*")}
+    assert set(found) == {"words", "[groups]"}
+    assert list(found.values()).count("new") == at - 1
+    assert any(path.name.endswith(".partial") for path in tmp_path.iterdir())
+    assert write_killed(0, "new", tmp_path) == 0
+    found = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == dict.fromkeys(("words", "[groups]", "corpus"), "new")
+
+
+def test_a_temporary_file_whose_writer_lives_is_no_leftover(tmp_path: Path) -> None:
+    def write(stream: IO[bytes]) -> None:
+        files.remove_partial(tmp_path)
+        files.write_text(tmp_path / "x.txt", "another's")
+        stream.write(b"mine")
+
+    files.write_whole(tmp_path / "x.txt", write)
+    assert (tmp_path / "x.txt").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["x.txt"]
+
+
+def test_leftovers_of_other_files_stay(tmp_path: Path) -> None:
+    for name in (".x.txt.1a2b3c4d.partial", ".y.txt.1a2b3c4d.partial"):
+        (tmp_path / name).write_bytes(b"half")
+    files.write_text(tmp_path / "x.txt", "text")
+    assert sorted(os.listdir(tmp_path)) == [".y.txt.1a2b3c4d.partial", "x.txt"]
+
+
+def test_what_stood_there_stands_there_still_where_no_file_was_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.write_text(tmp_path / "last", "old")
+
+    def failing(source: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", failing)
+    texts = {tmp_path / name: files.as_text("new") for name in ("first", "last")}
+    with pytest.raises(RunError, match="cannot write .*first: No space"):
+        files.write_together(texts, last_tells=True)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("last", "old")]
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, np.float64("nan"), np.float32("inf")])

@@ -261,6 +261,7 @@ class Job:
         status = "done" if stop.done else "stopped"
         name = self.experiment.backend
         self.seals |= artifacts.write_summary(self.run, summary, self.train.vocab, name)
+        self.seals = {**artifacts.draw_seals(self.run), **self.seals}
         self._write_manifest(status, event.iteration, objective, diagnoses)
         self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)

@@ -45,8 +45,8 @@ def write_corpus(
 ) -> tuple[Path, ...]:
     """Write the counts, and beside them ``X.vocab``, ``X.authors``, ``X.labels`` and their keys.
 
-    All files or none, ``others`` included. A side file that says the same already stays as it is.
-    Document ids have no file and are not kept.
+    All files or none, ``others`` included; after a kill between two renames ``path`` is missing. A
+    side file that says the same already stays as it is. Document ids have no file and are not kept.
 
     Returns the files that were written. Raises UsageError for what cannot be written so that it
     is read back as it is, and where a file among ``spared`` would be replaced.
@@ -67,7 +67,8 @@ def write_corpus(
     for file in writers:
         if file.resolve() in taken:
             raise UsageError(f"{file} is read from, it cannot be replaced; choose another name")
-    write_together({file: _packed(file, write) for file, write in writers.items()})
+    packed = {file: _packed(file, write) for file, write in writers.items()}
+    write_together(packed, last_tells=True)
     return tuple(writers)
 
 

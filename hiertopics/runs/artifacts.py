@@ -17,7 +17,7 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
 from hiertopics.runs.documents import DOCUMENTS, documents_text
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
-from hiertopics.runs.rundir import CHAIN_PATHS, RunDir
+from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir, by_iteration
 from hiertopics.runs.soundness import check_summary
 from hiertopics.settings.config import Experiment
 
@@ -82,6 +82,11 @@ def write_summary(
 def present_seals(run: RunDir) -> dict[str, str]:
     """Return the seals of what is there of a run's inputs and summary."""
     return run.seals(name for name in (*INPUTS, DOCUMENTS, *SUMMARY) if (run.path / name).exists())
+
+
+def draw_seals(run: RunDir) -> dict[str, str]:
+    """Return the seals of the kept draws as they stand on disk."""
+    return run.seals(f"{DRAWS}{path.name}" for path in by_iteration(run.path / DRAWS))
 
 
 def write_draw(

@@ -38,6 +38,9 @@ from hiertopics.runs.manifest import (
 from hiertopics.settings.config import Experiment, dump
 
 RUNS = Path("runs")
+DRAWS = "draws/"
+"""How the names of sealed draws begin."""
+
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
 
@@ -149,10 +152,13 @@ class RunDir:
         if name not in self.manifest[FILES]:
             raise RunError(f"{self.path} has no {name} yet; give the fit's command again, to go on")
         if files.seal(path) != self.manifest[FILES][name]:
-            raise RunError(
-                f"{path} is damaged: it is not the file that was written with manifest.json; "
-                "give the fit's command again, which writes it anew"
+            remedy = (
+                "only a fit begun anew, under another -o, draws it again"
+                if name.startswith(DRAWS)
+                else "give the fit's command again, which writes it anew"
             )
+            what = "it is not the file that was written with manifest.json"
+            raise RunError(f"{path} is damaged: {what}; {remedy}")
         return path
 
     def seals(self, names: Iterable[str]) -> dict[str, str]:
@@ -160,8 +166,10 @@ class RunDir:
         return {name: files.seal(self.path / name) for name in names}
 
     def broken_seal(self) -> str | None:
-        """Return the name of a sealed file that is missing or another one, if there is any."""
+        """Return a sealed file that is missing or another one, if any; draws are not asked for."""
         for name in self.manifest.get(FILES, ()):
+            if name.startswith(DRAWS):
+                continue
             try:
                 self.sealed(name)
             except RunError:
@@ -266,9 +274,25 @@ class RunDir:
         """Number of kept draws."""
         return len(by_iteration(self.path / "draws"))
 
+    def _drawn(self) -> list[Path]:
+        """Return the files of the kept draws in order, known to be those of the run.
+
+        Raises RunError as ``sealed`` does. Draws since a fit last came to an end have no seal yet,
+        nor has any draw of a run of before they were sealed.
+        """
+        found = by_iteration(self.path / "draws")
+        sealed = {name for name in self.manifest.get(FILES, ()) if name.startswith(DRAWS)}
+        for name in sorted(sealed):
+            self.sealed(name)
+        for path in found:
+            ended = self.manifest["status"] in ("done", "stopped")
+            if sealed and ended and f"{DRAWS}{path.name}" not in sealed:
+                raise RunError(f"{path} is damaged: it is no draw of this run; take it out")
+        return found
+
     def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
         """Yield the kept draws in order: each one's tree and theta of the training documents."""
-        for path in by_iteration(self.path / "draws"):
+        for path in self._drawn():
             arrays = files.read_npz(path)
             arrays.pop(CHAIN_PATHS, None)
             own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
@@ -287,7 +311,7 @@ class RunDir:
 
         There are none where one chain ran alone.
         """
-        for path in by_iteration(self.path / "draws"):
+        for path in self._drawn():
             if int(path.stem) <= iteration:
                 paths = files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, np.empty((0, 0, 0)))
                 n_docs = len(self.split.train_docs)

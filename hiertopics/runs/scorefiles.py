@@ -22,6 +22,8 @@ def keep_score(
 ) -> None:
     """Write ``record`` and ``arrays`` to eval/NAME-key=value.json and .npz, both or none.
 
+    Where the json file stands, the arrays are those that were written with it.
+
     options: those that are not the default; an option that is None counts as default.
     """
     stem = _stem(run, name, options)
@@ -30,7 +32,8 @@ def keep_score(
         {
             stem.with_name(f"{stem.name}.npz"): files.as_npz(arrays),
             stem.with_name(f"{stem.name}.json"): files.as_json(dict(record)),
-        }
+        },
+        last_tells=True,
     )
 
 

@@ -420,10 +420,11 @@ def _after_command(
         found.append(f"given again it ended in {again.poll()}: {again.err[-600:]}")
     now = contents(places[0]) | contents(places[1])
     found += [f"given again, other bytes: {name}" for name in after if now.get(name) != after[name]]
+    found += [f"given again, left over: {name}" for name in now if name.endswith(".partial")]
     return {
         "found": found,
         "between": 0 < len(new) < len(changed),
-        "leftover": sum(name.endswith(".partial") for name in now),
+        "leftover": sum(name.endswith(".partial") for name in left),
     }
 
 

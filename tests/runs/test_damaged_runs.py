@@ -269,7 +269,7 @@ def test_stray_files_do_not_stop_several_chains(fit_tiny: Fit, tmp_path: Path) -
 def test_a_draw_without_an_array(
     copied: Callable[..., Path], damaged: Callable[..., None], name: str
 ) -> None:
-    run = copied(BACKEND)
+    run = unsealed(copied(BACKEND))
     changed(run / "draws" / "00000006.npz", **{name: None})
     damaged(run, "draws/00000006.npz", (AVERAGE,))
 
@@ -277,8 +277,43 @@ def test_a_draw_without_an_array(
 def test_a_draw_of_another_run(
     copied: Callable[..., Path], damaged: Callable[..., None], other: Path
 ) -> None:
-    run = copied(BACKEND)
+    run = unsealed(copied(BACKEND))
     shutil.copy(other / "draws" / "00000006.npz", run / "draws" / "00000006.npz")
+    damaged(run, "draws/00000006.npz", (AVERAGE,))
+
+
+@pytest.mark.parametrize("name", ["00000006.npz", "00000007.npz"], ids=["changed", "added"])
+def test_a_draw_that_was_not_sealed_with_the_others(
+    copied: Callable[..., Path], damaged: Callable[..., None], call: Call, name: str
+) -> None:
+    """Another draw of the same shape: nothing but its seal tells."""
+    run = copied(BACKEND)
+    shutil.copy(run / "draws" / "00000008.npz", run / "draws" / name)
+    damaged(run, f"draws/{name}", (AVERAGE,))
+    assert call("eval", run, "--heldout", "--json").code == 0
+
+
+def test_a_draw_that_is_gone_is_missed(copied: Callable[..., Path], call: Call) -> None:
+    run = copied(BACKEND)
+    (run / "draws" / "00000006.npz").unlink()
+    outcome = call("eval", run, "--heldout", "--average")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err == f"hiertopics: error: {run / 'draws/00000006.npz'} is missing\n"
+
+
+def test_draws_keep_their_seals_when_a_run_is_extended_or_repaired(
+    copied: Callable[..., Path], damaged: Callable[..., None], fit_tiny: Fit, tmp_path: Path
+) -> None:
+    run = copied(BACKEND)
+    fit_tiny(tmp_path / "whole", BACKEND, 12)
+    (run / "theta.npz").write_bytes(b"")
+    fit_tiny(run, BACKEND, 12)
+    seals = json.loads((run / "manifest.json").read_text())["files"]
+    assert seals == json.loads((tmp_path / "whole/manifest.json").read_text())["files"]
+    assert sum(name.startswith("draws/") for name in seals) > 2
+    changed(run / "draws" / "00000006.npz", phi=read_npz(run / "draws" / "00000008.npz")["phi"])
+    (run / "theta.npz").write_bytes(b"")
+    fit_tiny(run, BACKEND, 12)
     damaged(run, "draws/00000006.npz", (AVERAGE,))
 
 
