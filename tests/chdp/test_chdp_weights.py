@@ -114,6 +114,22 @@ def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None
     assert moved > 5
 
 
+@pytest.mark.parametrize("reorder", [False, True])
+def test_gamma_and_the_order_are_drawn_together(reorder: bool) -> None:
+    """Without a token gamma and -gamma log(1 - v) stay Exp(1), what they are beforehand."""
+    settings = settings_of(truncation=4)
+    state, data = begin(with_parents([[0, 0]], [[0]], 1), settings)
+    rng, drawn = np.random.default_rng(8), np.empty((6000, 4))
+    for row in drawn:
+        state.gamma = rng.exponential()
+        exact.draw_weights(
+            state, data, settings.model, HELD._replace(gamma=True), rng, reorder=reorder
+        )
+        row[:] = state.gamma, *(state.gamma * np.logaddexp(0.0, state.sticks))
+    for column in drawn.T:
+        assert stats.kstest(column, "expon").pvalue > 1e-3
+
+
 def by_topic(state: Any) -> list[tuple[float, ...]]:
     """Return all that a state says of each topic, whatever its number."""
     rows = (state.log_pi_0, state.n_k, state.n_tables, *state.log_pi, *state.n_group_tables)

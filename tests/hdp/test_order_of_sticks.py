@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hdp_cases import begin, fitted, planted, random_corpus
 from numpy.typing import NDArray
-from scipy import integrate
-from stepping import at, settings_of
+from scipy import integrate, stats
+from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.token_kernels import Tables, count_tokens, relabel
@@ -135,6 +135,22 @@ def log_sticks(state: Any) -> float:
     """Return log p(sticks), as fractions."""
     n_sticks = len(state.log_rest)
     return float(n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum())
+
+
+def test_gamma_and_the_order_are_drawn_together() -> None:
+    """Without a token both stay what they are beforehand: gamma and -gamma log(1 - v) are Exp(1).
+
+    The order is drawn with gamma integrated out, so that gamma has to come after it.
+    """
+    settings = settings_of(gibbs, truncation=4)
+    state, data = begin(gibbs, corpus_of([[0, 0]]), settings)
+    rng, drawn = np.random.default_rng(8), np.empty((6000, 4))
+    for row in drawn:
+        state.gamma = rng.exponential()
+        gibbs._draw_document_side(state, data, rng, reorder=True)
+        row[:] = state.gamma, *(-state.gamma * state.log_rest)
+    for column in drawn.T:
+        assert stats.kstest(column, "expon").pvalue > 1e-3
 
 
 def largest_first(n_iterations: int, **keys: Any) -> float:
