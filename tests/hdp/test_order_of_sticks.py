@@ -121,7 +121,7 @@ def test_only_the_prior_of_the_sticks_sees_the_order() -> None:
         before = gibbs.objective(state, data, settings, at(0)) - log_sticks(state)
         by_topic = sorted(zip(state.pi, state.n_tables, state.n_k, strict=True))
         first = state.pi[0]
-        gibbs._reorder(state, data.cells, np.random.default_rng(turn))
+        gibbs._reorder(state, data, np.random.default_rng(turn))
         moved += state.pi[0] != first
         after = gibbs.objective(state, data, settings, at(0)) - log_sticks(state)
         assert after == pytest.approx(before, rel=1e-12)
@@ -145,9 +145,9 @@ def test_gamma_and_the_order_are_drawn_together() -> None:
     settings = settings_of(gibbs, truncation=4)
     state, data = begin(gibbs, corpus_of([[0, 0]]), settings)
     rng, drawn = np.random.default_rng(8), np.empty((6000, 4))
-    for row in drawn:
+    for iteration, row in enumerate(drawn):
         state.gamma = rng.exponential()
-        gibbs._draw_document_side(state, data, rng, reorder=True)
+        gibbs._draw_document_side(state, data, at(iteration), reorder=True)
         row[:] = state.gamma, *(-state.gamma * state.log_rest)
     for column in drawn.T:
         assert stats.kstest(column, "expon").pvalue > 1e-3
