@@ -36,7 +36,7 @@ FAMILIES = sorted(
 )
 KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kernels" in name]
 COMPILED = (
-    *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw")),
+    *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw", "slices")),
     f"{H}.families.ncrp.variational.slot_simd",
     f"{H}.families.nhdp.lane_simd",
 )

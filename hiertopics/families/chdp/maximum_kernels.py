@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.chdp.weight_kernels import SMALLEST, log_sigmoid, log_weights, normalise
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
-NARROWEST = 1e-12
 SLICE_OF_LOG_ALPHA = 4.0
 
 
@@ -117,16 +117,13 @@ def slice_pair(
     level += math.log(1.0 - rng.random())
     width = 3.0 + 4.0 / min(prior[one], prior[two])
     low = old - width * rng.random()
-    high = low + width
-    while high - low > NARROWEST:
-        new = low + (high - low) * rng.random()
+    bracket = Bracket(low, low + width)
+    while is_open(bracket):
+        new = within(bracket, rng)
         if pair_density(new, log_sum, one, two, prior, m_dk, rates, docs, others) > level:
             log_pi[group, one], log_pi[group, two] = part_sum(new, log_sum)
             return
-        if new < old:
-            low = new
-        else:
-            high = new
+        bracket = narrowed(bracket, new, old)
 
 
 @kernel()
@@ -231,15 +228,12 @@ def slice_sticks(
         level = stick_density(sticks, gamma, alpha_group, sums, n_groups, orphans)
         level += math.log(1.0 - rng.random())
         low = old - width * rng.random()
-        high = low + width
-        while high - low > NARROWEST:
-            sticks[place] = low + (high - low) * rng.random()
+        bracket = Bracket(low, low + width)
+        while is_open(bracket):
+            sticks[place] = within(bracket, rng)
             if stick_density(sticks, gamma, alpha_group, sums, n_groups, orphans) > level:
                 break
-            if sticks[place] < old:
-                low = sticks[place]
-            else:
-                high = sticks[place]
+            bracket = narrowed(bracket, sticks[place], old)
             sticks[place] = old
 
 
@@ -258,15 +252,12 @@ def slice_alpha(
     level = log_dirichlets(alpha_group, log_pi_0, sums, n_groups)
     level += shape * old - rate * alpha_group + math.log(1.0 - rng.random())
     low = old - SLICE_OF_LOG_ALPHA * rng.random()
-    high = low + SLICE_OF_LOG_ALPHA
-    while high - low > NARROWEST:
-        new = low + (high - low) * rng.random()
+    bracket = Bracket(low, low + SLICE_OF_LOG_ALPHA)
+    while is_open(bracket):
+        new = within(bracket, rng)
         value = math.exp(new)
         density = log_dirichlets(value, log_pi_0, sums, n_groups) + shape * new - rate * value
         if density > level:
             return value
-        if new < old:
-            low = new
-        else:
-            high = new
+        bracket = narrowed(bracket, new, old)
     return alpha_group

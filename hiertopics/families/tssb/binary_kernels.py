@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hiertopics.families.tssb.assign_kernels import dot
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
 GRID = 2.0**12
 """Parameters are multiples of 1 / GRID, far finer than they can be known. Up to 4096, sums of them
@@ -186,19 +187,14 @@ def draw_variances(
         if low == high:
             variance[item] = low
             continue
-        now, left, right = variance[item], low, high
+        now, bracket = variance[item], Bracket(low, high)
         floor = log_density_of_variance(now, squares[item], n_steps) - rng.standard_exponential()
-        while True:
-            place = left + (right - left) * rng.random()
+        while is_open(bracket):
+            place = within(bracket, rng)
             if log_density_of_variance(place, squares[item], n_steps) > floor:
                 variance[item] = place
                 break
-            if place < now:
-                left = place
-            else:
-                right = place
-            if right - left < 1e-15:
-                break
+            bracket = narrowed(bracket, place, now)
 
 
 @kernel()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hiertopics.families.tssb.layout import Nodes, Process
 from hiertopics.families.tssb.stick_kernels import later_siblings
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
 ALPHA0, DECAY, GAMMA = range(3)
 
@@ -48,20 +49,18 @@ def draw_one(
     rng: np.random.Generator,
 ) -> Process:
     """Draw one parameter by slice sampling; the bracket is its bounds, shrunk to the value."""
-    low, high = bounds
-    if low == high:
-        return having(which, low, process)
+    bracket = Bracket(*bounds)
+    if bracket.low == bracket.high:
+        return having(which, bracket.low, process)
     floor = log_density(which, nodes, later, having(which, value, process))
     floor -= rng.standard_exponential()
-    while True:
-        place = low + (high - low) * rng.random()
+    while is_open(bracket):
+        place = within(bracket, rng)
         moved = having(which, place, process)
-        if place == value or log_density(which, nodes, later, moved) > floor:
+        if log_density(which, nodes, later, moved) > floor:
             return moved
-        if place < value:
-            low = place
-        else:
-            high = place
+        bracket = narrowed(bracket, place, value)
+    return having(which, value, process)
 
 
 @kernel()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hiertopics.families.tssb.find_kernels import concentration, log_gamma_draw
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes, Process
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
 SMALLEST = 1e-280
 
@@ -208,19 +209,17 @@ def draw_kappa(
     rng: np.random.Generator,
 ) -> float:
     """Draw kappa by slice sampling; the bracket is its bounds, shrunk to the present value."""
-    low, high = bounds
-    if low == high:
-        return low
+    bracket = Bracket(*bounds)
+    if bracket.low == bracket.high:
+        return bracket.low
     totals = counts.sum(axis=1)
     floor = log_tables(kappa, root_share, counts[0], totals, tables) - rng.standard_exponential()
-    while True:
-        place = low + (high - low) * rng.random()
-        if place == kappa or log_tables(place, root_share, counts[0], totals, tables) > floor:
+    while is_open(bracket):
+        place = within(bracket, rng)
+        if log_tables(place, root_share, counts[0], totals, tables) > floor:
             return place
-        if place < kappa:
-            low = place
-        else:
-            high = place
+        bracket = narrowed(bracket, place, kappa)
+    return kappa
 
 
 @kernel()
