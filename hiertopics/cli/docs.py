@@ -29,7 +29,8 @@ def command(run: str | None, node: int | None, top: int | None, form: str) -> in
     those of a node with the share of their words at or below it, the largest first.
     """
     from hiertopics.files import to_json
-    from hiertopics.views.documents import docs, docs_csv, docs_text
+    from hiertopics.runs.docrows import docs_csv
+    from hiertopics.views.documents import docs, docs_text
 
     records = docs(chosen_run(run), node)
     most = top or (SHOWN if form == "text" else len(records))

@@ -24,9 +24,13 @@ from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
 from hiertopics.formats.source import FIELDS, FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
+from hiertopics.runs.docrows import docs_csv, placed_rows
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
+
+TABLES = (".csv", ".jsonl")
+SUFFIXES = (".npz", *TABLES, "")
 
 
 @dataclass(frozen=True)
@@ -188,29 +192,49 @@ def infer(
     seed: int | None = None,
     workers: int = 1,
 ) -> Inferred:
-    """Return theta of new documents, and write it (CSR; scipy.sparse.load_npz reads it).
+    """Return theta of new documents, and write it as the suffix of ``output`` tells.
 
     corpus: a file, or an object as for ``fit``; the columns of a bare table are the run's words.
-    output: None writes no file. Backends with paths put more arrays into it: the best path of
-    each document, as in paths.npz, and its other paths with their chances
+    output: None writes no file. .csv and .jsonl: a line per document (``docrows.placed_rows``).
+    .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends with paths put more arrays
+    into it: the best path of each document, as in paths.npz, and its other paths with their chances
     (``PathMixture.to_arrays``). data: entries of the ``data`` section that describe a file.
     Raises UsageError, DataError or RunError.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
     if output is not None:
-        files.require_place(Path(output))
+        _require_form(Path(output))
     target = opened(run)
     with on_disk(corpus, columns_of(target)) as path:
         matched = read_matched(target, path, data or {})
     posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)
     if output is not None:
-        beside = {} if posterior.paths is None else posterior.paths._asdict()
-        if posterior.mixture is not None:
-            beside |= posterior.mixture.to_arrays()
-        files.write_csr(Path(output), posterior.theta, beside)
+        _write(Path(output), target, matched.corpus, posterior)
     found = (posterior.theta, posterior.paths, posterior.mixture)
     return Inferred(matched.corpus, matched.unknown_tokens, *found)
+
+
+def _require_form(path: Path) -> None:
+    """Raise UsageError where no file can be written, or its suffix would lie."""
+    files.require_place(path)
+    if path.suffix.lower() not in SUFFIXES:
+        known = " ".join(filter(None, SUFFIXES))
+        raise UsageError(f"{path}: no format goes by that suffix (known: {known})")
+
+
+def _write(path: Path, run: RunDir, corpus: Corpus | Vectors, posterior: Posterior) -> None:
+    theta, form = posterior.theta, path.suffix.lower()
+    if form in TABLES:
+        lengths = corpus.doc_lengths
+        rows = placed_rows(run.tree, theta, posterior.paths, corpus.doc_ids, lengths)
+        lines = "".join(f"{files.to_json(row)}\n" for row in rows)
+        files.write_text(path, docs_csv(rows) if form == ".csv" else lines)
+        return
+    beside = {} if posterior.paths is None else posterior.paths._asdict()
+    if posterior.mixture is not None:
+        beside |= posterior.mixture.to_arrays()
+    files.write_csr(path, theta, beside)
 
 
 def columns_of(run: RunDir) -> tuple[str, ...] | None:

@@ -10,14 +10,10 @@ from scipy import sparse
 
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
-from hiertopics.files import to_csv
+from hiertopics.runs.docrows import place_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.topdocs import EQUAL, LEAST, document_names
 from hiertopics.visible import visible
-
-N_TOPICS = 5
-SMALL = 0.01
-"""Smaller shares are no main topics."""
 
 
 def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, Any]]:
@@ -47,21 +43,10 @@ def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, An
         }
         if shares is not None:
             record["share"] = float(shares[place])
-        if paths is not None:
-            path = paths.node[doc]
-            record["path"] = path[path >= 0].tolist()
-            record["probability"] = float(np.exp(paths.log_prob[doc]))
-        record["topics"] = _main(theta, doc, tree)
+        record |= place_of(doc, tree, theta, paths)
         record["snippet"] = None if kept is None or kept.snippets is None else kept.snippets[doc]
         records.append(record)
     return records
-
-
-def docs_csv(records: list[dict[str, Any]]) -> str:
-    """Return a header and a line per record; a path's nodes are separated by blanks."""
-    if not records:
-        return ""
-    return to_csv([list(records[0]), *([_cell(value) for value in r.values()] for r in records)])
 
 
 def docs_text(records: list[dict[str, Any]]) -> str:
@@ -89,17 +74,3 @@ def _of_node(tree: Tree, theta: sparse.csr_array, node: int) -> tuple[Any, Any]:
     order = np.lexsort((-own.round(EQUAL), -below.round(EQUAL)))
     order = order[below[order] >= LEAST]
     return order, np.minimum(below[order], 1.0)
-
-
-def _main(theta: sparse.csr_array, doc: int, tree: Tree) -> list[list[Any]]:
-    cells = slice(theta.indptr[doc], theta.indptr[doc + 1])
-    nodes, values = theta.indices[cells], theta.data[cells]
-    order = np.argsort(-values, kind="stable")
-    main = [place for place in order if values[place] >= SMALL and tree.kind[nodes[place]] == 0]
-    return [[int(nodes[place]), float(values[place])] for place in main[:N_TOPICS]]
-
-
-def _cell(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    return " ".join(f"{e[0]}:{e[1]:.4f}" if isinstance(e, list) else str(e) for e in value)

@@ -310,6 +310,21 @@ def test_trees_of_any_shape_have_a_page(copied: Call, tmp_path: Path, shape: str
     assert data["tree"]["kind"] == ("flat" if shape == "one" else "tree")
 
 
+def test_the_main_path_of_a_mixture_goes_where_the_largest_share_is(
+    copied: Call, tmp_path: Path
+) -> None:
+    run = reshaped(copied("hdp-pcvb0"), [ROOT, 0, 0, 1, 1, 2, 2, 2])
+    data = data_of(page_of(run, tmp_path))
+    parent, end = data["nodes"]["parent"], data["nodes"]["end"]
+    theta = RunDir(run).theta.toarray()[:, data["nodes"]["id"]]
+    for doc, record in enumerate(documents(data)):
+        below = [theta[doc, place : end[place]].sum() for place in range(len(parent))]
+        at = parent.index(ROOT)
+        while children := [p for p, above in enumerate(parent) if above == at and below[p] > 0]:
+            at = max(children, key=lambda place: (round(below[place], 9), -place))
+        assert record["home"] == at
+
+
 @pytest.mark.parametrize("n_topics", [3, 7, 8, 30, 100])
 def test_arranged_topics_hang_from_few_clusters(finished: Finished, n_topics: int) -> None:
     run = RunDir(finished())

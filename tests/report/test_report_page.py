@@ -136,7 +136,16 @@ def reports(
         (run / "vocab.txt").write_text("".join(f"{word}\n" for word in EVIL), encoding="utf-8")
         return unsealed(run)
 
+    def texts() -> Path:
+        raw = folder / "texts.jsonl"
+        begin = ("Bread & <b>butter</b>", "Cheese \x1b[1m wine", "A goal </script>", "The team won")
+        rows = [{"text": f"{begin[n % 4]} {n % 3}", "id": f"note {n}"} for n in range(30)]
+        raw.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        fit_tiny(folder / "run-texts", corpus=raw, data={"id_field": "id"})
+        return folder / "run-texts"
+
     kinds: dict[str, Callable[[], Path]] = {
+        "texts": texts,
         "tree": lambda: finished("hlda-variational"),
         "sticks": lambda: finished("tssb-mcmc"),
         "axes": lambda: finished("hca-variational"),
@@ -200,7 +209,7 @@ def test_every_kind_of_run_is_shown_at_every_width(
             assert opened.wider() <= 0
 
 
-@pytest.mark.parametrize("kind", ["tree", "groups", "evil", "mixed"])
+@pytest.mark.parametrize("kind", ["tree", "groups", "evil", "mixed", "texts"])
 def test_the_search_counts_what_python_counts(
     show: Callable[..., Opened], reports: Callable[[str], Path], kind: str
 ) -> None:
@@ -208,7 +217,7 @@ def test_the_search_counts_what_python_counts(
     opened = show(reports(kind))
     first = data["words"][0]
     queries = [first, first.upper(), f"{first} {data['words'][1]}", "e", "19", "1994", "nowhere"]
-    for query in [*queries, "ann bob", "2", "t"]:
+    for query in [*queries, "ann bob", "2", "t", "<b>", "note 7"]:
         n_topics, n_docs = search(data, query)
         told = opened.find(query)
         wanted = (
@@ -227,6 +236,19 @@ def test_hostile_words_are_shown_as_text(
     text = opened.page.evaluate("document.body.innerText")
     assert "\x1b" not in text and "\u202e" not in text
     assert opened.page.locator("#main img, #main b > *, #main script").count() == 0
+
+
+def test_texts_are_shown_and_their_words_have_colours(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    data = data_of(reports("texts"))
+    place = next(i for i, text in enumerate(data["texts"]) if "butter" in text)
+    opened = show(reports("texts"), address=f"d{documents(data)[place]['row'] + 1}")
+    assert opened.page.inner_text("#detail .text") == data["texts"][place]
+    coloured = opened.page.locator("#detail .text .painted").all_inner_texts()
+    assert coloured[0] == "Bread" and "butter" in coloured
+    opened.find("butter")
+    assert set(opened.page.locator(".found mark").all_inner_texts()) == {"butter"}
 
 
 def test_a_tree_is_walked_by_keyboard(

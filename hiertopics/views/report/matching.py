@@ -22,6 +22,7 @@ MOST_CELLS = 4_000_000
 """Pairs of topics up to which the best matching is found, and not one pair after the other."""
 
 N_WORDS = 10
+FEW = 5
 
 
 def refuse_other_kind(run: RunDir, other: RunDir) -> None:
@@ -170,11 +171,19 @@ def _at(home: NDArray[np.int64], place: int, layout: Layout) -> NDArray[np.bool_
 
 
 def _branches(layout: Layout) -> NDArray[np.int64]:
-    """Return the branch of each place: its ancestor below a single root, else among the roots."""
-    single = int((layout.parent == ROOT).sum()) == 1
+    """Return the branch of each place: its ancestor on the first level of at least FEW nodes.
+
+    Where no level has so many, on the first one below a single root, else among the roots.
+    """
+    depth = np.zeros(len(layout.rows), dtype=np.int64)
+    for place, above in enumerate(layout.parent.tolist()):
+        depth[place] = 0 if above == ROOT else depth[above] + 1
+    widths = np.bincount(depth)
+    wide = np.flatnonzero(widths >= FEW)
+    level = int(wide[0]) if len(wide) else min(int(widths[0] == 1), len(widths) - 1)
     branch = np.arange(len(layout.rows))
     for place, above in enumerate(layout.parent.tolist()):
-        if above != ROOT and not (single and layout.parent[above] == ROOT):
+        if depth[place] > level:
             branch[place] = branch[above]
     return branch
 
