@@ -28,6 +28,7 @@ def test_every_backend_has_runs_of_every_program() -> None:
     assert set(recorded) <= set(registry.BACKENDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), KEPT)
 def test_every_view_eval_and_infer_gives_the_same_numbers(
     name: str, case: str, unpack: Unpack
