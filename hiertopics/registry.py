@@ -62,6 +62,7 @@ BACKENDS: dict[str, Entry] = {
     "hdp-gibbs": Entry(
         "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
+        {"inference.collapse=partial": "hiertopics.families.hdp.partial"},
     ),
     "hlda-variational": Entry(
         "hiertopics.families.ncrp.variational.backend",

@@ -10,7 +10,6 @@ prior. Replicates are independent and there is no burn-in, which could hide or f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.weight_kernels import SMALLEST as LEAST_MASS
 from hiertopics.families.chdp.weight_kernels import log_weights
+from hiertopics.families.hdp.block_layout import Blocks, rows_of
 from hiertopics.families.ncrp.sampler import state as tree_state
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
@@ -58,10 +58,10 @@ class Case(NamedTuple):
     priors: Mapping[str, Any]
 
     @property
-    def module(self) -> ModuleType:
-        """The backend."""
-        module: ModuleType = registry.load(self.backend)
-        return module
+    def module(self) -> Any:
+        """The backend, that for the settings."""
+        settings = self.settings
+        return registry.load(self.backend, model=settings.model, inference=settings.inference)
 
     @property
     def settings(self) -> Settings:
@@ -138,25 +138,35 @@ def log_rests(weights: Array, gamma: float, rng: np.random.Generator) -> Array:
     return np.where(shares > LEAST_REST, np.log(np.maximum(shares, LEAST_REST)), -beyond)
 
 
+def _tokens(data: Any) -> tuple[Array, Array]:
+    """Return document and word of each token of a corpus laid out in tokens or in blocks."""
+    if not isinstance(data, Blocks):
+        return np.repeat(np.arange(data.n_docs), data.doc_lengths), data.cells.word
+    counts = rows_of(data).toarray()
+    doc, word = np.nonzero(counts)
+    return np.repeat(doc, counts[doc, word]), np.repeat(word, counts[doc, word])
+
+
 def _topics(data: Any, truth: Truth, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return documents and topics of tokens given theta and phi."""
-    doc = np.repeat(np.arange(data.n_docs), data.doc_lengths)
-    word = data.cells.word
+    doc, word = _tokens(data)
     return doc, categories(truth["theta"][doc] * truth["phi"][:, word].T, rng)
 
 
 def _counted(state: Any, data: Any, doc: Array, z: Array) -> None:
     """Write topics of tokens and their counts into the state of an HDP."""
     state.z[:] = z
-    state.n_dk[:], state.n_wk[:] = 0, 0
-    np.add.at(state.n_dk, (doc, z), 1)
-    np.add.at(state.n_wk, (data.cells.word, z), 1)
-    state.n_k[:] = state.n_dk.sum(axis=0)
+    if hasattr(state, "n_dk"):
+        state.n_dk[:] = 0
+        np.add.at(state.n_dk, (doc, z), 1)
+    state.n_wk[:] = 0
+    np.add.at(state.n_wk, (_tokens(data)[1], z), 1)
+    state.n_k[:] = state.n_wk.sum(axis=0)
 
 
 def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of hdp-gibbs."""
-    module = registry.load("hdp-gibbs")
+    module = registry.load("hdp-gibbs", inference=settings.inference)
     state = module.init(data, settings, at(0))
     _counted(state, data, *_topics(data, truth, rng))
     state.pi = truth["pi"]
@@ -169,15 +179,18 @@ def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Genera
 
 def hdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
     """Return hyperparameters and statistics of counts."""
+    n_dk = np.zeros((data.n_docs, len(state.pi)))
+    np.add.at(n_dk, (_tokens(data)[0], state.z), 1)
+    first = state.order[0] if hasattr(state, "order") else 0
     return {
         "alpha": state.alpha,
         "gamma": state.gamma,
         "eta": state.word_mass / data.n_words,
-        "first weight": float(state.pi[0]),
+        "first weight": float(state.pi[first]),
         "weights squared": squares(state.pi),
         "tau squared": squares(state.tau),
         "n_topics": float((state.n_k > 0).sum()),
-        "n_dk squared": squares(state.n_dk),
+        "n_dk squared": squares(n_dk),
         "n_k squared": squares(state.n_k),
         "n_wk squared": squares(state.n_wk),
     }
@@ -422,6 +435,7 @@ OF_TSSB = {
 HELD = ("inference.hyper_start=0",)
 BARE = ("inference.start=root", "inference.start_sweeps=0")
 TREE = tuple(f"inference.sample_{name}=true" for name in ("gamma", "eta", "level_prior"))
+PARTIAL = ("inference.collapse=partial", "inference.start=uniform")
 FEW = Sizes(n_docs=6, n_words=5, doc_length=8)
 SOME = Sizes(n_docs=18, n_words=5, doc_length=5)
 
@@ -458,6 +472,8 @@ def of_tssb(*overrides: str, **priors: Any) -> Case:
 CASES = {
     "hdp-gibbs": of_hdp(),
     "hdp-gibbs AA": of_hdp("model.prior=AA"),
+    "hdp-gibbs partial": of_hdp(*PARTIAL),
+    "hdp-gibbs partial AA": of_hdp("model.prior=AA", *PARTIAL),
     "lda-gibbs": of_lda(),
     "lda-gibbs asymmetric": of_lda(
         "model.prior=asymmetric", **{"share of alpha": stats.beta(1, 3)}

@@ -61,10 +61,10 @@ def draw_topic(
     return lane + LANES * int((sums[lane:-LANES:LANES] <= rest).sum())
 
 
-_INT16, _INT32, _INT64 = (ir.IntType(bits) for bits in (16, 32, 64))
-_FLOAT = ir.FloatType()
-_FLOATS = ir.VectorType(_FLOAT, LANES)
-_INTS = ir.VectorType(_INT32, LANES)
+INT16, INT32, INT64 = (ir.IntType(bits) for bits in (16, 32, 64))
+FLOAT = ir.FloatType()
+FLOATS = ir.VectorType(FLOAT, LANES)
+INTS = ir.VectorType(INT32, LANES)
 _KINDS = (
     types.Array(types.float32, 1, "C"),
     types.Array(types.int32, 1, "C"),
@@ -76,79 +76,81 @@ _KINDS = (
 )
 
 
-def _spread(builder: Any, number: Any, kind: Any) -> Any:
+def spread(builder: Any, number: Any, kind: Any) -> Any:
     """Return a vector of equal numbers."""
     nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, number, _INT32(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(_INTS, [0] * LANES))
+    first = builder.insert_element(nothing, number, INT32(0))
+    return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
 
 
-def _load(builder: Any, row: Any, start: Any, kind: Any) -> Any:
+def load(builder: Any, row: Any, start: Any, kind: Any) -> Any:
+    """Return the vector that a row holds from ``start`` on."""
     return builder.load(builder.bitcast(builder.gep(row, [start]), kind.as_pointer()), align=4)
 
 
-def _store(builder: Any, vector: Any, row: Any, start: Any) -> None:
+def store(builder: Any, vector: Any, row: Any, start: Any) -> None:
+    """Write a vector to a row from ``start`` on."""
     pointer = builder.bitcast(builder.gep(row, [start]), vector.type.as_pointer())
     builder.store(vector, pointer, align=4)
 
 
 def _emit_factors(builder: Any, args: dict[str, Any], start: Any, to_old: Any) -> tuple[Any, Any]:
     """Return the factors of the weights of the vector of topics from ``start`` on."""
-    share = _load(builder, args["share"], start, _FLOATS)
-    word = _load(builder, args["word"], start, _INTS)
-    place = _spread(builder, builder.trunc(start, _INT32), _INTS)
+    share = load(builder, args["share"], start, FLOATS)
+    word = load(builder, args["word"], start, INTS)
+    place = spread(builder, builder.trunc(start, INT32), INTS)
     own = builder.icmp_signed("==", to_old, place)
-    word = builder.sitofp(builder.add(word, builder.sext(own, _INTS)), _FLOATS)
+    word = builder.sitofp(builder.add(word, builder.sext(own, INTS)), FLOATS)
     return builder.select(own, args["share_old"], share), builder.fadd(word, args["word_prior"])
 
 
 def _emit_sums(builder: Any, args: dict[str, Any], length: Any) -> Any:
     """Store the running sums of each lane; return the lanes' totals."""
     module = builder.module
-    name, kind = f"llvm.fmuladd.v{LANES}f32", ir.FunctionType(_FLOATS, [_FLOATS] * 3)
+    name, kind = f"llvm.fmuladd.v{LANES}f32", ir.FunctionType(FLOATS, [FLOATS] * 3)
     multiply_add = cgutils.get_or_insert_function(module, kind, name)
-    lanes = ir.Constant(_INTS, list(range(LANES)))
-    old = _spread(builder, builder.trunc(args["old"], _INT32), _INTS)
+    lanes = ir.Constant(INTS, list(range(LANES)))
+    old = spread(builder, builder.trunc(args["old"], INT32), INTS)
     to_old = builder.sub(old, lanes)
-    total = cgutils.alloca_once_value(builder, ir.Constant(_FLOATS, [0.0] * LANES))
-    with cgutils.for_range_slice(builder, _INT64(0), length, _INT64(LANES)) as (start, _):
+    total = cgutils.alloca_once_value(builder, ir.Constant(FLOATS, [0.0] * LANES))
+    with cgutils.for_range_slice(builder, INT64(0), length, INT64(LANES)) as (start, _):
         share, word = _emit_factors(builder, args, start, to_old)
         so_far = [share, word, builder.load(total)]
         builder.store(builder.call(multiply_add, so_far), total)
-        _store(builder, builder.load(total), args["sums"], start)
+        store(builder, builder.load(total), args["sums"], start)
     return builder.load(total)
 
 
-def _add_up(builder: Any, vector: Any) -> Any:
+def running_sums(builder: Any, vector: Any) -> Any:
     """Return the running sums over a vector's lanes, by doubling."""
-    zero = ir.Constant(_FLOATS, [0.0] * LANES)
+    zero = ir.Constant(FLOATS, [0.0] * LANES)
     step = 1
     while step < LANES:
         order = [LANES] * step + list(range(LANES - step))
-        moved = builder.shuffle_vector(vector, zero, ir.Constant(_INTS, order))
+        moved = builder.shuffle_vector(vector, zero, ir.Constant(INTS, order))
         vector, step = builder.fadd(vector, moved), 2 * step
     return vector
 
 
 def _emit_choice(builder: Any, args: dict[str, Any], length: Any, totals: Any) -> Any:
     """Return the topic: a lane by the lanes' totals, then its topic by its running sums."""
-    lanes = _add_up(builder, totals)
-    target = builder.fmul(builder.extract_element(lanes, _INT32(LANES - 1)), args["uniform"])
-    below = builder.fcmp_ordered("<=", lanes, _spread(builder, target, _FLOATS))
-    count = builder.module.declare_intrinsic("llvm.ctpop", [_INT16])
-    lane = builder.zext(builder.call(count, [builder.bitcast(below, _INT16)]), _INT64)
-    is_one = builder.icmp_unsigned("<", lane, _INT64(LANES))
-    lane = builder.select(is_one, lane, _INT64(LANES - 1))
-    before = cgutils.alloca_once(builder, _FLOAT, size=LANES + 1)
-    builder.store(_FLOAT(0.0), before)
-    _store(builder, lanes, before, _INT64(1))
+    lanes = running_sums(builder, totals)
+    target = builder.fmul(builder.extract_element(lanes, INT32(LANES - 1)), args["uniform"])
+    below = builder.fcmp_ordered("<=", lanes, spread(builder, target, FLOATS))
+    count = builder.module.declare_intrinsic("llvm.ctpop", [INT16])
+    lane = builder.zext(builder.call(count, [builder.bitcast(below, INT16)]), INT64)
+    is_one = builder.icmp_unsigned("<", lane, INT64(LANES))
+    lane = builder.select(is_one, lane, INT64(LANES - 1))
+    before = cgutils.alloca_once(builder, FLOAT, size=LANES + 1)
+    builder.store(FLOAT(0.0), before)
+    store(builder, lanes, before, INT64(1))
     rest = builder.fsub(target, builder.load(builder.gep(before, [lane])))
     topic = cgutils.alloca_once_value(builder, lane)
-    last = builder.sub(length, _INT64(LANES))
-    with cgutils.for_range_slice(builder, _INT64(0), last, _INT64(LANES)) as (start, _):
+    last = builder.sub(length, INT64(LANES))
+    with cgutils.for_range_slice(builder, INT64(0), last, INT64(LANES)) as (start, _):
         so_far = builder.load(builder.gep(args["sums"], [builder.add(start, lane)]))
         passed = builder.fcmp_ordered("<=", so_far, rest)
-        step = builder.select(passed, _INT64(LANES), _INT64(0))
+        step = builder.select(passed, INT64(LANES), INT64(0))
         builder.store(builder.add(builder.load(topic), step), topic)
     return builder.load(topic)
 
@@ -175,7 +177,7 @@ def _emit_draw_topic(context: Any, builder: Any, call: Any, values: Any) -> Any:
     row = context.make_array(call.args[0])(context, builder, values[0])
     (length,) = cgutils.unpack_tuple(builder, row.shape)
     for name in ("word_prior", "share_old"):
-        args[name] = _spread(builder, args[name], _FLOATS)
+        args[name] = spread(builder, args[name], FLOATS)
     return _emit_choice(builder, args, length, _emit_sums(builder, args, length))
 
 

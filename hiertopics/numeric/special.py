@@ -96,7 +96,7 @@ def digamma_and_tetragamma(x: float) -> tuple[float, float]:
     return psi, -second - square - square * inverse - curvature * square
 
 
-def exp(x: float) -> float:
+def exp(x: float | np.float32) -> float:
     """Return e^x; compiled for a float32 from -80 to 80 to 2 units in its last place.
 
     The compiled float32 form calls nothing, so that loops over it become vector code: Cody and

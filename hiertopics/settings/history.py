@@ -31,6 +31,8 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "*", "data.vocabulary_from", "all"),
     Change(2, "*", "data.snippets", 0),
     Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
+    Change(2, "hdp-gibbs", "inference.collapse", "full"),
+    Change(2, "hdp-gibbs", "inference.start", "uniform"),
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
 )
 

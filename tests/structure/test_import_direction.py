@@ -36,7 +36,8 @@ FAMILIES = sorted(
 )
 KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kernels" in name]
 COMPILED = (
-    *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw", "slices")),
+    *(f"{H}.numeric.{name}" for name in ("jit", "special", "simd", "simd_draw", "simd_lists")),
+    *(f"{H}.numeric.{name}" for name in ("slices", "streams")),
     f"{H}.families.ncrp.variational.slot_simd",
     f"{H}.families.nhdp.lane_simd",
 )

@@ -1,7 +1,8 @@
 """hdp-gibbs: collapsed Gibbs sampling of the truncated HDP topic model (direct assignment).
 
 Topic weights come from truncated sticks; document weights and topics are integrated out. Each
-sweep redraws every token's topic, then tables, sticks and concentrations, all exactly.
+sweep redraws every token's topic, then tables, sticks and concentrations, all exactly. What
+``inference.collapse: partial`` does instead stands in ``partial``.
 
 Y. W. Teh, M. Jordan, M. Beal, D. Blei: Hierarchical Dirichlet processes, JASA 2006; truncated as
 in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (theory/hdp 6).
@@ -16,9 +17,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
@@ -58,6 +60,22 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
     reorder_sticks: ReorderSticks = True
+    collapse: Annotated[
+        Literal["full", "partial"],
+        Meta(
+            description="full: topics integrated out throughout; partial: drawn at each "
+            "iteration, so that a token costs its document's topics and not all, and shards "
+            "change no result."
+        ),
+    ] = "full"
+    start: Annotated[
+        Literal["variational", "uniform"],
+        Meta(
+            description="First topics of collapse partial: those of a short run of hdp-cvb0, with "
+            "its concentrations, which hyper_start then does not hold; or uniformly random ones. "
+            "full always begins with uniform ones."
+        ),
+    ] = "variational"
 
 
 class Local(NamedTuple):

@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import exp, log
+from hiertopics.numeric.streams import random_bits
 
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
-SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
-SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 LOW_BITS = np.uint64(24)
 LOW_MASK = np.uint64((1 << 24) - 1)
 UNIT, LOW_UNIT = 2.0**-40, np.float32(2.0**-24)
@@ -33,24 +30,6 @@ A topic without tokens would be flattened by it where eta times the vocabulary i
 
 OPEN = np.float32(-1.0)
 """Stands for a draw that is not finished."""
-
-
-@kernel(inline=True)
-def random_bits(key: np.uint64, number: int) -> np.uint64:
-    """Return 64 random bits: entry ``number`` of the SplitMix64 sequence that begins at ``key``.
-
-    (G. Steele, D. Lea, C. Flood, OOPSLA 2014.) Entries need no order, so that loops over them
-    become vector code.
-    """
-    bits = key + np.uint64(number + 1) * STEP
-    bits = (bits ^ (bits >> SHIFTS[0])) * FIRST_FACTOR
-    bits = (bits ^ (bits >> SHIFTS[1])) * SECOND_FACTOR
-    return np.uint64(bits ^ (bits >> SHIFTS[2]))
-
-
-def ahead(key: int, n_numbers: int) -> np.uint64:
-    """Return the key whose entries are those of ``key`` from number ``n_numbers`` on."""
-    return np.uint64((key + n_numbers * int(STEP)) % 2**64)
 
 
 @kernel()

@@ -37,9 +37,10 @@ from hiertopics.families.flat.token_layout import Data, Words
 from hiertopics.families.ncrp.sampler import joint_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import visit
-from hiertopics.families.ncrp.sampler.gamma_kernels import ahead, draw_masses
+from hiertopics.families.ncrp.sampler.gamma_kernels import draw_masses
 from hiertopics.families.ncrp.sampler.partial_kernels import Topics
 from hiertopics.model import Context
+from hiertopics.numeric.streams import ahead
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

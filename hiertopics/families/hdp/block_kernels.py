@@ -1,0 +1,421 @@
+"""The sweep over tokens given the topics, block by block (theory/hdp 6.2).
+
+A token of word w in document d gets topic k with chance proportional to
+
+    phi_wk (prior_k + n_dk without the token)
+
+split into ``first`` = phi_wk prior_k, over all topics, and ``second`` = phi_wk n_dk, over the list
+of topics that the document uses. A document's list is made anew from z at each visit, in order of
+first occurrence: what order it has decides what a random number draws, and must be no hidden state.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.hdp.block_layout import Piece
+from hiertopics.families.hdp.table_kernels import SMALL
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.simd import prefetch_row
+from hiertopics.numeric.simd_draw import LANES
+from hiertopics.numeric.simd_lists import Float, Int, gather_list, pick_place, scale_row, sum_list
+from hiertopics.numeric.streams import uniform
+
+Topics = NDArray[np.unsignedinteger[Any]]
+
+
+class Held(NamedTuple):
+    """What a sweep holds: topics, the documents' prior, and the key of its random numbers.
+
+    table: float32 [n_words, n], columns times ``scale`` [n] are topics up to a factor that all
+    share. prior: float32 [n], alpha pi. n >= T is a multiple of 16, all 0 from T on.
+    """
+
+    table: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    prior: NDArray[np.float32]
+    key: np.uint64
+
+
+class Lists(NamedTuple):
+    """Topics that each document of a block uses, and how often.
+
+    start, length: int64 [n_docs]. topic (as z), times float32: entries, those beyond a length 0.
+    place: as z, [n_docs, T] flat, 1 + the place of each topic in the document's list, or 0.
+    token: int64 [n_docs], the token that is next in each document.
+    """
+
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+    topic: Topics
+    times: NDArray[np.float32]
+    place: Topics
+    token: NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """Memory of a draw: by topic, by lane, by place in a list; changes of a word's counts."""
+
+    scaled: NDArray[np.float32]
+    lanes: NDArray[np.float32]
+    chances: NDArray[np.float32]
+    sums: NDArray[np.float32]
+    before: NDArray[np.float32]
+    change: NDArray[np.int32]
+    marked: NDArray[np.bool_]
+    touched: NDArray[np.int64]
+
+
+class Found(NamedTuple):
+    """What a sweep says of its documents.
+
+    histogram: int64 [T, SMALL], documents with each small count n_dk of each topic. large: int64
+    [n, 2], topic and count of the others, n_large [1] of them. cells: int64, word T + topic, and
+    amounts: int32, changes of n_wk, n_changes [1] of them.
+    """
+
+    histogram: NDArray[np.int64]
+    large: NDArray[np.int64]
+    n_large: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    amounts: NDArray[np.int32]
+    n_changes: NDArray[np.int64]
+
+
+@kernel()
+def sweep_block(
+    piece: Piece,
+    block: int,
+    before: Topics,
+    after: Topics,
+    held: Held,
+    n_topics: int,
+    lists: Lists,
+    scratch: Scratch,
+    found: Found,
+) -> int:
+    """Redraw all tokens of a block; return how many moved.
+
+    before, after: topics of the piece's tokens. lists, scratch: memory for the block. found: is
+    added to.
+    """
+    first, last = piece.block_doc[block], piece.block_doc[block + 1]
+    begin_lists(
+        piece.doc_ptr,
+        first,
+        last,
+        before,
+        n_topics,
+        lists.start,
+        lists.length,
+        lists.topic,
+        lists.times,
+        lists.place,
+        lists.token,
+    )
+    moved = visit_words(
+        piece.word,
+        piece.n_pairs,
+        piece.block_entry[block],
+        piece.block_entry[block + 1],
+        piece.block_pair[block],
+        piece.doc,
+        piece.n_tokens,
+        piece.doc_ptr[0],
+        before,
+        after,
+        held.table,
+        held.table.reshape(-1),
+        held.scale,
+        held.prior,
+        held.key,
+        n_topics,
+        lists.start,
+        lists.length,
+        lists.topic,
+        lists.times,
+        lists.place,
+        lists.token,
+        scratch.scaled,
+        scratch.lanes,
+        scratch.chances,
+        scratch.sums,
+        scratch.before,
+        scratch.change,
+        scratch.marked,
+        scratch.touched,
+        found.cells,
+        found.amounts,
+        found.n_changes,
+    )
+    note_counts(last - first, lists, found)
+    return moved
+
+
+@kernel()
+def begin_lists(
+    doc_ptr: NDArray[np.int64],
+    first: int,
+    last: int,
+    z: Topics,
+    n_topics: int,
+    start: NDArray[np.int64],
+    length: NDArray[np.int64],
+    topics: Topics,
+    counts: NDArray[np.float32],
+    places: Topics,
+    tokens: NDArray[np.int64],
+) -> None:
+    """Make the lists of documents ``first`` to ``last``, topics in order of occurrence."""
+    places[: (last - first) * n_topics] = 0
+    room = 0
+    for doc in range(first, last):
+        here, own = doc - first, (doc - first) * n_topics
+        begin, end = doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]
+        start[here], tokens[here] = room, begin
+        n = 0
+        size = min(end - begin, n_topics)
+        for at in range(room, room + (size + LANES - 1) // LANES * LANES):
+            topics[at] = 0
+            counts[at] = np.float32(0.0)
+        for token in range(begin, end):
+            topic = np.int64(z[token])
+            if places[own + topic] == 0:
+                topics[room + n] = topic
+                n += 1
+                places[own + topic] = n
+            counts[room + np.int64(places[own + topic]) - 1] += np.float32(1.0)
+        length[here] = n
+        room += (size + LANES - 1) // LANES * LANES
+
+
+# The arrays come one by one: taken from a tuple they cost counted references at each pair.
+
+
+@kernel()
+def visit_words(
+    words: NDArray[np.int32],
+    n_pairs: NDArray[np.int32],
+    first_entry: int,
+    last_entry: int,
+    first_pair: int,
+    docs: NDArray[np.uint16],
+    n_tokens: NDArray[np.uint8],
+    first_token: int,
+    z: Topics,
+    after: Topics,
+    table: NDArray[np.float32],
+    flat_table: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    prior: NDArray[np.float32],
+    key: np.uint64,
+    n_topics: int,
+    start: NDArray[np.int64],
+    length: NDArray[np.int64],
+    topics: Topics,
+    counts: NDArray[np.float32],
+    places: Topics,
+    tokens: NDArray[np.int64],
+    scaled: NDArray[np.float32],
+    lanes: NDArray[np.float32],
+    chances: NDArray[np.float32],
+    sums: NDArray[np.float32],
+    before: NDArray[np.float32],
+    change: NDArray[np.int32],
+    marked: NDArray[np.bool_],
+    touched: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    amounts: NDArray[np.int32],
+    n_changes: NDArray[np.int64],
+) -> int:
+    """Redraw the tokens of a block, word by word, and write what changes in n_wk."""
+    one, none = np.float32(1.0), np.float32(0.0)
+    n_moved, pair, written = 0, first_pair, n_changes[0]
+    for entry in range(first_entry, last_entry):
+        word = np.int64(words[entry])
+        if entry + 1 < last_entry:
+            prefetch_row(table, words[entry + 1])
+        of_all = np.float64(scale_row(flat_table, word * len(scale), scale, prior, scaled, lanes))
+        n_touched = 0
+        for _ in range(n_pairs[entry]):
+            doc = np.int64(docs[pair])
+            own, first, n = doc * n_topics, start[doc], length[doc]
+            gather_list(scaled, topics, first, n, chances)
+            token = tokens[doc]
+            for _ in range(n_tokens[pair]):
+                old = np.int64(z[token])
+                place = np.int64(places[own + old]) - 1
+                left = counts[first + place] - one
+                of_list = np.float64(sum_list(chances, counts, first, n, place, left, sums, before))
+                target = uniform(key, first_token + token) * (of_list + of_all)
+                if target < of_list:
+                    at = np.int64(pick_place(sums, before, n, np.float32(target)))
+                    if at >= n or not chances[at] * (left if at == place else counts[first + at]):
+                        at = np.int64(last_place(chances, counts, first, n, place, left))
+                    new = np.int64(topics[first + at])
+                else:
+                    new = np.int64(draw_from_all(scaled, prior, lanes, target - of_list))
+                if new != old:
+                    n_moved += 1
+                    counts[first + place] = left
+                    if left == none:
+                        n -= 1
+                        places[own + old] = 0
+                        if place < n:
+                            last = np.int64(topics[first + n])
+                            topics[first + place] = last
+                            counts[first + place] = counts[first + n]
+                            chances[place] = chances[n]
+                            places[own + last] = place + 1
+                            counts[first + n] = none
+                    if places[own + new] == 0:
+                        topics[first + n] = new
+                        chances[n] = scaled[new]
+                        n += 1
+                        places[own + new] = n
+                    counts[first + np.int64(places[own + new]) - 1] += one
+                    change[old] -= 1
+                    change[new] += 1
+                    for topic in (old, new):
+                        if not marked[topic]:
+                            marked[topic] = True
+                            touched[n_touched] = topic
+                            n_touched += 1
+                after[token] = new
+                token += 1
+            tokens[doc] = token
+            length[doc] = n
+            pair += 1
+        for i in range(n_touched):
+            topic = touched[i]
+            if change[topic] != 0:
+                cells[written], amounts[written] = word * n_topics + topic, change[topic]
+                written += 1
+            change[topic], marked[topic] = 0, False
+    n_changes[0] = written
+    return n_moved
+
+
+@kernel()
+def last_place(
+    chances: NDArray[np.float32],
+    counts: NDArray[np.float32],
+    start: int,
+    length: Int,
+    place: Int,
+    left: Float,
+) -> Int:
+    """Return the last place of a list that has any weight: where rounding has gone past it."""
+    at = length - np.int64(1)
+    while at > 0 and not chances[at] * (left if at == place else counts[start + at]) > 0:
+        at -= 1
+    return at
+
+
+@kernel()
+def draw_from_all(
+    scaled: NDArray[np.float32], prior: NDArray[np.float32], lanes: NDArray[np.float32], rest: float
+) -> int:
+    """Return the topic at which the sum of ``scaled`` times ``prior`` passes ``rest``.
+
+    Topics are summed lane by lane. lanes [LANES]: the sum over every sixteenth topic from lane on.
+    Where rounding has gone past all it is the last topic with any weight.
+    """
+    lane, found = 0, 0
+    while lane < LANES - 1 and rest >= lanes[lane]:
+        rest -= lanes[lane]
+        lane += 1
+    while lane > 0 and lanes[lane] == 0:
+        lane -= 1
+    for topic in range(lane, len(scaled), LANES):
+        weight = scaled[topic] * prior[topic]
+        if weight > 0:
+            found = topic
+            if rest < weight:
+                break
+            rest -= weight
+    return found
+
+
+@kernel()
+def note_counts(n_docs: int, lists: Lists, found: Found) -> None:
+    """Add the counts n_dk of a block's documents to what is found."""
+    for doc in range(n_docs):
+        for at in range(lists.start[doc], lists.start[doc] + lists.length[doc]):
+            note_count(lists.topic[at], np.int64(lists.times[at]), found)
+
+
+@kernel()
+def note_count(topic: Int, count: Int, found: Found) -> None:
+    """Add the count of a topic in a document to what is found."""
+    if count < SMALL:
+        found.histogram[topic, count] += 1
+    else:
+        found.large[found.n_large[0], 0] = topic
+        found.large[found.n_large[0], 1] = count
+        found.n_large[0] += 1
+
+
+@kernel()
+def note_topics(doc_ptr: NDArray[np.int64], z: Topics, n_topics: int, found: Found) -> None:
+    """Add the counts n_dk of all documents of a piece to what is found, from their topics."""
+    counts = np.zeros(n_topics, np.int64)
+    for doc in range(len(doc_ptr) - 1):
+        begin, end = doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]
+        for token in range(begin, end):
+            counts[z[token]] += 1
+        for token in range(begin, end):
+            topic = np.int64(z[token])
+            if counts[topic] > 0:
+                note_count(topic, counts[topic], found)
+                counts[topic] = 0
+
+
+@kernel()
+def draw_uniform(first: int, n_topics: int, key: np.uint64, z: Topics) -> None:
+    """Draw uniform topics for the tokens from number ``first`` on."""
+    for i in range(len(z)):
+        z[i] = np.int64(uniform(key, first + i) * n_topics)
+
+
+@kernel()
+def add_changes(
+    cells: NDArray[np.int64],
+    amounts: NDArray[np.int32],
+    n_wk: NDArray[np.int32],
+    n_k: NDArray[np.int64],
+) -> None:
+    """Add changes of cells word T + topic to the counts n_wk [n_words, T] and n_k [T]."""
+    flat, n_topics = n_wk.reshape(-1), n_wk.shape[1]
+    for i in range(len(cells)):
+        flat[cells[i]] += amounts[i]
+        n_k[cells[i] % n_topics] += amounts[i]
+
+
+@kernel()
+def count_words(piece: Piece, z: Topics, n_wk: NDArray[np.int32]) -> None:
+    """Add all tokens of a piece to n_wk [n_words, T]."""
+    token = np.empty(len(piece.doc_ptr), np.int64)
+    for block in range(len(piece.block_doc) - 1):
+        first = piece.block_doc[block]
+        for doc in range(first, piece.block_doc[block + 1]):
+            token[doc - first] = piece.doc_ptr[doc] - piece.doc_ptr[0]
+        pair = piece.block_pair[block]
+        for entry in range(piece.block_entry[block], piece.block_entry[block + 1]):
+            for _ in range(piece.n_pairs[entry]):
+                doc = piece.doc[pair]
+                for _ in range(piece.n_tokens[pair]):
+                    n_wk[piece.word[entry], z[token[doc]]] += 1
+                    token[doc] += 1
+                pair += 1
+
+
+@kernel()
+def count_documents(doc_ptr: NDArray[np.int64], z: Topics, n_dk: NDArray[np.int32]) -> None:
+    """Add all tokens to n_dk [n_docs, T]."""
+    for doc in range(len(doc_ptr) - 1):
+        for token in range(doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]):
+            n_dk[doc, z[token]] += 1

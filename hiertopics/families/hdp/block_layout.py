@@ -1,0 +1,198 @@
+"""The corpus as samplers want it that hold the topics: documents in blocks, words within a block.
+
+Given topics, documents do not see each other, and only the order of a document's own tokens
+matters: by word. So a block of documents may be visited word by word: a word's row of the topics is
+fetched once for all documents of the block, whose lists of topics fit a cache meanwhile. No result
+depends on the blocks, or on the pieces that the corpus is cut into for workers (theory/hdp 6.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.simd_draw import padded
+
+BLOCK_BYTES = 1 << 19
+"""Lists of the documents of a block: half of a second cache of 1 MiB."""
+
+LONGEST = 255
+"""Tokens of a pair; a pair of more is laid out as several, one behind the other."""
+
+
+class Piece(NamedTuple):
+    """Some documents, one behind the other in the corpus, in blocks.
+
+    doc_ptr: int64 [n_docs + 1], tokens, numbered as in the whole corpus: document by document, by
+    word id within one. block_doc, block_entry, block_pair: int64 [n_blocks + 1]. An entry is a word
+    of a block, ascending: word int32 [n_entries], n_pairs int32 [n_entries]. Its pairs are in order
+    of documents: doc uint16 [n_pairs], counted from the block's first, n_tokens uint8 [n_pairs].
+    """
+
+    doc_ptr: NDArray[np.int64]
+    block_doc: NDArray[np.int64]
+    block_entry: NDArray[np.int64]
+    block_pair: NDArray[np.int64]
+    word: NDArray[np.int32]
+    n_pairs: NDArray[np.int32]
+    doc: NDArray[np.uint16]
+    n_tokens: NDArray[np.uint8]
+
+    @property
+    def n_tokens_in_all(self) -> int:
+        """Number of tokens of all documents."""
+        return int(self.doc_ptr[-1] - self.doc_ptr[0])
+
+
+class Blocks(NamedTuple):
+    """A corpus laid out in blocks, and what the hyperparameters need of it.
+
+    pieces: of the corpus, in order. doc_lengths: int64 [n_docs]. lengths: int64, the distinct ones
+    > 0; n_with: how many documents have each. n_words: size of the vocabulary. table: float32
+    [n_words, >= T], room for the topics of an iteration, a multiple of 16 long, 0 beyond T; what is
+    in it is no state.
+    """
+
+    pieces: tuple[Piece, ...]
+    doc_lengths: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    n_with: NDArray[np.int64]
+    n_words: int
+    table: NDArray[np.float32]
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents, empty ones included."""
+        return len(self.doc_lengths)
+
+    @property
+    def bounds(self) -> Mapping[str, NDArray[np.int64]]:
+        """Where pieces cut what has a row for each token, int64 [n_pieces + 1]."""
+        return {"z": np.array([0, *(piece.doc_ptr[-1] for piece in self.pieces)])}
+
+
+def lay_out(
+    corpus: Corpus, n_topics: int, n_pieces: int = 1, block_bytes: int = BLOCK_BYTES
+) -> Blocks:
+    """Lay a corpus out in at most ``n_pieces``, in blocks that take about ``block_bytes``."""
+    lengths = corpus.doc_lengths
+    doc_ptr = np.concatenate([[0], np.cumsum(lengths)])
+    block_doc = _blocks(lengths, n_topics, block_bytes)
+    counts, pieces = corpus.counts, []
+    indptr = counts.indptr.astype(np.int64)
+    for first, last in zip(block_doc[:-1], block_doc[1:], strict=True):
+        inside = slice(indptr[first], indptr[last])
+        bounds = indptr[first : last + 1] - indptr[first]
+        pieces.append(
+            lay_block(bounds, counts.indices[inside], counts.data[inside], corpus.n_words)
+        )
+    word, n_pairs, doc, n_tokens = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    entries, pairs = ([0, *(len(part[place]) for part in pieces)] for place in (0, 2))
+    piece = Piece(
+        doc_ptr, block_doc, np.cumsum(entries), np.cumsum(pairs), word, n_pairs, doc, n_tokens
+    )
+    distinct, n_with = np.unique(lengths[lengths > 0], return_counts=True)
+    table = np.zeros((corpus.n_words, padded(n_topics)), np.float32)
+    return Blocks(tuple(cut(piece, n_pieces)), lengths, distinct, n_with, corpus.n_words, table)
+
+
+def as_given_piece(piece: Piece) -> Piece:
+    """Return a piece as it lives: as it is laid out."""
+    return piece
+
+
+def rows_of(data: Blocks) -> sparse.csr_array:
+    """Return the counts of all documents, int32 CSR [n_docs, n_words]."""
+    rows, columns, counts, n_before = [], [], [], 0
+    for piece in data.pieces:
+        block = np.repeat(np.arange(len(piece.block_doc) - 1), np.diff(piece.block_pair))
+        rows.append(n_before + piece.block_doc[block] + piece.doc)
+        columns.append(np.repeat(piece.word, piece.n_pairs))
+        counts.append(piece.n_tokens.astype(np.int32))
+        n_before += len(piece.doc_ptr) - 1
+    cells = (np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns)))
+    return sparse.csr_array(sparse.coo_array(cells, (data.n_docs, data.n_words)))
+
+
+def cut(piece: Piece, n_parts: int) -> list[Piece]:
+    """Cut a piece between blocks into at most ``n_parts``, of about as many tokens."""
+    before = piece.doc_ptr[piece.block_doc] - piece.doc_ptr[0]
+    targets = np.arange(1, n_parts) * (before[-1] / n_parts)
+    inner = np.searchsorted(before[1:], targets)
+    bounds = np.unique([0, *inner, len(before) - 1]).tolist()
+    return [_part(piece, *pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+
+
+def _part(piece: Piece, first: int, last: int) -> Piece:
+    """Return the blocks ``first`` to ``last``, views of the arrays."""
+    docs, entries, pairs = (
+        bounds[first : last + 1]
+        for bounds in (piece.block_doc, piece.block_entry, piece.block_pair)
+    )
+    of_docs, of_entries, of_pairs = (
+        slice(int(bounds[0]), int(bounds[-1])) for bounds in (docs, entries, pairs)
+    )
+    return Piece(
+        piece.doc_ptr[of_docs.start : of_docs.stop + 1],
+        docs - docs[0],
+        entries - entries[0],
+        pairs - pairs[0],
+        piece.word[of_entries],
+        piece.n_pairs[of_entries],
+        piece.doc[of_pairs],
+        piece.n_tokens[of_pairs],
+    )
+
+
+def room_of(lengths: NDArray[np.integer], n_topics: int) -> NDArray[np.int64]:
+    """Return the entries that the list of a document of each length has room for."""
+    longest = np.minimum(lengths, n_topics)
+    return np.asarray(padded(longest), dtype=np.int64)
+
+
+def _blocks(lengths: NDArray[np.int64], n_topics: int, block_bytes: int) -> NDArray[np.int64]:
+    """Return the first document of each block, and the end: int64."""
+    n_bytes = 2 * n_topics + 6 * room_of(lengths, n_topics)
+    number = (np.cumsum(n_bytes) - n_bytes) // block_bytes
+    first = np.flatnonzero(np.diff(number[1:], prepend=number[:1])) + 1
+    return np.array([0, *first, len(lengths)], dtype=np.int64)
+
+
+@kernel()
+def lay_block(
+    bounds: NDArray[np.int64],
+    words: NDArray[np.int32],
+    counts: NDArray[np.int32],
+    n_words: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]:
+    """Return word, n_pairs, doc and n_tokens of a block of documents that are given by rows."""
+    by_word = np.zeros(n_words + 1, np.int64)
+    for pair in range(len(words)):
+        by_word[words[pair] + 1] += (counts[pair] + LONGEST - 1) // LONGEST
+    n_entries = 0
+    for word in range(n_words):
+        n_entries += by_word[word + 1] > 0
+    word_of, n_pairs = np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
+    entry = 0
+    for word in range(n_words):
+        if by_word[word + 1] > 0:
+            word_of[entry], n_pairs[entry] = word, by_word[word + 1]
+            entry += 1
+        by_word[word + 1] += by_word[word]
+    doc_of = np.empty(by_word[n_words], np.uint16)
+    n_tokens = np.empty(by_word[n_words], np.uint8)
+    for doc in range(len(bounds) - 1):
+        for pair in range(bounds[doc], bounds[doc + 1]):
+            left = counts[pair]
+            while left > 0:
+                place = by_word[words[pair]]
+                doc_of[place], n_tokens[place] = doc, min(left, LONGEST)
+                by_word[words[pair]] += 1
+                left -= LONGEST
+    return word_of, n_pairs, doc_of, n_tokens

@@ -1,0 +1,212 @@
+"""A sweep over tokens that holds the topics: draws of these, and tasks over pieces of the corpus.
+
+Topics are drawn given all tokens, then documents are independent of each other (theory/hdp 6.2).
+A task is a function of a piece of the corpus, the topics of its tokens and a message, which returns
+their new topics and what changes: whole numbers, so that they may be added in any order. Random
+numbers belong to words and tokens (``numeric.streams``): the number of pieces changes no byte.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.hdp import block_kernels as kernels
+from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
+from hiertopics.families.hdp.block_layout import Blocks, Piece, room_of
+from hiertopics.families.hdp.table_kernels import SMALL
+from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
+from hiertopics.model import Context
+from hiertopics.numeric.simd_draw import LANES, padded
+from hiertopics.numeric.streams import new_key
+
+RANGE = 1024
+"""Words whose masses are added up together, the sums then in order of ranges."""
+
+LEAST_PRIOR = 1e-20
+"""Prior mass of a topic below which its product with a topic's mass would leave float32."""
+
+LEAST_SUM = 0.01
+"""Sums of a topic's masses below which it is drawn anew: what draws leave out would matter."""
+
+CHANGES_AT_ONCE = 1 << 20
+"""Changes of n_wk that are written before they are put in order."""
+
+
+class Local(NamedTuple):
+    """What belongs to the documents of a piece: z, uint16 or uint32 [n_tokens]."""
+
+    z: Topics
+
+
+class Result(NamedTuple):
+    """What a sweep changes. histogram, large: of n_dk as in ``Found``. cells, amounts: of n_wk.
+
+    moved: tokens whose topic is another one.
+    """
+
+    histogram: NDArray[np.int64]
+    large: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    amounts: NDArray[np.int32]
+    moved: int
+
+
+def topic_dtype(n_topics: int) -> type[np.uint16] | type[np.uint32]:
+    """Return the type of z."""
+    return np.uint16 if n_topics <= np.iinfo(np.uint16).max else np.uint32
+
+
+def begin_uniform(piece: Piece, message: tuple[np.uint64, int]) -> Local:
+    """Return uniformly random topics of a piece's tokens. message: a key, the number of topics."""
+    key, n_topics = message
+    z = np.empty(piece.n_tokens_in_all, topic_dtype(n_topics))
+    kernels.draw_uniform(piece.doc_ptr[0], n_topics, key, z)
+    return Local(z)
+
+
+def count_words(piece: Piece, local: Local, message: tuple[int, int]) -> NDArray[np.int32]:
+    """Return the n_wk of a piece, int32 [n_words, T]. message: n_words and T."""
+    n_wk = np.zeros(message, np.int32)
+    kernels.count_words(piece, local.z, n_wk)
+    return n_wk
+
+
+def count_documents(piece: Piece, local: Local, n_topics: int) -> NDArray[np.int32]:
+    """Return the n_dk of a piece, int32 [n_docs, T]."""
+    n_dk = np.zeros((len(piece.doc_ptr) - 1, n_topics), np.int32)
+    kernels.count_documents(piece.doc_ptr, local.z, n_dk)
+    return n_dk
+
+
+def count_cells(
+    piece: Piece, local: Local, n_topics: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how often each count occurs among the n_dk of each topic (histogram, large)."""
+    found = _found(n_topics, len(local.z), 0)
+    kernels.note_topics(piece.doc_ptr, local.z, n_topics, found)
+    return found.histogram, found.large[: found.n_large[0]]
+
+
+def draw_topics(
+    n_wk: NDArray[np.int32],
+    word_prior: NDArray[np.float64],
+    data: Blocks,
+    context: Context,
+) -> NDArray[np.float32]:
+    """Draw all topics given the tokens into ``data.table``; return the scale of its columns.
+
+    Column k times scale [k] is a draw of Dir(n_wk + word_prior), but for a factor that all share.
+    """
+    key = new_key(context.rng("topics"))
+    n_words, n_topics = n_wk.shape
+    starts = range(0, n_words, RANGE)
+
+    def draw(start: int) -> NDArray[np.float64]:
+        end = min(start + RANGE, n_words)
+        return draw_masses(start, end, n_wk, word_prior, key, data.table)
+
+    total = np.zeros(n_topics)
+    for part in context.map(draw, starts):
+        total += part
+    redrawn = np.flatnonzero(total < LEAST_SUM)
+    if len(redrawn):
+        key = new_key(context.rng("small topics"))
+        draw_proportions(redrawn, n_wk, word_prior, key, data.table)
+        total[redrawn] = 1.0
+    scale = np.zeros(data.table.shape[1], np.float32)
+    scale[:n_topics] = total.max() / total
+    return scale
+
+
+def hold(
+    data: Blocks, scale: NDArray[np.float32], doc_prior: NDArray[np.float64], context: Context
+) -> Held:
+    """Return what the sweep of this iteration holds: topics in ``data.table``, prior [T]."""
+    prior = np.zeros(len(scale), np.float32)
+    prior[: len(doc_prior)] = np.maximum(doc_prior, LEAST_PRIOR)
+    return Held(data.table, scale, prior, new_key(context.rng("sweep")))
+
+
+def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[Local, Result]:
+    """Redraw the topics of a piece's tokens. message: what is held, and the number of topics."""
+    (held, n_topics), before = message, local.z
+    lists, scratch = _lists(piece, n_topics, before.dtype), _scratch(held, n_topics)
+    tokens = np.diff(piece.doc_ptr[piece.block_doc])
+    found = _found(n_topics, int(tokens.sum()), int(tokens.max(initial=0)))
+    after = np.empty_like(before)
+    moved, changes = 0, []
+    for block in range(len(tokens)):
+        moved += kernels.sweep_block(
+            piece, block, before, after, held, n_topics, lists, scratch, found
+        )
+        if len(found.cells) - found.n_changes[0] < 2 * tokens[block + 1 : block + 2].sum():
+            changes.append(_taken(found))
+    changes.append(_taken(found))
+    cells, amounts = (np.concatenate(parts) for parts in zip(*changes, strict=True))
+    large = found.large[: found.n_large[0]].copy()
+    return Local(after), Result(found.histogram, large, cells, amounts, moved)
+
+
+def add_results(results: list[Result], n_wk: NDArray[np.int32], n_k: NDArray[np.int64]) -> Result:
+    """Add the changes of all pieces to n_wk [n_words, T] and n_k [T]; return the rest, added."""
+    for result in results:
+        kernels.add_changes(result.cells, result.amounts, n_wk, n_k)
+    large = np.concatenate([result.large for result in results])
+    order = np.lexsort((large[:, 1], large[:, 0]))
+    histogram = results[0].histogram
+    for result in results[1:]:
+        histogram += result.histogram
+    moved = sum(result.moved for result in results)
+    return results[0]._replace(histogram=histogram, large=large[order], moved=moved)
+
+
+def _taken(found: Found) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the changes written so far, and begin anew."""
+    n_changes = int(found.n_changes[0])
+    found.n_changes[0] = 0
+    return found.cells[:n_changes].copy(), found.amounts[:n_changes].copy()
+
+
+def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> Lists:
+    """Return memory for the largest block."""
+    n_docs = int(np.diff(piece.block_doc).max(initial=0))
+    rooms = np.concatenate([[0], np.cumsum(room_of(np.diff(piece.doc_ptr), n_topics))])
+    room = int(np.diff(rooms[piece.block_doc]).max(initial=0))
+    return Lists(
+        np.empty(n_docs, np.int64),
+        np.empty(n_docs, np.int64),
+        np.zeros(room, dtype),
+        np.zeros(room, np.float32),
+        np.empty(n_docs * n_topics, dtype),
+        np.empty(n_docs, np.int64),
+    )
+
+
+def _scratch(held: Held, n_topics: int) -> Scratch:
+    width = padded(n_topics)
+    return Scratch(
+        np.zeros(width, np.float32),
+        np.zeros(LANES, np.float32),
+        np.zeros(width, np.float32),
+        np.zeros(width, np.float32),
+        np.zeros(LANES + 1, np.float32),
+        np.zeros(n_topics, np.int32),
+        np.zeros(n_topics, np.bool_),
+        np.zeros(n_topics, np.int64),
+    )
+
+
+def _found(n_topics: int, n_tokens: int, largest_block: int) -> Found:
+    """Return room for what a sweep over so many tokens says."""
+    n_changes = min(2 * n_tokens, max(2 * largest_block, CHANGES_AT_ONCE))
+    return Found(
+        np.zeros((n_topics, SMALL), np.int64),
+        np.empty((n_tokens // SMALL + 1, 2), np.int64),
+        np.zeros(1, np.int64),
+        np.empty(n_changes, np.int64),
+        np.empty(n_changes, np.int32),
+        np.zeros(1, np.int64),
+    )

@@ -1,0 +1,267 @@
+"""hdp-gibbs, partially collapsed: topics are drawn, so that documents do not see each other.
+
+The model and the posterior of ``gibbs``; document weights stay integrated out. A token costs the
+topics of its document, not the truncation. One iteration, in this order (theory/hdp 6.2):
+
+1. given z, topics integrated out: tables of words, then the word mass and, for AA, tau;
+2. topics given z and the word prior;
+3. each token's topic given topics, pi and alpha, and its document's other tokens;
+4. given z: tables of documents, then alpha, sticks and gamma.
+
+Between 1 and 2 nothing may look at topics or change z: step 1 leaves p(word mass, z | words) as it
+is and makes the topics of the iteration before stale, step 2 draws them anew under the *new* word
+mass. Topics are forgotten after the iteration.
+
+Started from the variational HDP (``starts``) the first iterations hold its topics and do step 3
+alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Pieces, joined
+from hiertopics.families.flat.concentrations import (
+    draw_by_slice_of_sizes,
+    draw_by_sticks,
+    draw_concentration,
+)
+from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
+from hiertopics.families.flat.summary import topic_counts
+from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, starts
+from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.block_layout import Blocks, Piece, as_given_piece, lay_out
+from hiertopics.families.hdp.blocks import Local
+from hiertopics.families.hdp.gibbs import Inference, Info, Model
+from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table_sums
+from hiertopics.model import Backend, Context, Settings, Sharded, Summary
+from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.streams import new_key
+
+LEAST_WORD_PRIOR = 1e-100
+"""Prior mass of a word below which logarithms would end; such words stay absent all the same."""
+
+
+def no_topics() -> NDArray[np.float32]:
+    """Return topics of no words: none are held."""
+    return np.zeros((0, 0), np.float32)
+
+
+@dataclass
+class State:
+    """One draw.
+
+    local: topics of tokens, in pieces. n_wk int32 [n_words, T], n_k int64 [T]: counts. n_tables:
+    int64 [T]. order: int64 [T], topics along the sticks. log_rest: float64 [T - 1], log(1 - v) of
+    the sticks. pi: float64 [T], by topic. tau: float64 [n_words]. topics: float32 [n_words, T],
+    those that the first iterations hold; else without rows.
+    """
+
+    local: Pieces[Piece, Local]
+    n_wk: NDArray[np.int32]
+    n_k: NDArray[np.int64]
+    n_tables: NDArray[np.int64]
+    order: NDArray[np.int64]
+    log_rest: NDArray[np.float64]
+    pi: NDArray[np.float64]
+    tau: NDArray[np.float64]
+    alpha: float
+    gamma: float
+    word_mass: float
+    topics: NDArray[np.float32] = field(default_factory=no_topics)
+
+    @property
+    def z(self) -> NDArray[Any]:
+        """The topics of all tokens [n_tokens]; of a single piece not a copy."""
+        return joined(self.local, "z")
+
+
+def prepare(corpus: Corpus, settings: Settings) -> Blocks:
+    """Lay the corpus out in blocks of documents."""
+    return lay_out(corpus, settings.model.truncation, settings.inference.shards)
+
+
+def init(data: Blocks, settings: Settings, context: Context) -> State:
+    """Return uniformly random topics, and what the start says of all else."""
+    model, n_topics = settings.model, settings.model.truncation
+    message = (new_key(context.rng("init")), n_topics)
+    local = context.place(as_given_piece, data.pieces, blocks.begin_uniform, message)
+    n_wk = np.zeros((data.n_words, n_topics), np.int32)
+    for counts in local.ask(blocks.count_words, n_wk.shape):
+        n_wk += counts
+    fractions = 1.0 / np.arange(n_topics, 1, -1)
+    state = State(
+        local,
+        n_wk,
+        n_wk.sum(axis=0, dtype=np.int64),
+        n_tables=np.zeros(n_topics, dtype=np.int64),
+        order=np.arange(n_topics),
+        log_rest=np.log1p(-fractions),
+        pi=weights_from_fractions(fractions),
+        tau=np.full(data.n_words, 1.0 / data.n_words),
+        alpha=model.alpha,
+        gamma=model.gamma,
+        word_mass=model.eta * data.n_words,
+    )
+    if settings.inference.start == "uniform":
+        return state
+    return replace(state, **starts.from_topics(data, settings, context)._asdict())
+
+
+def step(state: State, data: Blocks, settings: Settings, context: Context) -> tuple[State, Info]:
+    """Do one iteration."""
+    inference = settings.inference
+    fixed = len(state.topics) > 0
+    waits = inference.start == "uniform" and context.iteration <= inference.hyper_start
+    held = fixed or waits
+    if not held:
+        _draw_word_side(state, settings.model.prior, context.rng("words"))
+    scale = _hold_topics(state, data, context) if fixed else _draw_topics(state, data, context)
+    result = _sweep(state, data, scale, context)
+    if not held:
+        reorder = inference.reorder_sticks
+        _draw_document_side(state, data, result, context.rng("documents"), reorder=reorder)
+    counts = topic_counts(state.n_k, state.n_tables)
+    eta = state.word_mass / data.n_words
+    return state, Info(*counts, state.alpha, state.gamma, eta, result.moved)
+
+
+def summarise(state: State, data: Blocks, settings: Settings, context: Context) -> Summary:
+    """Return this draw's live topics as roots, largest first, and theta of the documents."""
+    n_dk = np.concatenate(state.local.ask(blocks.count_documents, len(state.pi)))
+    doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
+    return common.summarise(common.Fitted(n_dk, state.n_wk, state.n_k, doc_prior, word_prior))
+
+
+def objective(state: State, data: Blocks, settings: Settings, context: Context) -> float:
+    """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
+    topic_mass, word_mass = state.alpha * state.pi, state.word_mass * state.tau
+    log_joint = -float((data.n_with * log_rising(topic_mass.sum(), data.lengths)).sum())
+    for histogram, large in state.local.ask(blocks.count_cells, len(state.pi)):
+        topic, count = np.nonzero(histogram)
+        by_count = log_rising(topic_mass[topic], count)
+        log_joint += float((histogram[topic, count] * by_count).sum())
+        log_joint += float(log_rising(topic_mass[large[:, 0]], large[:, 1]).sum())
+    word, topic = np.nonzero(state.n_wk)
+    log_joint += float(log_rising(word_mass[word], state.n_wk[word, topic]).sum())
+    log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
+    n_sticks = len(state.log_rest)
+    log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
+    return log_joint + float(log_sticks)
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens, counts and topics, and of the start."""
+    n_topics = settings.model.truncation
+    lasting = 12 * n_topics * corpus.n_words + 4 * corpus.n_tokens + 3 * corpus.n_pairs
+    if settings.inference.start == "uniform":
+        return lasting
+    return lasting + 4 * min(starts.ROOM, n_topics * corpus.n_pairs)
+
+
+def _hold_topics(state: State, data: Blocks, context: Context) -> NDArray[np.float32]:
+    """Take the start's topics and return their scale; let go of them in the last iteration."""
+    n_topics = state.topics.shape[1]
+    data.table[:, :n_topics] = state.topics
+    if context.iteration >= starts.HELD:
+        state.topics = no_topics()
+    scale = np.zeros(data.table.shape[1], np.float32)
+    scale[:n_topics] = 1.0
+    return scale
+
+
+def _draw_topics(state: State, data: Blocks, context: Context) -> NDArray[np.float32]:
+    word_prior = np.maximum(state.word_mass * state.tau, LEAST_WORD_PRIOR)
+    return blocks.draw_topics(state.n_wk, word_prior, data, context)
+
+
+def _sweep(
+    state: State, data: Blocks, scale: NDArray[np.float32], context: Context
+) -> blocks.Result:
+    held = blocks.hold(data, scale, state.alpha * state.pi, context)
+    results = state.local.step(blocks.sweep_piece, (held, len(state.pi)))
+    return blocks.add_results(results, state.n_wk, state.n_k)
+
+
+def _draw_document_side(
+    state: State,
+    data: Blocks,
+    result: blocks.Result,
+    rng: np.random.Generator,
+    *,
+    reorder: bool = False,
+) -> None:
+    """Draw tables, alpha, sticks, maybe whose they are, and gamma (theory/hdp 6, steps 2 to 5)."""
+    topic_mass = state.alpha * state.pi
+    state.n_tables = draw_table_sums(result.histogram, result.large, topic_mass, rng)
+    n_tables = int(state.n_tables.sum())
+    state.alpha = draw_by_slice_of_sizes(state.alpha, n_tables, data.lengths, data.n_with, rng)
+    along = state.n_tables[state.order]
+    after = along[::-1].cumsum()[::-1] - along
+    # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
+    rest = rng.beta(state.gamma + after[:-1], 1.0 + along[:-1])
+    state.log_rest = np.log(np.maximum(rest, gibbs.SMALLEST_REST))
+    state.pi = np.empty(len(along))
+    state.pi[state.order] = weights_from_fractions(1.0 - rest)
+    if reorder:
+        _reorder(state, rng)
+    state.gamma = draw_by_sticks(state.log_rest, rng)
+
+
+def _reorder(state: State, rng: np.random.Generator) -> None:
+    """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
+    with np.errstate(divide="ignore"):
+        log_pi = np.append(np.log(-np.expm1(state.log_rest)), 0.0)
+    log_pi[1:] += state.log_rest.cumsum()
+    order = redraw_order(log_pi, None, rng)
+    if (order != np.arange(len(order))).any():
+        state.order = state.order[order]
+        state.log_rest = np.diff(log_remainders(log_pi[order]))
+
+
+def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
+    """Draw tables of words, the word mass and, for AA, the word shape (theory/hdp 6, step 6)."""
+    if prior == "AA":
+        by_word, by_topic = np.zeros(len(state.tau), np.int64), np.zeros(len(state.pi), np.int64)
+        ones = np.ones(len(state.pi))
+        word_prior = state.word_mass * state.tau
+        gibbs_kernels.draw_tables(state.n_wk, word_prior, ones, by_word, by_topic, rng)
+    else:
+        histogram = np.zeros((1, SMALL), np.int64)
+        large = count_cells(state.n_wk, histogram)
+        eta = np.array([state.word_mass / len(state.tau)])
+        by_word = draw_table_sums(histogram, large, eta, rng)
+    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), state.n_k, rng)
+    if prior == "AA":
+        state.tau = rng.dirichlet(1.0 + by_word)
+
+
+backend: Backend[Corpus, Blocks, State] = Backend(
+    Model=Model,
+    Inference=Inference,
+    State=State,
+    Info=Info,
+    objective_name="log joint probability",
+    prepare=prepare,
+    init=init,
+    step=step,
+    summarise=summarise,
+    infer=gibbs.infer,
+    objective=objective,
+    simulate=gibbs.simulate,
+    memory=memory,
+    pieces=Sharded(
+        Local=Local,
+        parts=lambda data: data.pieces,
+        build=as_given_piece,
+        bounds=lambda data: data.bounds,
+    ),
+    sampler=True,
+    draw_hyperparameters=gibbs.draw_hyperparameters,
+)

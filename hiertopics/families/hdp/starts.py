@@ -1,0 +1,78 @@
+"""A start for the partially collapsed sampler: the topics of a short run of hdp-cvb0.
+
+From uniform topics exact draws of topics mix slowly: an empty cell is next to 0 in most draws, so
+that a word enters a topic in bursts. So hdp-cvb0 is fitted to some documents, and its topics are
+held for the first iterations, in which z alone is drawn (theory/hdp 6.5).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.families.hdp.block_layout import Blocks, rows_of
+from hiertopics.families.hdp.config import PosteriorInference
+from hiertopics.families.hdp.summary import word_probabilities
+from hiertopics.families.hdp.variational import cvb0
+from hiertopics.model import Context, Settings
+
+SWEEPS = 20
+HELD = 5
+"""Iterations that hold the start's topics."""
+
+ROOM = 125_000_000
+"""Responsibilities of the start, pairs times topics: it sees as many documents as this allows."""
+
+LEAST_REST = 1e-12
+
+
+class Begun(NamedTuple):
+    """What a start says, in fields of the state."""
+
+    n_tables: NDArray[np.int64]
+    log_rest: NDArray[np.float64]
+    pi: NDArray[np.float64]
+    tau: NDArray[np.float64]
+    alpha: float
+    gamma: float
+    word_mass: float
+    topics: NDArray[np.float32]
+
+
+def from_topics(data: Blocks, settings: Settings, context: Context) -> Begun:
+    """Return what a short run comes to, topics along the sticks, largest first."""
+    corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"))
+    schedule = Settings(settings.model, PosteriorInference())
+    laid_out = cvb0.prepare(corpus, schedule)
+    found = cvb0.init(laid_out, schedule, context)
+    for sweep in range(1, SWEEPS + 1):
+        at = Context(context.seed, sweep, context.workers)
+        found, _ = cvb0.step(found, laid_out, schedule, at)
+        context.report(sweep, SWEEPS)
+    order = np.argsort(-found.pi, kind="stable")
+    pi = found.pi[order] / found.pi.sum()
+    rest = np.concatenate([[1.0], np.maximum(1.0 - np.cumsum(pi[:-1]), LEAST_REST)])
+    topics = word_probabilities(found.n_wk, found.word_mass * found.tau)
+    return Begun(
+        np.rint(found.n_tables[order]).astype(np.int64),
+        np.minimum(np.diff(np.log(rest)), 0.0),
+        pi,
+        found.tau,
+        found.alpha,
+        found.gamma,
+        found.word_mass,
+        topics[:, order].astype(np.float32),
+    )
+
+
+def _sample(data: Blocks, n_pairs: int, rng: np.random.Generator) -> Corpus:
+    """Return random documents of at most so many pairs, at least one, in order."""
+    counts = rows_of(data)
+    order = rng.permutation(data.n_docs)
+    sizes = np.cumsum(np.diff(counts.indptr)[order])
+    chosen = np.sort(order[: max(1, int(np.searchsorted(sizes, n_pairs, side="right")))])
+    return Corpus(sparse.csr_array(counts[chosen]), default_vocab(data.n_words))
