@@ -18,6 +18,7 @@ _HOMES = {
     "Source": "formats.source",
     "Tags": "data.corpus",
     "Vectors": "data.vectors",
+    "agree": "scoring.agreement",
     "backends": "registry",
     "check": "corpora.checking",
     "compare": "scoring.comparison",

@@ -29,6 +29,7 @@ COMMANDS = {
     "report": "Write a run as one page for a browser, without a network.",
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
+    "agree": "Say which nodes of a tree other runs found again.",
     "export": "Write a run's tree for other tools.",
     "convert": "Write a corpus in another format.",
     "check": "Check a corpus and the files beside it.",

@@ -131,6 +131,19 @@ def to_comparison_csv(rows: Sequence[Row]) -> str:
     return to_csv([columns, *([_flat(row.get(name, "")) for name in columns] for row in rows)])
 
 
+def to_agreement_table(record: Row) -> str:
+    """Return a line per level of a tree: its nodes by how many other runs found them again."""
+    others, nodes = len(record["others"]), record["nodes"]
+    rows = []
+    for depth in sorted({node["depth"] for node in nodes} - {0}):
+        level = [node for node in nodes if node["depth"] == depth]
+        found = {str(n): sum(node["support"] == n for node in level) for n in range(others + 1)}
+        rows.append({"depth": depth, "nodes": len(level), **found})
+    columns = ["depth", "nodes", *map(str, range(others + 1))]
+    share = f"{record['support']:.1%} of the tokens below the root are at nodes that come back"
+    return to_table(rows, columns, right=columns) + f"{share}\n"
+
+
 def to_task_table(records: Sequence[Row]) -> str:
     """Return a line per run and a line per baseline; one that several runs share stands once."""
     rows = [{**record, "method": record["run"]} for record in records]
