@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import stepping
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.families.chdp import gibbs, variational
+from hiertopics.families.chdp import estimates, gibbs, share_kernels, variational
+from hiertopics.families.chdp.layout import Data
 from hiertopics.model import Settings, Sizes
 
 COOPERATIONS = ("superposition", "maximization")
@@ -69,3 +70,11 @@ def fit_variational(
     state = variational.init(data, settings, stepping.at(0, seed=seed), dtype)
     state = stepping.advance(variational, state, data, settings, iterations, seed=seed)
     return state, data, settings
+
+
+def doc_prior_of(state: Any, data: Data, settings: Any) -> NDArray[np.floating]:
+    """Return the pseudo-counts of topics in each document [n_docs, T], as a sweep takes them."""
+    rows = np.empty_like(state.n_dk)
+    weights = estimates.weights_of(state, data, settings.model)
+    share_kernels.prior_rows(data.parents, weights, state.alpha_doc, rows)
+    return rows

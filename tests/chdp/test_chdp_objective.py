@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chdp_cases import COOPERATIONS, advance, begin, fit_variational, settings_of, with_parents
+from chdp_cases import (
+    COOPERATIONS,
+    advance,
+    begin,
+    doc_prior_of,
+    fit_variational,
+    settings_of,
+    with_parents,
+)
 from scipy.special import gammaln, xlogy
 from stepping import at, docs_of
 
@@ -52,7 +60,7 @@ def test_the_surrogate_is_its_formula(cooperation: str) -> None:
     """The same at expected counts, and the entropy of each token's topic."""
     keys: dict[str, Any] = {"truncation": 4, "hyper_start": 2, "cooperation": cooperation}
     state, data, settings = fit_variational(six_documents(), 6, **keys)
-    prior = variational.prior_of(state, data, settings.model).doc
+    prior = doc_prior_of(state, data, settings)
     lengths, eta = data.doc_lengths, state.word_mass / data.n_words
     total = (gammaln(prior + state.n_dk) - gammaln(prior)).sum()
     total -= (gammaln(state.alpha_doc + lengths) - gammaln(state.alpha_doc)).sum()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from chdp_cases import COOPERATIONS, fit_variational, simulated, with_parents
+from chdp_cases import COOPERATIONS, doc_prior_of, fit_variational, simulated, with_parents
 from stepping import at, settings_of
 from variational_twin import Twin, sticks
 
@@ -115,7 +115,7 @@ def test_documents_without_parents_and_groups_without_documents_are_kept(coopera
         six_documents(), 20, np.float32, truncation=5, hyper_start=2, cooperation=cooperation
     )
     weights = weights_of(state, data, settings.model)
-    prior = variational.prior_of(state, data, settings.model).doc
+    prior = doc_prior_of(state, data, settings)
     np.testing.assert_allclose(prior[2], state.alpha_doc * state.pi, rtol=1e-5)
     np.testing.assert_allclose(prior[5], state.alpha_doc * weights.group[2], rtol=1e-5)
     tree = variational.summarise(state, data, settings, at(0)).tree

@@ -53,6 +53,32 @@ class Parents(NamedTuple):
         return learned if len(learned) else self.uniform()
 
 
+class Part(NamedTuple):
+    """What a piece is made of: its cells, and its documents' parents as numbers of groups.
+
+    ptr: int64 [n_docs + 1], which counts from the corpus's first link. group: int32 [n_links].
+    """
+
+    cells: layout.Part
+    ptr: NDArray[np.int64]
+    group: NDArray[np.int32]
+    n_groups: int
+
+
+class Piece(NamedTuple):
+    """A piece as of ``flat.layout``, and the links of its documents."""
+
+    cells: Cells
+    blocks: Cells
+    first_doc: int
+    parents: Parents
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents, empty ones included."""
+        return len(self.cells.cuts)
+
+
 class Data(NamedTuple):
     """A corpus laid out as without groups, and the links of its documents.
 
@@ -84,6 +110,29 @@ class Data(NamedTuple):
     def n_words(self) -> int:
         """Size of the vocabulary."""
         return self.laid.n_words
+
+
+def parts_of(data: Data) -> list[Part]:
+    """Return what the pieces are made of."""
+    parents, at = data.parents, data.cells.doc_bounds
+    parts = []
+    for cells, first, last in zip(layout.parts_of(data.laid), at, at[1:], strict=False):
+        ptr = parents.ptr[first : last + 1]
+        parts.append(Part(cells, ptr, parents.group[ptr[0] : ptr[-1]], parents.n_groups))
+    return parts
+
+
+def build_piece(part: Part) -> Piece:
+    """Return a piece by itself."""
+    flat = layout.build_piece(part.cells)
+    ptr = part.ptr - part.ptr[0]
+    doc = np.repeat(np.arange(flat.n_docs), np.diff(ptr))
+    return Piece(*flat, linked(ptr, part.group, doc, part.n_groups))
+
+
+def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+    """Return where pieces cut what has a row for each cell, document or link, int64 [S + 1]."""
+    return {**layout.bounds(data.laid), "share": data.parents.ptr[data.cells.doc_bounds]}
 
 
 def lay_out(
@@ -118,13 +167,22 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, NDArray[np.in
     columns, group = np.unique(members.indices[members.data != 0], return_inverse=True)
     doc = np.repeat(np.arange(n_docs), np.diff(members.indptr))[members.data != 0]
     ptr = np.concatenate([[0], np.cumsum(np.bincount(doc, minlength=n_docs))])
+    return linked(ptr, group, doc, len(columns)), columns.astype(np.int64)
+
+
+def linked(
+    ptr: NDArray[np.integer],
+    group: NDArray[np.integer],
+    doc: NDArray[np.integer],
+    n_groups: int,
+) -> Parents:
+    """Return links, of which groups and documents are given, with their transpose."""
     by_group = np.argsort(group, kind="stable")
-    sizes = np.bincount(group, minlength=len(columns))
-    parents = Parents(
+    sizes = np.bincount(group, minlength=n_groups)
+    return Parents(
         ptr.astype(np.int64),
         group.astype(np.int32),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         doc[by_group].astype(np.int32),
         by_group.astype(np.int64),
     )
-    return parents, columns.astype(np.int64)

@@ -23,31 +23,46 @@ is given a topic's tables in proportion to its weight over the largest one, not 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Each
 from hiertopics.families.chdp import share_kernels as kernels
 from hiertopics.families.chdp import summary as common
+from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.config import VariationalInference as Inference
 from hiertopics.families.chdp.config import VariationalSettings as Settings
 from hiertopics.families.chdp.config import refuse_misfits
 from hiertopics.families.chdp.estimates import (
     Info,
+    Local,
     State,
     global_step,
+    group_weights,
     info_of,
+    own_weights,
     weights_of,
 )
-from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
+from hiertopics.families.chdp.layout import (
+    Data,
+    Piece,
+    bounds,
+    build_piece,
+    lay_out,
+    parent_tags,
+    parts_of,
+)
 from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
-from hiertopics.families.chdp.surrogate import log_joint
+from hiertopics.families.chdp.surrogate import OfDocuments, log_joint, of_documents
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior
-from hiertopics.families.flat.layout import sharded
-from hiertopics.model import Backend, Context, Summary, without
+from hiertopics.families.flat.layout import Block
+from hiertopics.model import Backend, Context, Sharded, Summary, without
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -64,12 +79,17 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     model = settings.model
     n_topics, n_groups = model.truncation, data.parents.n_groups
     even = np.full((n_groups, n_topics), model.alpha_group / n_topics)
-    begun = variational.start(data.laid, n_topics, context, dtype)
-    return State(
-        **vars(begun),
+    drawings = variational.drawings(data.laid, n_topics, context, dtype)
+    learned = model.weights == "learned"
+    local = context.place(
+        build_piece, parts_of(data), _begun, Each([(d, learned) for d in drawings])
+    )
+    state = State(
+        local,
+        np.zeros((data.n_words, n_topics), dtype),
+        np.zeros(n_topics),
         n_tables=np.zeros(n_topics),
         n_group_tables=np.zeros((n_groups, n_topics)),
-        share=data.parents.uniform() if model.weights == "learned" else np.empty(0),
         pi=np.full(n_topics, 1.0 / n_topics),
         alpha_doc=model.alpha_doc,
         alpha_group=model.alpha_group,
@@ -77,26 +97,59 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         word_mass=model.eta * data.n_words,
         kappa=even if settings.inference.fit_normaliser else np.empty(0),
     )
+    variational.recount(state, data.laid)
+    return state
+
+
+def _begun(piece: Piece, message: tuple[variational.Drawing, bool]) -> Local:
+    """Draw q(z) of a piece; its parents weigh alike, where that is learned."""
+    drawing, learned = message
+    drawn = variational.draw(piece, drawing)
+    return Local(drawn.resp, drawn.n_dk, piece.parents.uniform() if learned else np.empty(0))
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair; after the hold, the weights and concentrations too."""
     learn = context.iteration > settings.inference.hyper_start
-    prior = prior_of(state, data, settings.model)
-    seen_wk = variational.sweep(state, data.laid, prior, indicators=learn)
+    state.local.step(_lay_prior, (group_weights(state, settings.model), state.alpha_doc))
+    prior = Prior(np.empty(0, state.n_wk.dtype), word_prior(state), state.word_mass)
+    seen_wk = variational.sweep(state, data.laid, prior, indicators=learn, visit=_sweep_block)
     drift = variational.recount_now_and_then(state, data.laid, context)
     if learn:
-        global_step(state, data, settings, context.iteration, prior.doc, seen_wk)
+        global_step(state, data, settings, context.iteration, seen_wk)
+    else:
+        state.local.step(_settle, None)
     return state, info_of(state, data, drift)
 
 
-def prior_of(state: State, data: Data, model: Model) -> Prior:
-    """Return the pseudo-counts of q(z)'s update; of documents, a row for each."""
-    rows = np.empty_like(state.n_dk)
-    weights = weights_of(state, data, model)
-    kernels.prior_rows(data.parents, weights, state.alpha_doc, rows)
-    words = np.full(data.n_words, state.word_mass / data.n_words, rows.dtype)
-    return Prior(rows, words, state.word_mass)
+def _lay_prior(piece: Piece, local: Local, given: tuple[Weights, float]) -> tuple[Local, None]:
+    return local._replace(doc_prior=prior_rows(piece, local, given)), None
+
+
+def _sweep_block(piece: Piece, local: Local, block: Block) -> tuple[Local, Any]:
+    """Sweep a block under the prior that the piece has laid."""
+    assert local.doc_prior is not None
+    given = block.given._replace(prior=block.given.prior._replace(doc=local.doc_prior))
+    found: tuple[Local, Any] = variational.sweep_block(piece, local, block._replace(given=given))
+    return found
+
+
+def _settle(piece: Piece, local: Local, _: None) -> tuple[Local, None]:
+    return variational.settled(local), None
+
+
+def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> NDArray[np.floating]:
+    """Return the pseudo-counts of a piece's documents, a row for each: weights and alpha_doc."""
+    weights, alpha_doc = given
+    rows = np.empty_like(local.n_dk)
+    kernels.prior_rows(piece.parents, own_weights(piece, local, weights), alpha_doc, rows)
+    return rows
+
+
+def word_prior(state: State) -> NDArray[np.floating]:
+    """Return the pseudo-count of each word [n_words]."""
+    n_words, dtype = len(state.n_wk), state.n_wk.dtype
+    return np.full(n_words, state.word_mass / n_words, dtype)
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
@@ -109,8 +162,14 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound."""
-    prior = prior_of(state, data, settings.model)
-    return log_joint(state, prior, state.alpha_doc, data.laid, context)
+    given = (group_weights(state, settings.model), state.alpha_doc)
+    docs = state.local.ask(_of_documents, given)
+    return log_joint(docs, state, word_prior(state), state.alpha_doc, data.laid)
+
+
+def _of_documents(piece: Piece, local: Local, given: tuple[Weights, float]) -> OfDocuments:
+    rows = prior_rows(piece, local, given)
+    return of_documents(local.n_dk, rows, local.resp, piece.cells.tokens)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
@@ -137,5 +196,5 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     simulate=simulate,
     memory=memory,
     renewed=without("option", "dish", "orphan"),
-    pieces=sharded(variational.Local, lambda data: data.laid),
+    pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
 )

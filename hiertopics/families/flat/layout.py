@@ -12,7 +12,7 @@ seen by a block as they were when its turn began.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -99,6 +99,26 @@ class Piece(NamedTuple):
     def n_docs(self) -> int:
         """Number of documents, empty ones included."""
         return len(self.cells.cuts)
+
+
+class InCells(Protocol):
+    """What has the cells of a ``Piece``, and maybe more."""
+
+    @property
+    def cells(self) -> Cells:
+        """As in ``Piece``."""
+
+    @property
+    def blocks(self) -> Cells:
+        """As in ``Piece``."""
+
+    @property
+    def first_doc(self) -> int:
+        """As in ``Piece``."""
+
+    @property
+    def n_docs(self) -> int:
+        """As in ``Piece``."""
 
 
 def parts_of(data: Data) -> list[Part]:

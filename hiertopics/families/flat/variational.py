@@ -18,7 +18,7 @@ from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import (
     Block,
     Data,
-    Piece,
+    InCells,
     build_piece,
     lay_out,
     parts_of,
@@ -105,9 +105,9 @@ def start(
     data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
 ) -> Responsibilities:
     """Return q proportional to 0.1 + u, u uniform on [0, 1] (theory/hdp 3.5), and its counts."""
-    drawn = [(context.rng("init"), int(first), n_topics, dtype) for first in data.cell_bounds[:-1]]
+    messages = Each(drawings(data, n_topics, context, dtype))
     state = Responsibilities(
-        context.place(build_piece, parts_of(data), _drawn, Each(drawn)),
+        context.place(build_piece, parts_of(data), draw, messages),
         np.zeros((data.n_words, n_topics), dtype),
         np.zeros(n_topics),
     )
@@ -115,9 +115,25 @@ def start(
     return state
 
 
-def _drawn(piece: Piece, message: tuple[np.random.Generator, int, int, DTypeLike]) -> Local:
+class Drawing(NamedTuple):
+    """What q(z) of a piece is drawn by: a generator for all pairs, and the first of the piece."""
+
+    rng: np.random.Generator
+    first_pair: int
+    n_topics: int
+    dtype: DTypeLike
+
+
+def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> list[Drawing]:
+    """Return what q(z) of each piece is drawn by."""
+    return [
+        Drawing(context.rng("init"), int(first), n_topics, dtype) for first in data.cell_bounds[:-1]
+    ]
+
+
+def draw(piece: InCells, drawing: Drawing) -> Local:
     """Draw q(z) of a piece: its rows of what a single generator draws for all pairs."""
-    rng, first_pair, n_topics, dtype = message
+    rng, first_pair, n_topics, dtype = drawing
     resp = np.empty((len(piece.cells.word), n_topics), dtype)
     seeds.skip(rng, first_pair * n_topics, resp.dtype)
     rng.random(dtype=resp.dtype.type, out=resp)
@@ -126,18 +142,26 @@ def _drawn(piece: Piece, message: tuple[np.random.Generator, int, int, DTypeLike
     return Local(resp, np.zeros((piece.n_docs, n_topics), dtype))
 
 
-def sweep(state: Responsibilities, data: Data, prior: Prior, *, indicators: bool) -> Table:
+def sweep(
+    state: Responsibilities,
+    data: Data,
+    prior: Prior,
+    *,
+    indicators: bool,
+    visit: Callable[[Any, Any, Block], Any] | None = None,
+) -> Table:
     """Visit every pair once, block by block; return the indicator table seen_wk.
 
-    Without ``indicators`` it has no columns; with them, seen_dk is left with the pieces. Raises
-    NumericalError naming the document.
+    Without ``indicators`` it has no columns; with them, seen_dk is left with the pieces. visit:
+    the task, ``sweep_block`` unless pieces know their prior. Raises NumericalError naming the
+    document.
     """
     seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
     priors = prior_of_blocks(prior, data)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
             state.local,
-            _sweep,
+            visit or sweep_block,
             turn,
             (state.n_wk, seen_wk),
             data.word_bounds,
@@ -150,18 +174,17 @@ def sweep(state: Responsibilities, data: Data, prior: Prior, *, indicators: bool
 
 def prior_of_blocks(prior: Prior, data: Data) -> Callable[[int, int], Prior]:
     """Return a function from a block, a piece and a word range, to its pseudo-counts."""
-    docs, words = data.cells.doc_bounds, data.word_bounds
+    words = data.word_bounds
 
     def of_block(piece: int, span: int) -> Prior:
-        doc = prior.doc if prior.doc.ndim == 1 else prior.doc[docs[piece] : docs[piece + 1]]
-        return Prior(doc, prior.word[words[span] : words[span + 1]], prior.word_total)
+        return prior._replace(word=prior.word[words[span] : words[span + 1]])
 
     return of_block
 
 
-def _sweep(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Table, ...], NDArray[np.float64]]]:
+def sweep_block(
+    piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], NDArray[np.float64]]]:
     """Sweep a block; answer with the move of the topic totals."""
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
@@ -177,7 +200,7 @@ def _sweep(
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), n_k - block.given.n_k)
 
 
-def require_sound(piece: Piece, bad_doc: int) -> None:
+def require_sound(piece: InCells, bad_doc: int) -> None:
     """Raise NumericalError naming the document at which a sweep ended, unless it is -1."""
     if bad_doc >= 0:
         doc = piece.first_doc + bad_doc
@@ -218,7 +241,7 @@ def recount(state: Responsibilities, data: Data) -> float:
 
 
 def _recount(
-    piece: Piece, local: Local, block: Block
+    piece: InCells, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[Table, ...], None]]:
     if block.turn == 0:
         local.n_dk[:] = 0
@@ -229,7 +252,7 @@ def _recount(
     return local, (block.rows, None)
 
 
-def _totals(piece: Piece, local: Local, _: None) -> NDArray[np.float64]:
+def _totals(piece: InCells, local: Local, _: None) -> NDArray[np.float64]:
     return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
 
 
@@ -242,7 +265,7 @@ def spread(state: Responsibilities, data: Data) -> Table:
 
 
 def _spread(
-    piece: Piece, local: Local, block: Block
+    piece: InCells, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[Table, ...], None]]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
@@ -256,7 +279,7 @@ def seen_totals(state: Responsibilities) -> NDArray[np.float64]:
     return np.sum(state.local.step(_seen_totals, None), axis=0)
 
 
-def _seen_totals(piece: Piece, local: Local, _: None) -> tuple[Local, NDArray[np.float64]]:
+def _seen_totals(piece: InCells, local: Local, _: None) -> tuple[Local, NDArray[np.float64]]:
     assert local.seen_dk is not None
     return settled(local), np.asarray(local.seen_dk.sum(axis=0, dtype=np.float64))
 
