@@ -61,8 +61,9 @@ def test_a_converged_fit_is_a_fixed_point_and_a_perturbed_one_returns_to_it(
     before = state.resp.copy()
     state, _ = variational.step(state, data, settings, at(4001))
     assert np.abs(state.resp - before).max() < 1e-6
-    state.resp *= np.exp(np.random.default_rng(0).normal(0, 0.05, state.resp.shape))
-    state.resp /= state.resp.sum(axis=1, keepdims=True)
+    resp = state.resp
+    resp *= np.exp(np.random.default_rng(0).normal(0, 0.05, resp.shape))
+    resp /= resp.sum(axis=1, keepdims=True)
     variational.variational.recount(state, data.laid)
     moved = np.abs(state.resp - before).max()
     for iteration in range(4002, 6002):
