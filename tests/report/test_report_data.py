@@ -343,6 +343,8 @@ def test_arranged_topics_hang_from_few_clusters(finished: Finished, n_topics: in
     assert set(names) <= set(whole.arrangement.ids)
     assert {name for name in names if isinstance(name, int)} == set(range(n_topics))
     assert tree.depth.max() <= (1 if n_topics < 8 else 3)
+    n_clusters = n_topics if n_topics < 8 else round(n_topics ** (1 / 3))
+    assert (tree.depth == 1).sum() == n_clusters
     height = {name: 0.0 for name in names}
     for table in (whole, tree):  # the way from the root to a topic is as long as before
         assert table.arrangement is not None
