@@ -27,6 +27,10 @@ from hiertopics.families.hdp.block_layout import Blocks, rows_of
 from hiertopics.families.ncrp.sampler import state as tree_state
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
+from hiertopics.families.nhdp.gibbs import with_nodes
+from hiertopics.families.nhdp.layout import shape_of
+from hiertopics.families.nhdp.learning import SMALLEST
+from hiertopics.families.nhdp.mixing import even
 from hiertopics.families.tssb import binary, text
 from hiertopics.families.tssb import state as chains
 from hiertopics.families.tssb import stick_kernels as sticks
@@ -452,6 +456,35 @@ def of_lda(*overrides: str, **priors: Any) -> Case:
     return Case("lda-gibbs", keys, HELD, FEW, lda_state, lda_measure, {**OF_LDA, **priors})
 
 
+def nhdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+    """Return the truth as a state of nhdp-gibbs."""
+    _, z = _topics(data.tokens, truth, rng)
+    shape = shape_of(truth["parent"])
+    begun = even(shape, 1.0, settings.model.stop_weight, settings.model.go_weight)
+    concentration = np.where(shape.n_children > 0, truth["concentration"], 0.0)
+    share = np.maximum(truth["share"], SMALLEST)
+    mixing = begun._replace(share=share, concentration=concentration)
+    return with_nodes(z.astype(np.int32), mixing, data.tokens, at(0))
+
+
+def nhdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
+    """Return statistics of nhdp-gibbs."""
+    inner = state.mixing.shape.inner
+    return {
+        "share": float(state.share[1]),
+        "shares squared": float((state.share[1:] ** 2).sum()),
+        "root": float(state.n_k[0]),
+        "inner": float(state.n_k[inner].sum()),
+        "n_dk squared": squares(state.n_dk),
+        "n_wk squared": squares(state.n_wk),
+        "n_k squared": squares(state.n_k),
+        **{f"concentration of {node}": float(state.concentration[node]) for node in inner},
+    }
+
+
+OF_NHDP = {f"concentration of {node}": stats.expon() for node in range(3)}
+
+
 def of_tree(*overrides: str) -> Case:
     """Return a case of hlda-gibbs."""
     return Case("hlda-gibbs", (*TREE, *overrides), (), FEW, tree_of, tree_measure, OF_TREE)
@@ -480,6 +513,15 @@ CASES = {
     ),
     "hlda-gibbs": of_tree(),
     "hlda-gibbs partial": of_tree("inference.collapse=partial"),
+    "nhdp-gibbs": Case(
+        "nhdp-gibbs",
+        ("model.truncation=5", "model.branches=[2]", "model.eta=0.5"),
+        (),
+        FEW,
+        nhdp_state,
+        nhdp_measure,
+        OF_NHDP,
+    ),
     "chdp-gibbs superposition": of_chdp(),
     "chdp-gibbs learned weights": of_chdp("model.weights=learned"),
     "chdp-gibbs maximization": of_chdp("model.cooperation=maximization"),
