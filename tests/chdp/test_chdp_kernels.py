@@ -18,6 +18,7 @@ from hiertopics.families.chdp import table_kernels as kernels
 from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
+from hiertopics.families.flat import sweep_kernels
 from hiertopics.families.flat.token_kernels import draw_n_tables
 from hiertopics.model import Sizes
 
@@ -59,9 +60,9 @@ def test_a_draw_in_blocks_is_in_proportion_and_never_takes_a_zero(n_topics: int)
     rng = np.random.default_rng(n_topics)
     weights = rng.random(n_topics) * (rng.random(n_topics) < 0.6)
     weights[n_topics // 2] += 1.0
-    ends = np.empty(-(-n_topics // gibbs_kernels.BLOCK))
+    ends = np.empty(-(-n_topics // sweep_kernels.BLOCK))
     uniforms = (np.arange(4000) + 0.5) / 4000
-    drawn = [gibbs_kernels.draw_in_blocks(weights, ends, u) for u in [*uniforms, 0.0, 1 - 1e-16]]
+    drawn = [sweep_kernels.draw_in_blocks(weights, ends, u) for u in [*uniforms, 0.0, 1 - 1e-16]]
     share = np.bincount(drawn[:4000], minlength=n_topics) / 4000
     np.testing.assert_allclose(share, weights / weights.sum(), atol=1 / 4000)
     assert (weights[drawn] > 0).all()

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
 
@@ -25,44 +26,25 @@ def sweep_block(
     P(z = k) is proportional to (n_dk + doc prior)(n_wk + word prior)/(n_k + total) without the
     token itself (equation 13). n_k is moved too: pass the block's own copy.
     """
-    z, n_dk, n_wk, n_k = tables
-    n_topics = n_dk.shape[1]
-    cumulative = np.empty(n_topics)
+    n_k, doc_prior = tables.n_k, prior.doc
+    n_topics = len(n_k)
     inverse = np.empty(n_topics)
-    for topic in range(n_topics):
-        inverse[topic] = 1.0 / (n_k[topic] + prior.word_total)
+    inverse[:] = 1.0 / (n_k + prior.word_total)
+    scaled, scratch = np.empty(n_topics), np.empty(n_topics)
+    ends = np.empty((n_topics + BLOCK - 1) // BLOCK)
     moved = 0
     for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
-        doc_row = n_dk[doc]
-        for token in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
-            word = cells.word[token]
-            word_row = n_wk[word]
-            old = z[token]
-            doc_row[old] -= 1
-            word_row[old] -= 1
-            n_k[old] -= 1
-            inverse[old] = 1.0 / (n_k[old] + prior.word_total)
-
-            total = 0.0
-            for topic in range(n_topics):
-                total += (
-                    (doc_row[topic] + prior.doc[topic])
-                    * (word_row[topic] + prior.word[word])
-                    * inverse[topic]
-                )
-                cumulative[topic] = total
-
-            target = rng.random() * total
-            new = 0
-            while cumulative[new] < target and new < n_topics - 1:
-                new += 1
-
-            doc_row[new] += 1
-            word_row[new] += 1
-            n_k[new] += 1
-            inverse[new] = 1.0 / (n_k[new] + prior.word_total)
-            z[token] = new
-            moved += new != old
+        start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if start == stop:
+            continue
+        doc_row = tables.n_dk[doc]
+        for topic in range(n_topics):
+            scaled[topic] = (doc_row[topic] + doc_prior[topic]) * inverse[topic]
+        z, words = tables.z[start:stop], cells.word[start:stop]
+        moved += sweep_document(
+            z, words, tables.n_wk, doc_row, n_k, doc_prior, inverse, scaled, scratch, ends,
+            prior.word, prior.word_total, rng,
+        )  # fmt: skip
     return moved
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.chdp.gibbs_kernels import BLOCK, draw_in_blocks, weigh
 from hiertopics.families.chdp.paper.restaurant_kernels import (
     NOBODY,
     Options,
@@ -19,6 +18,7 @@ from hiertopics.families.chdp.paper.restaurant_kernels import (
     seat_table,
 )
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.sweep_kernels import BLOCK, draw_in_blocks, weigh
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.numeric.jit import kernel
 
