@@ -6,6 +6,7 @@ row at every node; a pass asks for those it looks at, and does all else a pass d
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from statistics import median
 
@@ -23,7 +24,7 @@ from benchmarks.timing import Timed, alternate, paired
 from hiertopics.engine import Workers
 from hiertopics.families.tssb import binary, binary_kernels, mcmc, trees
 from hiertopics.families.tssb.layout import NONE, Process, make_nodes, room
-from hiertopics.families.tssb.state import Chain, State, Walk, drawn, pack, unpack
+from hiertopics.families.tssb.state import State
 from hiertopics.families.tssb.stick_kernels import count, draw_sticks
 from hiertopics.model import Context, Settings
 from hiertopics.runs.experiment import read_experiment
@@ -57,7 +58,7 @@ def measure(rounds: int, rows: int, columns: int, nodes: int) -> Iterator[Record
         data, state = _planted(rows, columns, nodes)
         for iteration in range(1, BURN_IN + 1):
             state, _ = mcmc.step(state, data, settings, Context(0, iteration, pool))
-        chain = unpack(state, settings.model.max_depth)[0].chain
+        chain = copy.deepcopy(state)
         systems = {
             "pass, likelihoods when asked for": Timed(_Pass(chain, data, settings, False), 3),
             "pass, likelihoods by a product": Timed(_Pass(chain, data, settings, True), 1),
@@ -83,7 +84,7 @@ def measure(rounds: int, rows: int, columns: int, nodes: int) -> Iterator[Record
 class _Pass:
     """Passes of assignments, each from the same state."""
 
-    def __init__(self, chain: Chain, data: binary.Data, settings: Settings, tabled: bool) -> None:
+    def __init__(self, chain: State, data: binary.Data, settings: Settings, tabled: bool) -> None:
         """Keep the state."""
         self._chain, self._data, self._tabled = chain, data, tabled
         self._law = binary.law(chain.law, settings.model)
@@ -115,7 +116,7 @@ class _Iteration:
 class _Product:
     """The product of all rows and all nodes, in single precision."""
 
-    def __init__(self, chain: Chain, data: binary.Data) -> None:
+    def __init__(self, chain: State, data: binary.Data) -> None:
         """Lay both factors out."""
         self._rows = data.rows.astype(np.float32)
         self._nodes = chain.nodes.value[: chain.nodes.size[0]].astype(np.float32)
@@ -155,8 +156,7 @@ def _planted(n_rows: int, n_columns: int, n_nodes: int) -> tuple[binary.Data, St
     count(home, nodes)
     draw_sticks(nodes, PROCESS, rng, True)
     law = np.append(np.full(n_columns, VARIANCE), binary.FIRST_STEP)
-    chain = Chain(home, binary.no_topics(n_rows), nodes, PROCESS, law)
-    return binary.Data(rows), pack([Walk(chain, drawn(chain, -np.inf))])
+    return binary.Data(rows), State(home, binary.no_topics(n_rows), nodes, PROCESS, law)
 
 
 def _random_tree(n_nodes: int, rng: np.random.Generator) -> NDArray[np.int32]:

@@ -47,7 +47,7 @@ else:
     ModelT, InferenceT, SettingsT = map(TypeVar, ("ModelT", "InferenceT", "SettingsT"))
 
 Hyperparameters = Mapping[str, NDArray[np.float64]]
-Renewed = Callable[[dict[str, NDArray[Any]]], dict[str, NDArray[Any]]]
+Renewed = Callable[[dict[str, NDArray[Any]], "Settings"], dict[str, NDArray[Any]]]
 NONE_DRAWN: Hyperparameters = MappingProxyType({})
 
 
@@ -64,17 +64,19 @@ class Context:
     """What a function of a backend may use besides its arguments: randomness and workers.
 
     iteration: 0 for ``init``, then 1, 2, ... for ``step``. report: to be told by a long ``init``
-    how many of how many parts of it are done.
+    how many of how many parts of it are done. chain: what stands before every key, so that chains
+    side by side draw numbers of their own.
     """
 
     seed: int
     iteration: int
     workers: Engine
     report: Callable[[int, int], None] = field(default=lambda done, total: None, compare=False)
+    chain: tuple[int, ...] = ()
 
     def rng(self, purpose: str, *key: int) -> np.random.Generator:
         """Return the generator of this iteration for ``purpose`` and, say, a shard number."""
-        return seeds.derive(self.seed, purpose, self.iteration, *key)
+        return seeds.derive(self.seed, purpose, self.iteration, *self.chain, *key)
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Apply ``function`` to shards, maybe on several threads; results in order of items."""
@@ -187,7 +189,7 @@ def value_of(name: str, model: Any, drawn: Hyperparameters) -> float:
     return float(drawn.get(name, getattr(model, name)))
 
 
-def as_saved(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def as_saved(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, NDArray[Any]]:
     """Take the arrays of a checkpoint as they are."""
     return arrays
 
@@ -195,7 +197,7 @@ def as_saved(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 def without(*gone: str) -> Renewed:
     """Leave out arrays that states of earlier versions had, if they are there."""
 
-    def renewed(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def renewed(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, NDArray[Any]]:
         return {name: array for name, array in arrays.items() if name not in gone}
 
     return renewed
@@ -259,8 +261,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     settings at hand.
 
     Optional. pieces: how what belongs to documents is placed. draw: the current draw of a sampler
-    whose ``summarise`` may return another one. per_chain: what the chains of a sampler that can
-    run several are compared by. predictive: yields documents drawn from the model as
+    whose ``summarise`` may return another one. per_chain: what the chains of a sampler are
+    compared by. predictive: yields documents drawn from the model as
     ``Components``, in blocks of at most about a thousand, their weights ``n_samples`` in all, for
     the protocol ``empirical``. log_density: of vectors and bits, the log density of each new row
     before it is seen, float64 [n_docs].
@@ -269,7 +271,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     config's values.
 
     renewed: the arrays of a state that an earlier version saved as those of this one's ``State``;
-    those of this one as they are.
+    those of this one as they are; raises KeyError for an array that is missing. check, restore:
+    of a state that other functions than those of ``states`` take from its arrays; the first raises
+    ValueError where an array is missing or too many.
     """
 
     Model: type[Struct]
@@ -300,6 +304,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     log_density: Callable[[Tree, SeenT, SettingsT], NDArray[np.float64]] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     renewed: Renewed = as_saved
+    check: Callable[[dict[str, NDArray[Any]]], None] | None = None
+    restore: Callable[[dict[str, NDArray[Any]], DataT, Settings, Context], StateT] | None = None
 
 
 AnySettings = Settings[Struct, InferenceConfig]

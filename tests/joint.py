@@ -10,7 +10,6 @@ autocorrelation (Geweke, JASA 2004, with many starts).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numba
@@ -19,8 +18,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from stepping import at
 
+from hiertopics.chains import Chains, begin
 from hiertopics.families.flat.token_layout import Data, Words
-from hiertopics.model import Settings
+from hiertopics.model import Backend, Settings
 from hiertopics.numeric.jit import kernel
 
 
@@ -42,13 +42,13 @@ class Outcome(NamedTuple):
 
 
 class Story(NamedTuple):
-    """A model, and the sampler of it that ``backend.step`` is, which goes on from ``state``.
+    """A model, and the sampler of it, whose only chain goes on from ``state``.
 
     begin: draw all from the prior into a state. words: draw all words given the topics. measure:
     the statistics, in the order of names. exponentials: what is Exp(1) under the prior.
     """
 
-    backend: ModuleType
+    backend: Backend[Any, Any, Chains[Any]]
     state: Any
     data: Any
     settings: Settings
@@ -61,16 +61,18 @@ class Story(NamedTuple):
 
 
 def joint_test(story: Story, *, n_replicates: int, n_rounds: int, seed: int = 0) -> Outcome:
-    """Run the replicates."""
+    """Run the replicates, through the sampler's own ``step``."""
     before, after = (np.zeros((n_replicates, len(story.names))) for _ in range(2))
     final = np.zeros((n_replicates, len(story.exponential_names)))
-    state, rng = story.state, np.random.default_rng(seed)
+    chains, rng = begin([story.state]), np.random.default_rng(seed)
     for replicate in range(n_replicates):
+        (state,) = chains.now
         story.begin(state, rng)
         before[replicate] = story.measure(state)
         for round_ in range(1, n_rounds + 1):
             context = at(replicate * n_rounds + round_, seed=seed)
-            state, _ = story.backend.step(state, story.data, story.settings, context)
+            chains, _ = story.backend.step(chains, story.data, story.settings, context)
+            (state,) = chains.now
             story.words(state, rng)
         after[replicate] = story.measure(state)
         final[replicate] = story.exponentials(state)

@@ -19,6 +19,7 @@ from scipy import stats
 from stepping import SERIAL, at
 
 from hiertopics import registry
+from hiertopics.chains import begin
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.weight_kernels import SMALLEST as LEAST_MASS
@@ -32,9 +33,9 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.learning import SMALLEST
 from hiertopics.families.nhdp.mixing import even
 from hiertopics.families.tssb import binary, text
-from hiertopics.families.tssb import state as chains
 from hiertopics.families.tssb import stick_kernels as sticks
 from hiertopics.families.tssb.layout import NONE, Nodes, Process, make_nodes, room
+from hiertopics.families.tssb.state import State
 from hiertopics.model import Context, Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
 
@@ -50,7 +51,8 @@ class Case(NamedTuple):
 
     held: settings besides, so that a start needs no hold and no work. state: of (data, truth,
     settings, rng). measure: statistics of (state, data, settings) but for the objective, under the
-    names that metrics.jsonl has, if any. priors: what of these has a known law beforehand.
+    names that metrics.jsonl has, if any; both of one chain. priors: what of these has a known law
+    beforehand.
     """
 
     backend: str
@@ -76,7 +78,7 @@ class Case(NamedTuple):
     def statistics(self, state: Any, data: Any, settings: Settings) -> dict[str, float]:
         """Return the statistics of a state, the objective among them."""
         objective = self.module.objective(state, data, settings, at(0))
-        return {**self.measure(state, data, settings), "objective": float(objective)}
+        return {**self.measure(state.now[0], data, settings), "objective": float(objective)}
 
     def draw(self, settings: Settings, seed: int) -> tuple[Any, Any]:
         """Return data laid out and the state that is their truth."""
@@ -85,7 +87,11 @@ class Case(NamedTuple):
         corpus, truth = self.module.simulate(settings, self.sizes, context, drawn)
         data = self.module.prepare(corpus, settings)
         rng = np.random.default_rng((seed, 1))
-        return data, self.state(data, {**truth, **drawn}, settings, rng)
+        return data, self.start(data, {**truth, **drawn}, settings, rng)
+
+    def start(self, data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
+        """Return the truth as the state of a fit, of one chain."""
+        return begin([self.state(data, truth, settings, rng)])
 
 
 def start_at_truth(case: Case, *, n_replicates: int, n_steps: int, seed: int = 0) -> Outcome:
@@ -171,7 +177,7 @@ def _counted(state: Any, data: Any, doc: Array, z: Array) -> None:
 def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of hdp-gibbs."""
     module = registry.load("hdp-gibbs", inference=settings.inference)
-    state = module.init(data, settings, at(0))
+    (state,) = module.init(data, settings, at(0)).now
     _counted(state, data, *_topics(data, truth, rng))
     state.pi = truth["pi"]
     state.alpha, state.gamma = float(truth["alpha"]), float(truth["gamma"])
@@ -202,7 +208,7 @@ def hdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
 
 def lda_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of lda-gibbs."""
-    state = registry.load("lda-gibbs").init(data, settings, at(0))
+    (state,) = registry.load("lda-gibbs").init(data, settings, at(0)).now
     doc = np.repeat(np.arange(len(data.doc_lengths)), data.doc_lengths)
     state.z[:] = categories(truth["theta"][doc] * truth["phi"][:, data.tokens.word].T, rng)
     state.n_wk[:] = 0
@@ -243,31 +249,32 @@ def tree_of(data: Any, truth: Truth, settings: Settings, rng: np.random.Generato
     slot = [np.unique(nodes, return_inverse=True)[1].ravel() for nodes in path.T]
     chain = recounted(data, np.stack(slot, axis=1).astype(np.int32), level)
     prior = Prior(truth["level_prior"].copy(), float(truth["gamma"]), float(truth["eta"]))
-    return tree_state.pack([tree_state.begin(chain, prior)])
+    return tree_state.begin(chain, prior)
 
 
 def tree_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
     """Return hyperparameters and statistics of tree and counts."""
-    leaves = state.visits[state.first[-2] :]
-    by_level = state.n_dl.sum(axis=0) / state.n_dl.sum()
+    chain, prior = state.chain, state.prior
+    leaves = chain.visits[chain.first[-2] :]
+    by_level = chain.n_dl.sum(axis=0) / chain.n_dl.sum()
     return {
-        "gamma": float(state.gamma[0]),
-        "eta": float(state.eta[0]),
-        "level prior": float(state.level_prior[0, 0]),
-        "n_nodes": float((state.visits > 0).sum()),
+        "gamma": prior.gamma,
+        "eta": prior.eta,
+        "level prior": float(prior.level[0]),
+        "n_nodes": float((chain.visits > 0).sum()),
         "n_leaves": float((leaves > 0).sum()),
         "largest_path": float(leaves.max() / data.n_docs),
-        "visits squared": squares(state.visits),
+        "visits squared": squares(chain.visits),
         "tokens at the root": float(by_level[0]),
         "tokens at leaves": float(by_level[-1]),
-        "n_dl squared": squares(state.n_dl),
-        "n_wk squared": squares(state.n_wk),
+        "n_dl squared": squares(chain.n_dl),
+        "n_wk squared": squares(chain.n_wk),
     }
 
 
 def chdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of chdp-gibbs with the exact sampler."""
-    state = registry.load("chdp-gibbs").init(data, settings, at(0))
+    (state,) = registry.load("chdp-gibbs").init(data, settings, at(0)).now
     _counted(state, data, *_topics(data, truth, rng))
     for name in ("alpha_doc", "alpha_group", "gamma", "eta"):
         setattr(state, name, float(truth[name]))
@@ -333,8 +340,7 @@ def tssb_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
         offsets = np.array([binary.kernels.offset_of(value) for value in values])
         law = np.append(truth["variance"], binary.FIRST_STEP)
     nodes, node = seated(truth, values, offsets, process, rng)
-    chain = chains.Chain(node, topics, nodes, process, law)
-    return chains.pack([chains.Walk(chain, chains.drawn(chain, -np.inf))])
+    return State(node, topics, nodes, process, law)
 
 
 def seated(
@@ -395,14 +401,13 @@ def positions(
 
 def tssb_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
     """Return hyperparameters and statistics of tree and counts."""
-    walk = chains.unpack(state, settings.model.max_depth)[0]
-    chain, nodes = walk.chain, walk.chain.nodes
+    nodes = state.nodes
     n = int(nodes.size[0])
-    used, depth = nodes.n_sub[:n] > 0, nodes.depth[chain.node]
+    used, depth = nodes.n_sub[:n] > 0, nodes.depth[state.node]
     found = {
-        "alpha0": chain.process.alpha0,
-        "decay": chain.process.decay,
-        "gamma": chain.process.gamma,
+        "alpha0": state.process.alpha0,
+        "decay": state.process.decay,
+        "gamma": state.process.gamma,
         "n_nodes": float(used.sum()),
         "n_occupied": float((nodes.n_at[:n] > 0).sum()),
         "depth": float(depth.max()),
@@ -412,14 +417,14 @@ def tssb_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
         "n_sub squared": squares(nodes.n_sub[:n]),
     }
     if settings.model.likelihood == "text":
-        found["kappa"] = text.closeness(chain.law)
+        found["kappa"] = text.closeness(state.law)
         shares = np.exp(nodes.value[:n][used])
         found["shares squared"] = squares(shares) / len(shares)
-        found["n_dk squared"] = squares(chain.topics.n_dk)
-        found["n_wk squared"] = squares(chain.topics.n_wk)
+        found["n_dk squared"] = squares(state.topics.n_dk)
+        found["n_wk squared"] = squares(state.topics.n_wk)
     else:
-        found["kappa"] = binary.closeness(chain.law)
-        found["variance"] = float(chain.law[0])
+        found["kappa"] = binary.closeness(state.law)
+        found["variance"] = float(state.law[0])
         value = nodes.value[:n][used].astype(np.float64)
         found["values squared"] = squares(value) / value.size
         found["root squared"] = squares(value[0])

@@ -30,9 +30,10 @@ def announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
     for note in (*origin.whole.notes, *about_words):
         yield f"note: {note}"
     shards = experiment.inference.shards
-    if n_workers > shards:
+    n_parts = max(shards, getattr(experiment.inference, "chains", 1))
+    if n_workers > n_parts:
         yield (
             f"note: {n_workers} workers share {shards} shards, so that "
-            f"{n_workers - shards} have nothing to do in the fit; "
+            f"{n_workers - n_parts} have nothing to do in the fit; "
             "-s inference.shards=N makes N parts"
         )

@@ -22,10 +22,11 @@ from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts
-from hiertopics.runs.checkpoints import Arrays, load_checkpoint, restored, save_checkpoint
+from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.manifest import FILES, Origin, peak_memory
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
+from hiertopics.states import Arrays, restored
 from hiertopics.visible import visible
 
 
@@ -83,7 +84,7 @@ class Job:
             finished = self._finished()
             if finished is not None:
                 return finished
-        found = load_checkpoint(self.run, self.backend, self.stamp)
+        found = load_checkpoint(self.run, self.backend, self.settings, self.stamp)
         if found is not None and not self.run.exists:
             what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")
@@ -160,7 +161,7 @@ class Job:
             self._say(f"continuing from iteration {found[0]}")
             self.run.cut_metrics(found[0])
             context = self._context(found[0])
-            return found[0], restored(found[1], self.backend, data, context)
+            return found[0], restored(self.backend, found[1], data, self.settings, context)
         self.run.cut_metrics(-1)
         with watch.start(shown=not self.quiet) as show:
 

@@ -49,6 +49,16 @@ class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ] = 5
 
 
+Summarise = Annotated[
+    Literal["map", "last"],
+    Meta(
+        description="Which draw becomes the model: the most probable one after burn_in, or the "
+        "last; of several chains that of the chain where it is the most probable."
+    ),
+]
+"""The type of ``summarise``, for samplers that give it another default."""
+
+
 class DataConfig(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"from_": "from"}
 ):
@@ -178,6 +188,10 @@ class SamplerConfig(InferenceConfig, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Iterations before the first draw that is kept.")
     ] = 200
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 50
+    chains: Annotated[
+        int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
+    ] = 1
+    summarise: Summarise = "last"
 
 
 class OutputConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

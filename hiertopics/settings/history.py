@@ -34,6 +34,11 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "hdp-gibbs", "inference.collapse", "full"),
     Change(2, "hdp-gibbs", "inference.start", "uniform"),
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
+    *(
+        Change(2, backend, key, before)
+        for backend in ("hdp-gibbs", "lda-gibbs", "chdp-gibbs")
+        for key, before in (("inference.chains", 1), ("inference.summarise", "last"))
+    ),
 )
 
 

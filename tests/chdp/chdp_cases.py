@@ -16,6 +16,7 @@ from hiertopics import registry
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.families.chdp import estimates, gibbs, share_kernels, variational
 from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.paper import irp
 from hiertopics.model import Settings, Sizes
 
 COOPERATIONS = ("superposition", "maximization")
@@ -26,9 +27,14 @@ ETA = 0.05
 settings_of = partial(stepping.settings_of, gibbs, eta=ETA)
 
 
-def sampler_of(settings: Settings) -> Any:
+def chains_of(settings: Settings) -> Any:
     """Return the sampler that the settings ask for."""
     return registry.load("chdp-gibbs", inference=settings.inference)
+
+
+def sampler_of(settings: Settings) -> Any:
+    """Return the sampler of one chain."""
+    return irp.one if settings.inference.sampler == "irp" else gibbs.one
 
 
 def begin(corpus: Corpus, settings: Settings, **options: Any) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import joint
 import numba
 import numpy as np
-from chdp_cases import begin, sampler_of, settings_of, with_parents
+from chdp_cases import begin, chains_of, settings_of, with_parents
 from joint import Outcome, Story
 
 from hiertopics.families.chdp import weight_kernels as logs
@@ -45,7 +45,7 @@ def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0, **keys: Any) 
     rows = [[length, 0, 0, 0] for length in LENGTHS]
     state, data = begin(with_parents(rows, PARENTS, 2), settings)
     story = Story(
-        sampler_of(settings),
+        chains_of(settings),
         state,
         data,
         settings,

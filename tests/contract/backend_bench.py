@@ -15,8 +15,8 @@ from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import to_vectors
 from hiertopics.engine import Engine, Workers
 from hiertopics.model import Context, Settings, Sizes, Summary
-from hiertopics.runs.checkpoints import arrays_of, restored
 from hiertopics.runs.experiment import read_experiment
+from hiertopics.states import restored, to_arrays
 
 ALL = [
     (name, *setting)
@@ -101,7 +101,8 @@ class Bench:
 
     def restored(self, arrays: dict[str, Any], data: Any) -> Any:
         """Return the state that a checkpoint holds."""
-        return restored(arrays, self.module, data, Context(0, 0, Workers()))
+        context = Context(0, 0, Workers())
+        return restored(self.module, arrays, data, self.settings, context)
 
     def objective(self, state: Any, data: Any, engine: Engine | None = None) -> Any:
         """Return the objective from scratch."""
@@ -157,9 +158,5 @@ HARD = {
 
 
 def bits(state: Any) -> dict[str, tuple[object, ...]]:
-    """Return a state (or any dataclass or named tuple of arrays) as bytes, field by field."""
-    if hasattr(state, "_fields"):
-        arrays = {name: np.asarray(getattr(state, name)) for name in state._fields}
-    else:
-        arrays = arrays_of(state)
-    return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
+    """Return a state (or any record of arrays) as bytes, array by array."""
+    return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in to_arrays(state).items()}

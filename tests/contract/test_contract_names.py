@@ -17,6 +17,7 @@ from hiertopics.model import Backend, Context
 from hiertopics.settings.config import InferenceConfig, SamplerConfig, build
 from hiertopics.settings.template import template
 from hiertopics.settings.yamlfile import load_yaml
+from hiertopics.states import is_record
 
 PARAMETERS = {
     "prepare": ["corpus", "settings"],
@@ -34,7 +35,9 @@ PARAMETERS = {
     "predictive": ["tree", "n_samples", "settings", "rng"],
     "log_density": ["tree", "corpus", "settings"],
     "draw_hyperparameters": ["settings", "sizes", "context"],
-    "renewed": ["arrays"],
+    "renewed": ["arrays", "settings"],
+    "check": ["arrays"],
+    "restore": ["arrays", "data", "settings", "context"],
 }
 """Of every function of the contract, optional ones too."""
 
@@ -64,7 +67,7 @@ def test_records_are_of_the_right_kinds(bench: Bench) -> None:
     module = bench.module
     assert issubclass(module.Model, msgspec.Struct)
     assert issubclass(module.Inference, InferenceConfig)
-    assert dataclasses.is_dataclass(module.State)
+    assert is_record(module.State)
     assert issubclass(module.Info, tuple) and module.Info._fields
     assert isinstance(module.objective_name, str) and module.objective_name
     assert isinstance(module.monotone(bench.settings), bool) and isinstance(module.sampler, bool)

@@ -39,7 +39,7 @@ def joint_test(prior: str, *, n_replicates: int, n_rounds: int, seed: int = 0) -
     template = corpus_of([[length, 0, 0, 0] for length in LENGTHS])
     state, data = begin(gibbs, template, settings)
     story = Story(
-        gibbs,
+        gibbs.backend,
         state,
         data,
         settings,

@@ -7,8 +7,8 @@ words that fit z and the word mass would hide that these two do not fit each oth
 
 from __future__ import annotations
 
-from types import ModuleType, SimpleNamespace
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any
 
 import joint
 import numpy as np
@@ -17,6 +17,7 @@ from joint import Outcome, Story
 from numpy.typing import NDArray
 from stepping import SERIAL, at, begin, corpus_of, settings_of
 
+from hiertopics.chains import chains
 from hiertopics.engine import Each, as_given
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import partial
@@ -51,7 +52,7 @@ def joint_test(prior: str, *, n_replicates: int, n_rounds: int, seed: int = 0) -
         return partial.step(state, data, settings, context)
 
     story = Story(
-        cast("ModuleType", SimpleNamespace(step=step)),
+        chains(replace(partial.one, step=step)),
         state,
         data,
         settings,

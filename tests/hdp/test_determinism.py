@@ -11,7 +11,7 @@ from hdp_cases import BACKENDS, begin, planted
 from stepping import SERIAL, advance, settings_of
 
 from hiertopics.engine import Workers
-from hiertopics.runs.checkpoints import arrays_of
+from hiertopics.states import to_arrays
 
 CORPUS = planted(61, n_docs=60, n_words=50, n_topics=4, length=40).train
 
@@ -25,7 +25,7 @@ def fit(backend: Any, *, seed: int = 0, shards: int = 1, workers: Workers = SERI
 
 
 def bits(state: Any) -> list[bytes]:
-    return [array.tobytes() for array in arrays_of(state).values()]
+    return [array.tobytes() for array in to_arrays(state).values()]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

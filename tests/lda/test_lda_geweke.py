@@ -40,7 +40,7 @@ def joint_test(n_replicates: int, prior: str = "symmetric") -> Outcome:
     )
     state, data = begin(gibbs, corpus_of([[n, 0, 0, 0] for n in LENGTHS]), settings)
     story = Story(
-        gibbs,
+        gibbs.backend,
         state,
         data,
         settings,

@@ -52,7 +52,7 @@ def joint_test(*, n_replicates: int, n_rounds: int = 6, seed: int = 0, **keys: A
     state, _ = begin(gibbs, corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     data = joint.room_for_words(LENGTHS, N_WORDS)
     story = Story(
-        gibbs,
+        gibbs.backend,
         state,
         data,
         settings,
@@ -82,23 +82,25 @@ def draw_from_prior(state: Any, data: Data, rng: np.random.Generator) -> None:
     # Any words will do: they are drawn next.
     joint.lay_words(np.array(LENGTHS), np.zeros(len(level), np.int32), level, N_WORDS, data.words)
     chain = recounted(data, slot.astype(np.int32), level)
-    vars(state).update(vars(gibbs_state.pack([gibbs_state.begin(chain, prior)])))
+    vars(state).update(vars(gibbs_state.begin(chain, prior)))
     draw_words(state, data, rng)
 
 
 def draw_words(state: Any, data: Data, rng: np.random.Generator) -> None:
     """Draw all words given paths and levels, nodes' topics integrated out."""
     doc = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
-    node, words = state.path[doc, state.level], np.empty(data.n_tokens, np.int32)
-    joint.draw_words(node, np.full(N_WORDS, state.eta[0]), words, state.n_wk, rng)
-    joint.lay_words(np.array(LENGTHS), words, state.level, N_WORDS, data.words)
+    chain = state.chain
+    node, words = chain.path[doc, chain.level], np.empty(data.n_tokens, np.int32)
+    joint.draw_words(node, np.full(N_WORDS, state.prior.eta), words, chain.n_wk, rng)
+    joint.lay_words(np.array(LENGTHS), words, chain.level, N_WORDS, data.words)
 
 
 def measure(state: Any, data: Data, settings: Settings) -> list[float]:
     """Return the statistics, in the order of their names."""
-    gamma, eta, level = float(state.gamma[0]), float(state.eta[0]), state.level_prior[0]
-    first, path, visits = state.first, state.path, state.visits
-    squares = (state.n_wk.astype(float) ** 2).sum(axis=0)
+    level, gamma, eta = state.prior
+    chain = state.chain
+    first, path, visits = chain.first, chain.path, chain.visits
+    squares = (chain.n_wk.astype(float) ** 2).sum(axis=0)
     n_leaves = float((visits[first[2] :] > 0).sum())
     n_second = float((visits[first[1] : first[2]] > 0).sum())
     return [
@@ -113,10 +115,10 @@ def measure(state: Any, data: Data, settings: Settings) -> list[float]:
         float(path[0, 2] == path[1, 2]),
         float(path[0, 1] == path[1, 1]),
         float((visits.astype(float) ** 2).sum()),
-        float((state.n_dl.astype(float) ** 2).sum()),
-        float(state.n_dl[:, 2].sum()),
+        float((chain.n_dl.astype(float) ** 2).sum()),
+        float(chain.n_dl[:, 2].sum()),
         float(squares.sum()),
-        float((state.n_k.astype(float) ** 2).sum()),
+        float((chain.n_k.astype(float) ** 2).sum()),
         float(squares[first[2] :].sum()),
         gibbs.objective(state, data, settings, at(0)),
     ]
@@ -124,5 +126,5 @@ def measure(state: Any, data: Data, settings: Settings) -> list[float]:
 
 def exponentials(state: Any) -> NDArray[np.float64]:
     """Return what is Exp(1) under the prior."""
-    level = state.level_prior[0] / LEVEL_MEAN
-    return np.array([state.gamma[0], state.eta[0], level[0], level[2]])
+    level = state.prior.level / LEVEL_MEAN
+    return np.array([state.prior.gamma, state.prior.eta, level[0], level[2]])

@@ -43,7 +43,7 @@ def run(
     levels = np.empty((n_sweeps, len(chain.level)), np.int8)
     for turn in range(n_sweeps):
         if n_shards:
-            shards = partial.Shards(n_shards, 0, at(turn))
+            shards = partial.Shards(n_shards, at(turn))
         chain = partial.sweep(data, chain, prior, shards)
         paths[turn], levels[turn] = chain.path, chain.level
     return paths, levels

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import stepping
 from gibbs_cases import advance, random_chain, settings_of, varied_corpus
 from stepping import at, begin
 
+from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import joint_kernels, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.state import State, unpack
+from hiertopics.families.ncrp.sampler.state import State
 from hiertopics.runs.experiment import read_experiment
+from hiertopics.states import from_arrays, to_arrays
 
 CORPUS = varied_corpus(n_docs=25, n_words=11)
 PARTIAL = {"collapse": "partial", "gamma": 2.0}
 
 
-def fitted(n: int, n_workers: int = 1, corpus: Corpus = CORPUS, **keys: Any) -> State:
+def fitted(n: int, n_workers: int = 1, corpus: Corpus = CORPUS, **keys: Any) -> Chains[State]:
     """Return the state after ``n`` iterations."""
     settings = settings_of(**PARTIAL | keys)
     with Workers(n_workers) as workers:
-        state, data = begin(gibbs, corpus, settings, workers=workers)
-        return advance(state, data, settings, n, workers=workers)
+        state, data = begin(gibbs.backend, corpus, settings, workers=workers)
+        return stepping.advance(gibbs.backend, state, data, settings, n, workers=workers)
 
 
-def same(one: State, other: State) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Return whether two states are equal to the last bit."""
-    return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
+    there = to_arrays(other)
+    return all(np.array_equal(array, there[name]) for name, array in to_arrays(one).items())
 
 
 def test_workers_change_no_bit_of_a_sharded_sweep() -> None:
@@ -53,7 +58,7 @@ def test_shards_draw_other_numbers() -> None:
 def test_every_shard_of_every_chain_has_random_numbers_of_its_own() -> None:
     found = []
     for chain in range(2):
-        shards = partial.Shards(3, chain, at(1))
+        shards = partial.Shards(3, replace(at(1), chain=(chain,)))
         for purpose in ("words", "documents"):
             found += [rng.random() for _, rng in shards.parts(10, purpose)]
         found.append(shards.rng("words").random())
@@ -62,30 +67,23 @@ def test_every_shard_of_every_chain_has_random_numbers_of_its_own() -> None:
 
 def test_shards_cover_everything_once() -> None:
     """As evenly as may be."""
-    parts = [part for part, _ in partial.Shards(3, 0, at(1)).parts(11, "words")]
+    parts = [part for part, _ in partial.Shards(3, at(1)).parts(11, "words")]
     assert [place for part in parts for place in range(11)[part]] == list(range(11))
     assert {part.stop - part.start for part in parts} == {3, 4}
 
 
 def test_more_shards_than_documents_or_words_do_no_harm() -> None:
-    state = fitted(5, shards=40)
-    assert (np.unique(state.path[:, 0]) == 0).all() and state.n_k.sum() == CORPUS.n_tokens
-
-
-def test_a_chain_beside_others_is_the_chain_alone_where_topics_are_drawn() -> None:
-    alone, beside = fitted(6), fitted(6, chains=3)
-    for name in ("path", "level"):
-        width = len(getattr(alone, name))
-        np.testing.assert_array_equal(getattr(beside, name)[:width], getattr(alone, name))
-    assert not np.array_equal(*np.split(beside.level, 3)[1:])
+    (state,) = fitted(5, shards=40).now
+    chain = state.chain
+    assert (np.unique(chain.path[:, 0]) == 0).all() and chain.n_k.sum() == CORPUS.n_tokens
 
 
 def test_a_step_needs_nothing_but_the_state() -> None:
     """Topics and weights are forgotten: a state taken apart goes on as if it had not been."""
     settings = settings_of(**PARTIAL)
     data = gibbs.prepare(CORPUS, settings)
-    state = fitted(6)
-    copied = State(**{name: np.copy(value) for name, value in vars(state).items()})
+    (state,) = fitted(6).now
+    copied = from_arrays(State, {name: a.copy() for name, a in to_arrays(state).items()})
     after = advance(copied, gibbs.prepare(CORPUS, settings), settings, 4, start=6)
     assert same(advance(state, data, settings, 4, start=6), after)
 
@@ -107,8 +105,8 @@ def trace(collapse: str, n_sweeps: int) -> Any:
     """Return log joint and number of nodes after each sweep [n_sweeps, 2], the first ones left."""
     settings = settings_of(collapse=collapse, level_prior=[2.0, 1.0, 1.5], gamma=1.2, eta=0.4)
     data = gibbs.prepare(CORPUS, settings)
-    (walk,) = unpack(gibbs.init(data, settings, at(0)))
-    chain, prior, rng = walk.chain, walk.prior, np.random.default_rng(4)
+    state, rng = gibbs.init(data, settings, at(0)), np.random.default_rng(4)
+    chain, prior = state.chain, state.prior
     found = np.empty((n_sweeps, 2))
     for turn in range(n_sweeps):
         chain = step(collapse, data, chain, prior, turn, rng)
@@ -120,7 +118,7 @@ def step(collapse: str, data: Any, chain: Chain, prior: Prior, turn: int, rng: A
     """Return the chain after a sweep."""
     if collapse == "full":
         return gibbs.sweep(data, chain, prior, rng)
-    return partial.sweep(data, chain, prior, partial.Shards(2, 0, at(turn)))
+    return partial.sweep(data, chain, prior, partial.Shards(2, at(turn)))
 
 
 @pytest.mark.slow
@@ -147,7 +145,7 @@ def test_tasks_depend_on_their_messages_alone() -> None:
     for workers in (Workers(), Pickling()):
         data, chain, prior = random_chain(CORPUS, 3, n_sweeps=0)
         for turn in range(3):
-            shards = partial.Shards(3, 0, at(turn, workers=workers))
+            shards = partial.Shards(3, at(turn, workers=workers))
             chain = partial.sweep(data, chain, prior, shards)
         ends.append((chain.path.tobytes(), chain.level.tobytes(), chain.n_wk.tobytes()))
     assert ends[0] == ends[1]

@@ -1,4 +1,4 @@
-"""The state between sweeps: chains side by side, tries, the best draw, what is summarised."""
+"""The state between sweeps: tries, the best draw, what is summarised."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stepping
 from gibbs_cases import (
     advance,
     hyper_of,
     levels_of,
     paths_of,
-    random_chain,
     settings_of,
     varied_corpus,
 )
 from naive_gibbs import log_joint
 from scipy import sparse
-from stepping import at, docs_of
+from stepping import at, begin, docs_of
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import OUTSIDE
 from hiertopics.errors import ConfigError
 from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chains, hyperparameters, restarts
-from hiertopics.families.ncrp.sampler.state import State, begin, pack, unpack
+from hiertopics.families.ncrp.sampler import hyperparameters
+from hiertopics.families.ncrp.sampler.chains import moved
+from hiertopics.families.ncrp.sampler.state import State, keep, revive
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment
 
+BACKEND = gibbs.backend
 CORPUS = varied_corpus(n_docs=12, n_words=8)
 LEARN = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
 
@@ -45,12 +47,11 @@ def fitted(n: int, **keys: Any) -> tuple[State, Any, Any]:
 @pytest.mark.parametrize("n", [0, 1, 10])
 def test_objective_is_the_joint_token_by_token(depth: int, n: int) -> None:
     state, data, settings = fitted(n, depth=depth, gamma=2.0, **LEARN)
-    (walk,) = unpack(state)
     expected = log_joint(
         docs_of(CORPUS),
-        paths_of(state.path),
-        levels_of(CORPUS, state.level),
-        hyper_of(walk.prior, data.n_words),
+        paths_of(state.chain.path),
+        levels_of(CORPUS, state.chain.level),
+        hyper_of(state.prior, data.n_words),
     )
     assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-12)
 
@@ -59,8 +60,8 @@ def test_info_tells_the_objective_and_the_size_of_the_tree() -> None:
     state, data, settings = fitted(4)
     state, info = gibbs.step(state, data, settings, at(5))
     assert info.log_joint == pytest.approx(gibbs.objective(state, data, settings, at(0)), rel=1e-12)
-    nodes = {path[:cut] for path in map(tuple, state.path.tolist()) for cut in (1, 2, 3)}
-    leaves = [tuple(path) for path in state.path.tolist()]
+    nodes = {path[:cut] for path in map(tuple, state.chain.path.tolist()) for cut in (1, 2, 3)}
+    leaves = [tuple(path) for path in state.chain.path.tolist()]
     assert (info.n_nodes, info.n_leaves) == (len(nodes), len(set(leaves)))
     assert info.largest_path == max(map(leaves.count, leaves)) / CORPUS.n_docs
 
@@ -73,90 +74,87 @@ def test_words_in_another_order_leave_the_objective() -> None:
     moved = Corpus(sparse.csr_array(rows[:, order]), default_vocab(CORPUS.n_words))
     place = np.argsort(order)
     levels = []
-    for words, level in zip(docs_of(CORPUS), levels_of(CORPUS, state.level), strict=True):
+    for words, level in zip(docs_of(CORPUS), levels_of(CORPUS, state.chain.level), strict=True):
         levels += [level[k] for k in np.argsort(place[words], kind="stable")]
-    changed = State(**{**vars(state), "level": np.array(levels, dtype=np.int8)})
+    chain = state.chain._replace(level=np.array(levels, dtype=np.int8))
+    changed = State(chain, state.prior, state.tries)
     expected = gibbs.objective(state, data, settings, at(0))
     found = gibbs.objective(changed, gibbs.prepare(moved, settings), settings, at(0))
     assert (rows[:, order] != rows).any()
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_chains_are_laid_side_by_side_and_taken_apart() -> None:
-    """Chains of different widths come back with the same trees, counts and hyperparameters."""
-    walks = []
-    for seed, n_sweeps in ((0, 1), (1, 4)):
-        data, chain, prior = random_chain(CORPUS, seed=seed, n_sweeps=n_sweeps)
-        chain = chains.moved(chain, chain.first + 16 * seed * np.arange(4))
-        walk = begin(chain, prior._replace(gamma=1.0 + seed))
-        walks.append(restarts.remember(walk, data, -5.0 - seed, gibbs.Inference(), 300))
-    again = unpack(pack(walks))
-    for walk, other in zip(walks, again, strict=True):
-        assert gibbs._log_joint(walk, data) == pytest.approx(gibbs._log_joint(other, data))
-        np.testing.assert_array_equal(walk.chain.level, other.chain.level)
-        np.testing.assert_array_equal(walk.best.slot, other.best.slot)
-        assert walk.prior.gamma == other.prior.gamma
-        assert walk.best.log_joint == other.best.log_joint
-
-
-def test_a_chain_beside_others_is_the_chain_alone() -> None:
-    """Chain 0 of three draws what a single chain draws."""
-    alone, _, _ = fitted(6, chains=1, **LEARN)
-    beside, _, _ = fitted(6, chains=3, **LEARN)
-    for name in ("path", "level"):
-        width = len(getattr(alone, name))
-        np.testing.assert_array_equal(getattr(beside, name)[:width], getattr(alone, name))
-    assert beside.gamma[0] == alone.gamma[0] and len(set(beside.gamma)) == 3
+def test_what_is_kept_of_a_draw_makes_the_draw_again() -> None:
+    """Also of one whose levels are wider than they must be; the kept one holds no counts."""
+    state, data, settings = fitted(6, **LEARN)
+    wide = moved(state.chain, state.chain.first + 16 * np.arange(4))
+    kept = keep(State(wide, state.prior, state.tries))
+    again = revive(kept, data)
+    assert kept.chain.n_wk.size == 0 and kept.chain.path is not wide.path
+    found, expected = (gibbs.summarise(each, data, settings, at(0)) for each in (again, state))
+    np.testing.assert_array_equal(found.tree.phi, expected.tree.phi)
+    np.testing.assert_array_equal(found.theta.toarray(), expected.theta.toarray())
+    assert gibbs.objective(again, data, settings, at(0)) == gibbs.objective(
+        state, data, settings, at(0)
+    )
 
 
 def test_hyperparameters_stay_unless_they_are_sampled() -> None:
     fixed, _, _ = fitted(5, gamma=0.7, eta=0.2)
-    assert (fixed.gamma[0], fixed.eta[0]) == (0.7, 0.2)
-    for name, key in (("gamma", "gamma"), ("eta", "eta"), ("level_prior", "level_prior")):
+    assert (fixed.prior.gamma, fixed.prior.eta) == (0.7, 0.2)
+    for name, key in (("gamma", "gamma"), ("eta", "eta"), ("level", "level_prior")):
         drawn, _, _ = fitted(5, **{f"sample_{key}": True})
-        others = {"gamma", "eta", "level_prior"} - {name}
-        assert (getattr(drawn, name) != getattr(fixed, name)).all()
+        others = {"gamma", "eta", "level"} - {name}
+        assert np.all(getattr(drawn.prior, name) != getattr(fixed.prior, name))
         default, _, _ = fitted(0)
         for other in others:
-            np.testing.assert_array_equal(getattr(drawn, other), getattr(default, other))
+            np.testing.assert_array_equal(
+                getattr(drawn.prior, other), getattr(default.prior, other)
+            )
 
 
 def test_the_best_draw_is_the_most_probable_after_the_burn_in() -> None:
     """Its log joint is the largest of those that Info told, its tree is what is summarised."""
-    state, data, settings = fitted(0, burn_in=5, iterations=40)
+    settings = settings_of(burn_in=5, iterations=40)
+    state, data = begin(BACKEND, CORPUS, settings)
     told, trees = {}, {}
     for iteration in range(1, 41):
-        state, info = gibbs.step(state, data, settings, at(iteration))
+        state, info = BACKEND.step(state, data, settings, at(iteration))
         told[iteration] = info.log_joint
-        trees[iteration] = gibbs.draw(state, data, settings, at(0))
+        trees[iteration] = BACKEND.draw(state, data, settings, at(0))
     best = max(range(6, 41), key=told.__getitem__)
-    assert state.best_log_joint[0] == pytest.approx(
-        told[best] + hyperparameters.log_prior(unpack(state)[0].prior), rel=1e-12
+    assert state.best_score[0] == pytest.approx(
+        told[best] + hyperparameters.log_prior(state.now[0].prior), rel=1e-12
     )
-    summary = gibbs.summarise(state, data, settings, at(0))
+    summary = BACKEND.summarise(state, data, settings, at(0))
     np.testing.assert_array_equal(summary.tree.phi, trees[best].tree.phi)
     np.testing.assert_array_equal(summary.theta.toarray(), trees[best].theta.toarray())
-    last = gibbs.summarise(state, data, settings_of(burn_in=5, summarise="last"), at(0))
+    last = BACKEND.summarise(state, data, settings_of(burn_in=5, summarise="last"), at(0))
     np.testing.assert_array_equal(last.tree.phi, trees[40].tree.phi)
 
 
 def test_no_draw_of_the_burn_in_is_the_best() -> None:
     """The burn-in is made to end with the most probable draw: a later one is the best."""
-    state, data, settings = fitted(0, burn_in=0)
+    settings = settings_of(burn_in=0)
+    state, data = begin(BACKEND, CORPUS, settings)
     told = []
     for iteration in range(1, 41):
-        state, info = gibbs.step(state, data, settings, at(iteration))
+        state, info = BACKEND.step(state, data, settings, at(iteration))
         told.append(info.log_joint)
     first = int(np.argmax(told)) + 1
     assert 0 < first < 40
-    state, _, settings = fitted(40, burn_in=first)
-    log_prior = hyperparameters.log_prior(unpack(state)[0].prior)
-    assert state.best_log_joint[0] == pytest.approx(max(told[first:]) + log_prior, rel=1e-12)
+    settings = settings_of(burn_in=first)
+    state, data = begin(BACKEND, CORPUS, settings)
+    state = stepping.advance(BACKEND, state, data, settings, 40)
+    log_prior = hyperparameters.log_prior(state.now[0].prior)
+    assert state.best_score[0] == pytest.approx(max(told[first:]) + log_prior, rel=1e-12)
 
 
 def test_before_the_burn_in_ends_the_last_draw_is_summarised() -> None:
-    state, data, settings = fitted(4, burn_in=5)
-    found, last = (f(state, data, settings, at(4)) for f in (gibbs.summarise, gibbs.draw))
+    settings = settings_of(burn_in=5)
+    state, data = begin(BACKEND, CORPUS, settings)
+    state = stepping.advance(BACKEND, state, data, settings, 4)
+    found, last = (f(state, data, settings, at(0)) for f in (BACKEND.summarise, BACKEND.draw))
     np.testing.assert_array_equal(found.tree.phi, last.tree.phi)
 
 
@@ -169,20 +167,20 @@ def test_the_most_probable_try_goes_on_from_where_it_ended() -> None:
         state, info = gibbs.step(state, data, settings, at(iteration))
         told.append(info.log_joint)
         if iteration in (4, 8):
-            ends.append((state.path.copy(), state.level.copy()))
+            ends.append((state.chain.path.copy(), state.chain.level.copy()))
+            leading = state.tries.best
     means = np.array(told).reshape(3, 4)[:, 2:].mean(axis=1)
     winner = int(means.argmax())
-    log_prior = hyperparameters.log_prior(unpack(state)[0].prior)
-    assert state.best_try[0] == pytest.approx(means[winner] + log_prior, rel=1e-12)
+    log_prior = hyperparameters.log_prior(state.prior)
+    assert leading == pytest.approx(means[winner] + log_prior, rel=1e-12)
     assert winner < 2, "another seed is needed: the last try goes on where it is anyway"
     path, level = ends[winner]
-    np.testing.assert_array_equal(state.level, level)
-    same = [(x[:, None] == x).all(axis=2) for x in (path, state.path)]
+    np.testing.assert_array_equal(state.chain.level, level)
+    same = [(x[:, None] == x).all(axis=2) for x in (path, state.chain.path)]
     np.testing.assert_array_equal(*same)
     assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(
         told[4 * winner + 3], rel=1e-12
     )
-    assert not np.isfinite(state.best_log_joint[0])
 
 
 def test_each_try_starts_anew() -> None:
@@ -192,7 +190,7 @@ def test_each_try_starts_anew() -> None:
     one = advance(gibbs.init(data, settings, at(0)), data, settings, 2)
     other = gibbs.init(data, settings, at(0, seed=9))
     stepped = [gibbs.step(state, data, settings, at(3))[0] for state in (one, other)]
-    np.testing.assert_array_equal(stepped[0].level, stepped[1].level)
+    np.testing.assert_array_equal(stepped[0].chain.level, stepped[1].chain.level)
 
 
 def test_tries_that_reach_beyond_the_burn_in_are_refused() -> None:
@@ -204,19 +202,19 @@ def test_tries_that_reach_beyond_the_burn_in_are_refused() -> None:
 def test_a_summary_holds_the_counts_of_the_draw() -> None:
     """phi, theta, paths, documents and prior masses of every node, from the state alone."""
     state, data, settings = fitted(6, gamma=2.0, level_prior=[2.0, 1.0, 0.5])
-    summary = gibbs.draw(state, data, settings, at(0))
+    summary = gibbs.summarise(state, data, settings, at(0))
     tree, eta = summary.tree, settings.model.eta
     assert summary.paths is not None
     path = summary.paths.node
     doc = np.repeat(np.arange(CORPUS.n_docs), CORPUS.doc_lengths)
     words = np.concatenate([np.array(doc, dtype=int) for doc in docs_of(CORPUS)])
     counts = np.zeros((tree.n_nodes, CORPUS.n_words))
-    np.add.at(counts, (path[doc, state.level], words), 1)
+    np.add.at(counts, (path[doc, state.chain.level], words), 1)
     live = tree.kind != OUTSIDE
     phi = (counts + eta) / (counts.sum(axis=1, keepdims=True) + CORPUS.n_words * eta)
     np.testing.assert_allclose(tree.phi[live], phi[live], rtol=1e-12)
     np.testing.assert_allclose(tree.n_tokens, counts.sum(axis=1))
-    weights = state.n_dl + np.array([2.0, 1.0, 0.5])
+    weights = state.chain.n_dl + np.array([2.0, 1.0, 0.5])
     theta = np.zeros((CORPUS.n_docs, tree.n_nodes))
     np.put_along_axis(theta, path, weights / weights.sum(axis=1, keepdims=True), axis=1)
     np.testing.assert_allclose(summary.theta.toarray(), theta, rtol=1e-12)

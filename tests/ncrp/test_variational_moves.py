@@ -20,7 +20,7 @@ from hiertopics.families.ncrp.variational.draft import GONE, Draft, draft_of, st
 from hiertopics.families.ncrp.variational.prediction import slot_chances
 from hiertopics.families.ncrp.variational.reshaping import FRESH
 from hiertopics.families.ncrp.variational.state import State
-from hiertopics.runs.checkpoints import arrays_of
+from hiertopics.states import to_arrays
 
 GAMMA, ETA = 1.4, 0.3
 CORPUS, BRANCH, _ = planted(3, 60)
@@ -251,8 +251,8 @@ def test_a_guarded_round_never_lowers_the_bound_and_else_changes_nothing(
 
 
 def assert_equal(state: State, other: State) -> None:
-    expected = arrays_of(other)
-    for name, value in arrays_of(state).items():
+    expected = to_arrays(other)
+    for name, value in to_arrays(state).items():
         assert np.array_equal(value, expected[name]), name
 
 

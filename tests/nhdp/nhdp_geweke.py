@@ -88,7 +88,7 @@ def joint_test(*, n_replicates: int, n_rounds: int, seed: int = 0) -> Outcome:
         return [*measure(state), *map(float, learned)]
 
     story = Story(
-        gibbs,  # type: ignore[arg-type]
+        gibbs.backend,
         state,
         data,
         settings,

@@ -111,7 +111,7 @@ def simulated(case: Case, sizes: Sizes, seed: int, folder: Path) -> tuple[dict[s
     settings = Settings(experiment.model, experiment.inference)
     data = case.module.prepare(drawn.corpus, settings)
     truth = files.read_npz(drawn.truth)
-    state = case.state(data, truth, settings, np.random.default_rng((seed, 1)))
+    state = case.start(data, truth, settings, np.random.default_rng((seed, 1)))
     return case.statistics(state, data, settings), drawn.corpus
 
 

@@ -38,6 +38,7 @@ from hiertopics.errors import ConfigError, DataError, HiertopicsError, UsageErro
 from hiertopics.fitting.driver import fit  # noqa: E402
 from hiertopics.formats.writing import write_corpus  # noqa: E402
 from hiertopics.holdouts.spec import parse_holdout  # noqa: E402
+from hiertopics.model import Settings  # noqa: E402
 from hiertopics.runs.checkpoints import load_checkpoint  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
@@ -258,7 +259,9 @@ def _answers(look: Look, folder: Path) -> bool:
 def _checkpoint(run: RunDir) -> object:
     corpus = run.manifest["corpus"]["fingerprint"]
     stamp = f"{corpus} {run.manifest['split']}"
-    return load_checkpoint(run, registry.load(RUN_BACKEND), stamp)
+    experiment = run.experiment
+    settings = Settings(experiment.model, experiment.inference)
+    return load_checkpoint(run, registry.load(RUN_BACKEND), settings, stamp)
 
 
 LOOKS: dict[str, tuple[Look, ...]] = {

@@ -20,15 +20,22 @@ from hiertopics.fitting.support import split_probability
 from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., Any]
-CHAINS = ["inference.chains=2"]
+CHAINS = ["inference.chains=3"]
+TREES = ("hlda-gibbs", "tssb-mcmc")
+"""Samplers whose chains have paths, and nodes with the support of their splits."""
+
 ITERATIONS = 12
 
 
-@pytest.fixture(
-    params=[name for name in registry.BACKENDS if registry.load(name).per_chain is not None]
-)
+@pytest.fixture(params=[name for name in registry.BACKENDS if registry.load(name).sampler])
 def sampler(request: pytest.FixtureRequest) -> str:
-    """Return the name of each backend that can run several chains."""
+    """Return the name of each sampler."""
+    return str(request.param)
+
+
+@pytest.fixture(params=TREES)
+def tree_sampler(request: pytest.FixtureRequest) -> str:
+    """Return the name of each sampler of trees."""
     return str(request.param)
 
 
@@ -53,7 +60,7 @@ def test_resumed_and_with_other_workers_the_bytes_are_the_same(
     fit_tiny(stopped, sampler, ITERATIONS, CHAINS)
     fit_tiny(spread, sampler, ITERATIONS, CHAINS, workers=2)
     assert artefacts(stopped) == artefacts(whole) == artefacts(spread)
-    assert "split_probability" in (whole / "tree.json").read_text()
+    assert ("split_probability" in (whole / "tree.json").read_text()) == (sampler in TREES)
     kept = [row for row in rows(stopped) if row["iteration"] % 2 == 0]
     assert kept == rows(whole) == rows(spread)
     assert told(stopped) == told(whole) == told(spread)
@@ -65,25 +72,25 @@ def test_each_recorded_line_has_a_value_per_chain(
     fit_tiny(tmp_path / "run", sampler, ITERATIONS, CHAINS)
     for row in rows(tmp_path / "run"):
         values = row["chains"]["objective"]
-        assert len(values) == 2 and values[0] != values[1]
+        assert len(set(values)) == 3
         assert np.mean(values) == pytest.approx(row["objective"], rel=1e-12)
         size = next(name for name in row if name not in ("iteration", "objective"))
         assert row["chains"][size][0] == row[size]
 
 
 def test_splits_are_those_of_the_paths_of_all_kept_draws(
-    fit_tiny: Fit, sampler: str, tmp_path: Path
+    fit_tiny: Fit, tree_sampler: str, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    fit_tiny(run, sampler, ITERATIONS, CHAINS, holdout="none")
+    fit_tiny(run, tree_sampler, ITERATIONS, CHAINS, holdout="none")
     draws = [read_npz(path)["chain_paths"] for path in sorted((run / "draws").iterdir())]
-    assert len(draws) == 5 and all(len(paths) == 2 for paths in draws)
+    assert len(draws) == 5 and all(len(paths) == 3 for paths in draws)
     path, model = read_npz(run / "paths.npz")["node"], read_npz(run / "model.npz")
     with_words = np.delete(np.arange(30), 4)  # document 4 is empty and sits anywhere
     expected = split_probability(
         path[with_words],
         len(model["parent"]),
-        [paths[chain][with_words] for paths in draws for chain in range(2)],
+        [paths[chain][with_words] for paths in draws for chain in range(3)],
     )
     assert expected is not None
     nodes = json.loads((run / "tree.json").read_text())["nodes"]
@@ -93,11 +100,11 @@ def test_splits_are_those_of_the_paths_of_all_kept_draws(
 
 
 def test_the_summarised_chain_is_among_the_paths_of_a_draw(
-    fit_tiny: Fit, sampler: str, tmp_path: Path
+    fit_tiny: Fit, tree_sampler: str, tmp_path: Path
 ) -> None:
     run = RunDir(tmp_path / "run")
-    fit_tiny(run.path, sampler, 6, [*CHAINS, "inference.summarise=last"])
-    last = list(run.drawn_paths(6))[-2:]
+    fit_tiny(run.path, tree_sampler, 6, [*CHAINS, "inference.summarise=last"])
+    last = list(run.drawn_paths(6))[-3:]
     assert run.paths is not None
     same = [
         split_probability(run.paths.node, run.tree.n_nodes, [np.asarray(path)]) for path in last
@@ -107,10 +114,10 @@ def test_the_summarised_chain_is_among_the_paths_of_a_draw(
 
 
 def test_the_tree_is_shown_with_its_splits(
-    fit_tiny: Fit, call: Callable[..., Any], sampler: str, tmp_path: Path
+    fit_tiny: Fit, call: Callable[..., Any], tree_sampler: str, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    fit_tiny(run, sampler, ITERATIONS, CHAINS)
+    fit_tiny(run, tree_sampler, ITERATIONS, CHAINS)
     nodes = json.loads((run / "tree.json").read_text())["nodes"]
     lines = [line for line in call("show-tree", run).out.splitlines() if " docs  " in line]
     assert "split" not in lines[0] and len(lines) == len(nodes)
@@ -122,10 +129,10 @@ def test_the_tree_is_shown_with_its_splits(
 
 
 def test_a_tree_file_that_is_no_tree_is_reported(
-    fit_tiny: Fit, call: Callable[..., Any], sampler: str, tmp_path: Path
+    fit_tiny: Fit, call: Callable[..., Any], tree_sampler: str, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
-    fit_tiny(run, sampler, 4, CHAINS)
+    fit_tiny(run, tree_sampler, 4, CHAINS)
     for text in ("{", "[]", '{"nodes": [{"id": 9999, "split_probability": 1}]}', '{"nodes": [3]}'):
         (run / "tree.json").write_text(text)
         outcome = call("show-tree", run)
@@ -187,6 +194,29 @@ def test_without_the_extra_a_fit_of_several_chains_says_so_and_goes_on(
 def test_a_run_that_drew_nothing_is_no_sampler_s(finished: Callable[..., Path]) -> None:
     with pytest.raises(UsageError, match="draws no samples"):
         diagnose(RunDir.open(finished("hlda-variational")))
+
+
+def test_the_most_probable_draw_is_the_model_where_it_is_asked_for(
+    fit_tiny: Fit, sampler: str, tmp_path: Path
+) -> None:
+    """Best of all chains after the burn-in; the last draw of the most probable chain else."""
+    every = [*CHAINS, "output.record_every=1", "inference.keep_every=1"]
+    best = fit_tiny(tmp_path / "best", sampler, ITERATIONS, [*every, "inference.summarise=map"])
+    last = fit_tiny(tmp_path / "last", sampler, ITERATIONS, [*every, "inference.summarise=last"])
+    told = np.array([row["chains"]["objective"] for row in rows(tmp_path / "best")])[2:]
+    draws = [tree.phi for tree, _ in best.run.draws()]
+    assert len(draws) == len(told) == ITERATIONS - 2
+    np.testing.assert_array_equal(best.run.tree.phi, draws[int(told.max(axis=1).argmax())])
+    np.testing.assert_array_equal(last.run.tree.phi, draws[-1])
+
+
+def test_the_first_chain_is_the_chain_alone(fit_tiny: Fit, sampler: str, tmp_path: Path) -> None:
+    fit_tiny(tmp_path / "one", sampler, ITERATIONS)
+    fit_tiny(tmp_path / "three", sampler, ITERATIONS, CHAINS)
+    alone = [row["objective"] for row in rows(tmp_path / "one")]
+    assert [row["chains"]["objective"][0] for row in rows(tmp_path / "three")] == pytest.approx(
+        alone, rel=1e-12
+    )
 
 
 def test_every_sampler_is_diagnosed(fit_tiny: Fit, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ LAYERS = (
     ("engine", "errors", "numeric", "seeds", "visible"),
     ("data", "files", "settings", "units"),
     ("formats", "holdouts", "model", "registry"),
+    ("states",),
+    ("chains",),
     ("corpora", "families"),
     ("runs",),
     ("fitting", "scoring", "views"),
@@ -43,7 +45,17 @@ COMPILED = (
 )
 CONTRACT = tuple(
     f"{H}.{name}"
-    for name in ("model", "settings.config", "data", "numeric", "seeds", "errors", "engine")
+    for name in (
+        "model",
+        "states",
+        "chains",
+        "settings.config",
+        "data",
+        "numeric",
+        "seeds",
+        "errors",
+        "engine",
+    )
 )
 """What a backend and all under it may know of the rest."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,6 @@ from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import DataError, UsageError
 from hiertopics.families.tssb import binary, binary_kernels, mcmc, trees
 from hiertopics.families.tssb.assign_kernels import product
-from hiertopics.families.tssb.state import unpack
 from hiertopics.files import read_npz
 from hiertopics.model import Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
@@ -93,8 +93,8 @@ def test_a_matrix_product_gives_the_bytes_of_one_row_at_a_time(grown: Any) -> No
     settings, _, _, data, state = grown
     found = []
     for tabled in (False, True):
-        chain = unpack(state, settings.model.max_depth)[0].chain
-        home, rng = chain.node.copy(), np.random.default_rng(3)
+        chain = copy.deepcopy(state)
+        home, rng = chain.node, np.random.default_rng(3)
         law = binary.law(chain.law, settings.model)
         nodes, moved = trees.assign(
             data.rows, home, chain.nodes, chain.process, law, rng, tabled=tabled
@@ -116,7 +116,7 @@ def test_sums_of_parameters_are_exact_in_single_precision() -> None:
 
 def test_the_objective_is_that_of_rows_and_nodes_one_by_one(grown: Any) -> None:
     settings, vectors, _, data, state = grown
-    chain = unpack(state, settings.model.max_depth)[0].chain
+    chain = state
     chance = expit(chain.nodes.value[chain.node].astype(np.float64))
     of_rows = np.where(vectors.rows == 1, np.log(chance), np.log1p(-chance)).sum()
     mass, below, left = np.zeros((3, int(chain.nodes.size[0])))

@@ -75,7 +75,7 @@ def test_as_many_topics_as_nodes_stay_topics() -> None:
         state = mcmc.init(data, settings, at(0, seed=seed))
         state, info = mcmc.step(state, data, settings, at(1, seed=seed))
         if info.n_nodes == 5:
-            tree = mcmc.draw(state, data, settings, at(0)).tree
+            tree = mcmc.summarise(state, data, settings, at(0)).tree
             assert tree.extra["topics"].shape == (5, 6)
             assert tree.extra["shares"].shape == (6, 5)
             return

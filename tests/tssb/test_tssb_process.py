@@ -85,7 +85,7 @@ def test_data_that_say_nothing_follow_the_urn(flat: NDArray[np.float64]) -> None
     for seed in range(900):
         state, data = begin(mcmc, corpus_of(np.zeros((3, 2))), settings, seed=seed)
         state = advance(mcmc, state, data, settings, 4, seed=seed)
-        found.append(statistics(seats(state.parent[0], state.node)))
+        found.append(statistics(seats(state.nodes.parent, state.node)))
     rows = np.array(found, dtype=float)
     error = rows.std(axis=0) / np.sqrt(len(rows))
     off = (rows.mean(axis=0) - flat) / error

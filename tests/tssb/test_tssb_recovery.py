@@ -10,7 +10,6 @@ from stepping import advance, begin, corpus_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.tssb import mcmc
-from hiertopics.families.tssb.state import unpack
 from hiertopics.model import Settings
 from hiertopics.settings.config import build
 
@@ -50,5 +49,5 @@ def test_documents_of_a_planted_node_share_a_node(seed: int, settle_every: int) 
     settings = settings_of(settle_every, n_topics=N_TOPICS, kappa=5.0)
     state, data = begin(mcmc, corpus, settings, seed=seed)
     state = advance(mcmc, state, data, settings, 150, seed=seed)
-    found = unpack(state, 64)[0].chain.node
+    found = state.node
     assert adjusted_rand_score(node, found) > 0.8

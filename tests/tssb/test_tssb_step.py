@@ -33,10 +33,10 @@ def stepped(before: Process, now: Process, depth: int) -> Any:
     stick_kernels.count(home, nodes)
     stick_kernels.draw_sticks(nodes, before, np.random.default_rng(0), True)
     topics = text.counted(data, np.zeros(0, np.int16), 1)
-    put(state, mcmc.Chain(home, topics, nodes, before, np.array([1.0])))
+    put(state, mcmc.State(home, topics, nodes, before, np.array([1.0])))
     state, _ = mcmc.step(state, data, settings, at(1))
-    assert state.node.tolist() == [depth] * N_DOCS and state.size[0] == depth + 1
-    assert state.process[0].tolist() == [now.alpha0, now.decay, now.gamma]
+    assert state.node.tolist() == [depth] * N_DOCS and state.nodes.size[0] == depth + 1
+    assert state.process == now
     return state
 
 
@@ -44,11 +44,11 @@ def test_nu_belongs_to_the_process_of_the_same_step() -> None:
     """Eight data at the root: 1 - nu is Beta(alpha0, 9), here 0.991 and not 0.0001 on average."""
     before, now = (Process(alpha0, 0.5, 1.0, 64) for alpha0 in (AT_ONCE, BELOW))
     state = stepped(before, now, 0)
-    assert np.exp(state.sticks[0, 1, 0]) > 0.95
+    assert np.exp(state.nodes.log_rest[0]) > 0.95
 
 
 def test_psi_belongs_to_the_process_of_the_same_step() -> None:
     """Eight data at the root's first child: psi is Beta(9, gamma), here 0.009 and not 0.9999."""
     before, now = (Process(BELOW, 1e-6, gamma, 64) for gamma in (1e-3, 1e3))
     state = stepped(before, now, 1)
-    assert np.exp(state.sticks[0, 2, 1]) < 0.05
+    assert np.exp(state.nodes.log_psi[1]) < 0.05

@@ -34,7 +34,7 @@ def by_start(settings: Settings, n_data: int, seed: int) -> State:
         corpus = Vectors(table, default_columns(2))
     data = mcmc.prepare(corpus, settings)
     state = mcmc.init(data, settings, at(0, seed=seed))
-    return seats(state.parent[0], state.node)
+    return seats(state.nodes.parent, state.node)
 
 
 PLACES: dict[str, Callable[[Settings, int, int], State]] = {

@@ -13,7 +13,6 @@ from stepping import advance, at, begin, corpus_of, docs_of, settings_of
 
 from hiertopics.families.flat.token_layout import lay_out
 from hiertopics.families.tssb import mcmc, text, topic_kernels
-from hiertopics.families.tssb.state import unpack
 
 CORPUS = corpus_of(np.random.default_rng(5).poisson(1.2, (12, 5)))
 TINY = corpus_of([[2, 1, 0], [1, 0, 2]])
@@ -69,8 +68,7 @@ def test_topics_of_tokens_are_as_often_as_their_posterior_says() -> None:
 def test_the_objective_is_that_of_nodes_topics_and_words_one_by_one(fitted: Any) -> None:
     """Masses of the documents' nodes, topics given the nodes, words given their topics."""
     settings, data, state = fitted
-    chain = unpack(state, settings.model.max_depth)[0].chain
-    nodes, n = chain.nodes, int(chain.nodes.size[0])
+    nodes, n = state.nodes, int(state.nodes.size[0])
     mass, below, left = np.zeros(n), np.zeros(n), np.ones(n)
     for node, parent in enumerate(nodes.parent[:n]):
         reach = 1.0
@@ -79,9 +77,9 @@ def test_the_objective_is_that_of_nodes_topics_and_words_one_by_one(fitted: Any)
             left[parent] *= np.exp(nodes.log_psi_rest[node])
         mass[node] = reach * np.exp(nodes.log_nu[node])
         below[node] = reach * np.exp(nodes.log_rest[node])
-    z, word = chain.topics.z.astype(np.int64), np.concatenate(docs_of(CORPUS)).astype(np.int64)
-    node_of_token = np.repeat(chain.node, CORPUS.doc_lengths)
-    expected = np.log(mass[chain.node]).sum() + nodes.value[node_of_token, z].sum()
+    z, word = state.topics.z.astype(np.int64), np.concatenate(docs_of(CORPUS)).astype(np.int64)
+    node_of_token = np.repeat(state.node, CORPUS.doc_lengths)
+    expected = np.log(mass[state.node]).sum() + nodes.value[node_of_token, z].sum()
     expected += log_words(word, z, CORPUS.n_words, settings.model.eta)
     assert mcmc.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-9)
 

@@ -20,7 +20,7 @@ from hiertopics.families.tssb.config import process_bounds
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.share_kernels import Dirichlet, draw_log_dirichlet
 from hiertopics.families.tssb.starts import plant
-from hiertopics.families.tssb.state import Chain, Walk, drawn, pack, unpack
+from hiertopics.families.tssb.state import State
 from hiertopics.model import Settings
 
 PROCESS = {"alpha0": (0.3, 5.0), "decay": (0.1, 0.9), "gamma": (0.3, 5.0), "max_depth": 4}
@@ -90,7 +90,7 @@ def story_of_text(keys: dict[str, Any]) -> Story:
     state, _ = begin(mcmc, template, settings)
     data = joint.room_for_words(LENGTHS, N_WORDS)
     return Story(
-        mcmc,
+        mcmc.backend,
         state,
         data,
         settings,
@@ -99,7 +99,7 @@ def story_of_text(keys: dict[str, Any]) -> Story:
         words=lambda state, rng: draw_words(state, data, settings, rng),
         measure=lambda state: [*of_the_tree(state), *of_text(state)],
         exponential_names=("alpha0", "decay", "gamma", "kappa", "root's stick"),
-        exponentials=lambda state: exponentials(state, settings, state.law[0, 0], KAPPA),
+        exponentials=lambda state: exponentials(state, settings, state.law[0], KAPPA),
     )
 
 
@@ -111,7 +111,7 @@ def story_of_rows(keys: dict[str, Any]) -> Story:
     vectors = Vectors(np.eye(ROWS, COLUMNS), default_columns(COLUMNS))
     state, data = begin(mcmc, vectors, settings)
     return Story(
-        mcmc,
+        mcmc.backend,
         state,
         data,
         settings,
@@ -120,7 +120,7 @@ def story_of_rows(keys: dict[str, Any]) -> Story:
         words=lambda state, rng: draw_rows(state, data, rng),
         measure=lambda state: [*of_the_tree(state), *of_rows(state, data)],
         exponential_names=("alpha0", "decay", "gamma", "variance", "root's stick"),
-        exponentials=lambda state: exponentials(state, settings, state.law[0, 0], VARIANCE),
+        exponentials=lambda state: exponentials(state, settings, state.law[0], VARIANCE),
     )
 
 
@@ -148,15 +148,17 @@ def begin_text(state: Any, data: Data, settings: Settings, rng: np.random.Genera
     ).astype(np.int16)
     # Any words will do: they are drawn next.
     joint.lay_words(np.array(LENGTHS), np.zeros(len(z), np.int32), z, N_WORDS, data.words)
-    put(state, Chain(home, text.counted(data, z, N_TOPICS), nodes, process, np.array([kappa])))
+    put(state, State(home, text.counted(data, z, N_TOPICS), nodes, process, np.array([kappa])))
     draw_words(state, data, settings, rng)
 
 
 def draw_words(state: Any, data: Data, settings: Settings, rng: np.random.Generator) -> None:
     """Draw all words given their topics, topics' words integrated out."""
     words = np.empty(data.n_tokens, np.int32)
-    joint.draw_words(state.z, np.full(N_WORDS, settings.model.eta), words, state.n_wk, rng)
-    joint.lay_words(np.array(LENGTHS), words, state.z, N_WORDS, data.words)
+    joint.draw_words(
+        state.topics.z, np.full(N_WORDS, settings.model.eta), words, state.topics.n_wk, rng
+    )
+    joint.lay_words(np.array(LENGTHS), words, state.topics.z, N_WORDS, data.words)
 
 
 def begin_rows(state: Any, data: Any, settings: Settings, rng: np.random.Generator) -> None:
@@ -166,29 +168,24 @@ def begin_rows(state: Any, data: Any, settings: Settings, rng: np.random.Generat
     law = Diffusion(PERSISTENCE, np.sqrt(variance))
     nodes, home = plant(data.rows, root, offset_of(root), "prior", process, law, rng)
     values = np.append(variance, binary.FIRST_STEP)
-    put(state, Chain(home, binary.no_topics(ROWS), nodes, process, values))
+    put(state, State(home, binary.no_topics(ROWS), nodes, process, values))
     draw_rows(state, data, rng)
 
 
 def draw_rows(state: Any, data: Any, rng: np.random.Generator) -> None:
     """Draw all rows given their nodes."""
-    chance = expit(state.value[0][state.node].astype(np.float64))
+    chance = expit(state.nodes.value[state.node].astype(np.float64))
     data.rows[:] = rng.random(data.rows.shape) < chance
 
 
-def put(state: Any, chain: Chain) -> None:
-    """Write a chain into a state."""
-    vars(state).update(vars(pack([Walk(chain, drawn(chain, -np.inf))])))
-
-
-def chain_of(state: Any) -> Chain:
-    return unpack(state, PROCESS["max_depth"])[0].chain
+def put(state: State, other: State) -> None:
+    """Write a state into another."""
+    vars(state).update(vars(other))
 
 
 def of_the_tree(state: Any) -> list[float]:
     """Return the statistics named by OF_THE_TREE."""
-    chain = chain_of(state)
-    nodes, process, home = chain.nodes, chain.process, chain.node
+    nodes, process, home = state.nodes, state.process, state.node
     n = int(nodes.size[0])
     gaps = int((nodes.n_sub[:n] == 0).sum())
     depths = nodes.depth[home].astype(float)
@@ -212,9 +209,8 @@ def of_the_tree(state: Any) -> list[float]:
 
 def of_text(state: Any) -> list[float]:
     """Return the statistics named by OF_TEXT."""
-    chain = chain_of(state)
-    nodes, home, n_dk = chain.nodes, chain.node, chain.topics.n_dk
-    shares, kappa = np.exp(nodes.value), float(chain.law[0])
+    nodes, home, n_dk = state.nodes, state.node, state.topics.n_dk
+    shares, kappa = np.exp(nodes.value), float(state.law[0])
     alone = (nodes.n_sub[home] == 1) & (home > 0)
     squares = (n_dk**2).sum(axis=1)
     return [
@@ -226,16 +222,15 @@ def of_text(state: Any) -> list[float]:
         float((shares[home] * n_dk).sum()),
         float(squares.sum()),
         float(squares[alone].sum()),
-        float((chain.topics.n_wk**2).sum()),
-        float((chain.topics.n_k**2).sum()),
+        float((state.topics.n_wk**2).sum()),
+        float((state.topics.n_k**2).sum()),
     ]
 
 
 def of_rows(state: Any, data: Any) -> list[float]:
     """Return the statistics named by OF_ROWS."""
-    chain = chain_of(state)
-    nodes, home, x = chain.nodes, chain.node, data.rows
-    theta, variance = nodes.value.astype(np.float64), float(chain.law[0])
+    nodes, home, x = state.nodes, state.node, data.rows
+    theta, variance = nodes.value.astype(np.float64), float(state.law[0])
     first, root = theta[home[0], 0], theta[0, 0]
     parent = nodes.parent[home[0]]
     step = first - PERSISTENCE * theta[parent, 0] if home[0] > 0 else first
@@ -262,9 +257,9 @@ def exponentials(
     A stick nu ~ Beta(1, alpha) has -alpha log(1 - nu) ~ Exp(1).
     """
     ranges = [*process_bounds(settings.model), ends]
-    values = [*state.process[0], value]
+    values = [*state.process[:3], value]
     scaled = [
         -math.log((number - low) / (high - low))
         for number, (low, high) in zip(values, ranges, strict=True)
     ]
-    return np.array([*scaled, -state.process[0, 0] * state.sticks[0, 1, 0]])
+    return np.array([*scaled, -state.process.alpha0 * state.nodes.log_rest[0]])

@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs_kernels as kernels
 from hiertopics.families.chdp.concentrations import draw_eta
@@ -38,6 +39,7 @@ from hiertopics.families.chdp.gibbs_state import (
 )
 from hiertopics.families.chdp.gibbs_state import memory as memory
 from hiertopics.families.chdp.gibbs_state import objective as objective
+from hiertopics.families.chdp.gibbs_state import per_chain as per_chain
 from hiertopics.families.chdp.gibbs_state import prepare as prepare
 from hiertopics.families.chdp.gibbs_state import summarise as summarise
 from hiertopics.families.chdp.layout import Data
@@ -86,7 +88,7 @@ def _sweep(state: State, data: Data, model: Model, context: Context) -> int:
     return total
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -100,7 +102,8 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    sampler=True,
+    per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
     renewed=without("seat", "table_option", "option_group", "option_topic"),
 )
+backend: Backend[Corpus, Data, Chains[State]] = chains(one)

@@ -16,7 +16,7 @@ from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
 from hiertopics.families.chdp.weight_kernels import log_weights
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.model import Context, PerChain, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 
 OBJECTIVE = "log probability of words and topics given the groups' weights"
@@ -138,6 +138,13 @@ def objective(state: Draw, data: Data, settings: Settings, context: Context) -> 
     log_joint -= float(log_rising(state.alpha_doc, data.doc_lengths).sum())
     log_joint += float(log_rising(state.eta, state.n_wk[state.n_wk > 0]).sum())
     return log_joint - float(log_rising(state.eta * data.n_words, state.n_k).sum())
+
+
+def per_chain(state: Draw, data: Data, settings: Settings, context: Context) -> PerChain:
+    """Return the objective and the number of topics."""
+    n_topics = topic_counts(state.n_k, state.n_tables).n_topics
+    log_joint = objective(state, data, settings, context)
+    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

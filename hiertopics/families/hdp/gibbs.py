@@ -23,6 +23,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
@@ -47,7 +48,7 @@ from hiertopics.families.hdp.config import Model as Model
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.summary import infer as infer
-from hiertopics.model import Backend, Context, Settings, Summary
+from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
@@ -125,7 +126,10 @@ class Given(NamedTuple):
 
 
 class Info(NamedTuple):
-    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``.
+
+    moved: tokens whose topic changed.
+    """
 
     n_topics: int
     n_topics_tables: int
@@ -333,7 +337,14 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
         state.tau = rng.dirichlet(1.0 + by_word)
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
+    """Return the log joint and the number of topics."""
+    n_topics = topic_counts(state.n_k, state.n_tables).n_topics
+    log_joint = objective(state, data, settings, context)
+    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
+
+
+one: Backend[Corpus, Data, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -348,6 +359,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     simulate=simulate,
     memory=memory,
     pieces=sharded(Local),
-    sampler=True,
+    per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
 )
+backend: Backend[Corpus, Data, Chains[State]] = chains(one)

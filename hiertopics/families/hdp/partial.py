@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import (
@@ -40,7 +41,7 @@ from hiertopics.families.hdp.block_layout import Blocks, Piece, as_given_piece, 
 from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model
 from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table_sums
-from hiertopics.model import Backend, Context, Settings, Sharded, Summary
+from hiertopics.model import Backend, Context, PerChain, Settings, Sharded, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.numeric.streams import new_key
 
@@ -242,7 +243,14 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
         state.tau = rng.dirichlet(1.0 + by_word)
 
 
-backend: Backend[Corpus, Blocks, State] = Backend(
+def per_chain(state: State, data: Blocks, settings: Settings, context: Context) -> PerChain:
+    """Return the log joint and the number of topics."""
+    n_topics = topic_counts(state.n_k, state.n_tables).n_topics
+    log_joint = objective(state, data, settings, context)
+    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
+
+
+one: Backend[Corpus, Blocks, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -262,6 +270,7 @@ backend: Backend[Corpus, Blocks, State] = Backend(
         build=as_given_piece,
         bounds=lambda data: data.bounds,
     ),
-    sampler=True,
+    per_chain=per_chain,
     draw_hyperparameters=gibbs.draw_hyperparameters,
 )
+backend: Backend[Corpus, Blocks, Chains[State]] = chains(one)

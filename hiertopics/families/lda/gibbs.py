@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
@@ -30,7 +31,7 @@ from hiertopics.families.lda.infer import infer as infer
 from hiertopics.families.lda.predictive import predictive as predictive
 from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
-from hiertopics.model import Backend, Context, Settings, Summary
+from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 from hiertopics.numeric.simd_draw import padded
 from hiertopics.settings.config import Iterations, SamplerConfig
 
@@ -169,7 +170,14 @@ def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int3
     return n_dk
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
+    """Return the log joint and the number of topics with a token."""
+    n_topics = int((state.n_k > 0).sum())
+    log_joint = objective(state, data, settings, context)
+    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
+
+
+one: Backend[Corpus, Data, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -183,7 +191,8 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    sampler=True,
+    per_chain=per_chain,
     predictive=predictive,
     draw_hyperparameters=draw_hyperparameters,
 )
+backend: Backend[Corpus, Data, Chains[State]] = chains(one)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.nested.config import MaxNodes, MovesEvery
 from hiertopics.model import Settings as SettingsOf
-from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
+from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig, Summarise
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -126,9 +126,6 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of hlda-gibbs; raises ValueError where restarts reach beyond the burn-in."""
 
     iterations: Iterations = 500
-    chains: Annotated[
-        int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
-    ] = 1
     start: Annotated[
         Literal["clusters", "sequential"],
         Meta(
@@ -177,13 +174,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         int,
         Meta(ge=1, description="Iterations of a try; the second half of them is compared."),
     ] = 50
-    summarise: Annotated[
-        Literal["map", "last"],
-        Meta(
-            description="Which draw becomes the model: the most probable one after burn_in, or "
-            "the last."
-        ),
-    ] = "map"
+    summarise: Summarise = "map"
 
     def __post_init__(self) -> None:
         """Check that no draw is kept while starts are tried."""

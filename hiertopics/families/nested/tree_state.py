@@ -20,6 +20,7 @@ from hiertopics.families.nested.slots import (
     renumbered,
     subtree_sums,
 )
+from hiertopics.model import Settings
 
 State = TypeVar("State", bound="TreeState")
 
@@ -61,7 +62,7 @@ class TreeState(ABC):
         return Sticks(self.stick_a, self.stick_b)
 
 
-def with_structure(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def with_structure(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, NDArray[Any]]:
     """Return the arrays of a saved state with ``structured``, which was told by its chances."""
     if "chances" not in arrays:
         return arrays

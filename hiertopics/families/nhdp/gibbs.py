@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, draw_concentration
@@ -37,7 +38,7 @@ from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.state import columns_for
-from hiertopics.model import Backend, Context, Settings, Summary
+from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 from hiertopics.numeric.evidence import log_rising
 
 
@@ -124,7 +125,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     begun = Settings(settings.model, schedule)
     state = starts.init(data.pairs, begun, context)
     for iteration in range(1, settings.inference.variational_sweeps + 1):
-        now = Context(context.seed, iteration, context.workers)
+        now = replace(context, iteration=iteration)
         state, _ = variational.step(state, data.pairs, begun, now)
     columns = columns_for(state)
     z = np.zeros(len(data.tokens.cells.word), np.int32)
@@ -235,7 +236,14 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 16 * corpus.n_tokens + variational.memory(corpus, settings)
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
+    """Return the log joint and the number of nodes with a token at or below them."""
+    n_nodes = int((below(state.mixing.shape, state.n_k) >= common.LIVE_TOKENS).sum())
+    log_joint = objective(state, data, settings, context)
+    return PerChain({"objective": [log_joint], "n_nodes": [n_nodes]})
+
+
+one: Backend[Corpus, Data, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -249,8 +257,9 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    sampler=True,
+    per_chain=per_chain,
     predictive=predictive,
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
 )
+backend: Backend[Corpus, Data, Chains[State]] = chains(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -74,7 +75,7 @@ def flat_topics(
     state = posteriors.State(**posteriors.start(begun, data, flat))
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
-        now = Context(context.seed, iteration, context.workers)
+        now = replace(context, iteration=iteration)
         posteriors.step(state, data, flat, now)
     live = np.flatnonzero(state.n_k >= LIVE_TOKENS)
     if not len(live):

@@ -13,6 +13,7 @@ normal around its parent's, the root's around 0 (theory/tssb 2 and 4.5).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,9 +29,9 @@ from hiertopics.families.tssb.binary_prediction import scorer as scorer
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.diffusion_kernels import Family
 from hiertopics.families.tssb.layout import Nodes
-from hiertopics.families.tssb.state import Chain, Draw, Rows, Start
+from hiertopics.families.tssb.state import Rows, Start, State
 from hiertopics.families.tssb.topic_kernels import Topics
-from hiertopics.model import Settings
+from hiertopics.model import Context, Settings
 
 FIRST_STEP = 0.3
 STEPS = (0.001, 0.9)
@@ -87,24 +88,24 @@ def law(values: NDArray[np.float64], model: Model) -> Diffusion:
     return Diffusion(model.persistence, np.sqrt(values[:-1]))
 
 
-def update(chain: Chain, data: Data, settings: Settings, iteration: int, rng: Rng) -> Chain:
+def update(state: State, data: Data, settings: Settings, context: Context) -> State:
     """Redraw the parameters of all nodes with data below, then the variances; in place."""
     model, inference = settings.model, settings.inference
-    nodes, draws = chain.nodes, rng("diffusion")
+    nodes, draws = state.nodes, context.rng("diffusion")
     used = used_nodes(nodes)
-    variance, step_size = chain.law[:-1].copy(), float(chain.law[-1])
-    family = family_of(chain, data, used, model, variance)
+    variance, step_size = state.law[:-1].copy(), float(state.law[-1])
+    family = family_of(state, data, used, model, variance)
     theta = nodes.value[used].astype(np.float64)
     n_steps = inference.leapfrog_steps
     accepted = moves.hamiltonian_step(theta, family, step_size, n_steps, draws)
-    if inference.slice_every and iteration % inference.slice_every == 0:
+    if inference.slice_every and context.iteration % inference.slice_every == 0:
         moves.slice_sweep(theta, family, draws)
     draw_law(theta, family, variance, model, draws)
-    if iteration <= inference.burn_in:
+    if context.iteration <= inference.burn_in:
         step_size = adapted(step_size, accepted / len(variance))
     nodes.value[used] = on_grid(theta)
     nodes.offset[used] = [kernels.offset_of(value) for value in nodes.value[used]]
-    return chain._replace(law=np.append(variance, step_size))
+    return replace(state, law=np.append(variance, step_size))
 
 
 def used_nodes(nodes: Nodes) -> NDArray[np.int64]:
@@ -115,18 +116,18 @@ def used_nodes(nodes: Nodes) -> NDArray[np.int64]:
 
 
 def family_of(
-    chain: Chain,
+    state: State,
     data: Data,
     used: NDArray[np.int64],
     model: Model,
     variance: NDArray[np.float64],
 ) -> Family:
     """Return the used nodes, numbered by their place in ``used``, with the sums of their rows."""
-    nodes = chain.nodes
+    nodes = state.nodes
     place = np.full(int(nodes.size[0]), -1, np.int32)
     place[used] = np.arange(len(used))
     up = np.append(np.int32(-1), place[nodes.parent[used[1:]]]).astype(np.int32)
-    sums = kernels.sums_at(data.rows, place[chain.node], len(used))
+    sums = kernels.sums_at(data.rows, place[state.node], len(used))
     precision = 1.0 / variance
     root = precision if model.root_variance is None else np.full_like(precision, 1.0)
     if model.root_variance is not None:
@@ -161,35 +162,35 @@ def closeness(values: NDArray[np.float64]) -> float:
     return float((1.0 / values[:-1]).mean())
 
 
-def log_likelihood(chain: Chain, data: Data) -> float:
+def log_likelihood(state: State, data: Data) -> float:
     """Return log f of all rows at their nodes."""
-    nodes, n = chain.nodes, int(chain.nodes.size[0])
-    sums = kernels.sums_at(data.rows, chain.node, n)
+    nodes, n = state.nodes, int(state.nodes.size[0])
+    sums = kernels.sums_at(data.rows, state.node, n)
     return float((sums * nodes.value[:n]).sum() + nodes.n_at[:n] @ nodes.offset[:n])
 
 
-def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
+def log_extra(state: State, data: Data, settings: Settings) -> float:
     """Return 0: there is nothing besides rows and nodes."""
     return 0.0
 
 
-def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
+def rows(state: State, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
     """Return what model.npz has of the nodes ``used``; no words.
 
     mean: chances of a 1 [n, P]. value: theta. newborn: chances of a 1 at a new child, theta
     integrated out. telling: by how much chances exceed those of all rows. variance [P].
     """
-    value = draw.nodes.value[used].astype(np.float64)
+    value = state.nodes.value[used].astype(np.float64)
     mean = expit(value)
-    n_at = draw.nodes.n_at[used].astype(np.float64)
+    n_at = state.nodes.n_at[used].astype(np.float64)
     overall = (data.rows.sum(axis=0, dtype=np.float64) + 1.0) / (data.n_docs + 2.0)
     by_node = {
         "mean": mean,
         "value": value,
-        "newborn": chance_of_child(value, draw.law[:-1], settings.model.persistence),
+        "newborn": chance_of_child(value, state.law[:-1], settings.model.persistence),
         "telling": mean - overall,
     }
-    return Rows(np.zeros((len(used), 0)), n_at, by_node, {"variance": draw.law[:-1].copy()})
+    return Rows(np.zeros((len(used), 0)), n_at, by_node, {"variance": state.law[:-1].copy()})
 
 
 def chance_of_child(

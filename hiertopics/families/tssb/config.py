@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.families.tssb.process_kernels import ProcessBounds
-from hiertopics.settings.config import Iterations, SamplerConfig
+from hiertopics.settings.config import Iterations, SamplerConfig, Summarise
 
 Positive = Annotated[float, Meta(gt=0)]
 Few = Annotated[float, Meta(gt=0, le=1000)]
@@ -95,9 +95,6 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 500
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 100
-    chains: Annotated[
-        int, Meta(ge=1, description="Chains that run side by side, each from a start of its own.")
-    ] = 1
     start: Annotated[
         Literal["insertion", "root", "prior"],
         Meta(
@@ -139,13 +136,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "0: never, as in the paper, and far fewer nodes.",
         ),
     ] = 2
-    summarise: Annotated[
-        Literal["map", "last"],
-        Meta(
-            description="Which draw becomes the model: the one after burn_in with the highest "
-            "complete-data likelihood, or the last."
-        ),
-    ] = "map"
+    summarise: Summarise = "map"
 
 
 def ends(value: float | tuple[float, ...]) -> tuple[float, float]:

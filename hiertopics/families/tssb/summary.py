@@ -10,19 +10,19 @@ from scipy import sparse
 
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.tssb.layout import Nodes
-from hiertopics.families.tssb.state import Draw
+from hiertopics.families.tssb.state import State
 from hiertopics.families.tssb.stick_kernels import log_masses
 from hiertopics.model import Paths, Settings, Summary
 
 
-def summarise(draw: Draw, data: Any, likelihood: Any, settings: Settings) -> Summary:
+def summarise(state: State, data: Any, likelihood: Any, settings: Settings) -> Summary:
     """Return the nodes with data at or below them, in pre-order, and a last row outside.
 
     ``Tree.extra`` gets log_mass [n], the log prior mass of each row; below [n], the mass of what
     hangs below a node and holds no datum; process [4]: alpha0, decay, gamma and max_depth; and
     what the likelihood adds. The row outside is the mean of what is there before it has data.
     """
-    nodes = draw.nodes
+    nodes = state.nodes
     n = int(nodes.size[0])
     used = np.flatnonzero((nodes.n_sub[:n] > 0) | (np.arange(n) == 0))
     new_id = np.full(n, ROOT, dtype=np.int32)
@@ -31,7 +31,7 @@ def summarise(draw: Draw, data: Any, likelihood: Any, settings: Settings) -> Sum
     parent[0] = ROOT
     mass = np.exp(log_masses(nodes)[used])
     below = masses_below(nodes)[used]
-    rows = likelihood.rows(draw, used, data, settings)
+    rows = likelihood.rows(state, used, data, settings)
     outside = below / below.sum() if below.sum() > 0 else mass / mass.sum()
     outside /= outside.sum()
     n_tokens = np.append(rows.n_tokens, 0.0)
@@ -49,12 +49,12 @@ def summarise(draw: Draw, data: Any, likelihood: Any, settings: Settings) -> Sum
         extra={
             "log_mass": np.maximum(log_mass, LEAST),
             "below": np.append(below, 0.0),
-            "process": np.array([float(value) for value in draw.process]),
+            "process": np.array([float(value) for value in state.process]),
             **by_node,
             **rows.whole,
         },
     )
-    home = new_id[draw.node]
+    home = new_id[state.node]
     shape = (len(home), tree.n_nodes)
     theta = sparse.csr_array((np.ones(len(home)), home, np.arange(len(home) + 1)), shape=shape)
     return Summary(tree, theta, Paths(lineage(tree)[home], np.zeros(len(home))))
@@ -95,20 +95,16 @@ def lineage(tree: Tree) -> NDArray[np.int32]:
     return path
 
 
-def lineages(draws: list[tuple[Nodes, NDArray[np.int32]]]) -> NDArray[np.int32]:
-    """Return the path to each datum's node, int32 [n_draws, n_data, L], padded with -1.
-
-    draws: a tree and the node of each datum, several times over the same data.
-    """
-    deepest = max(int(nodes.depth[node].max(initial=0)) for nodes, node in draws)
-    paths = np.full((len(draws), len(draws[0][1]), deepest + 1), ROOT, dtype=np.int32)
-    for path, (nodes, node) in zip(paths, draws, strict=True):
-        here, data = node.copy(), np.arange(len(node))
-        for depth in range(deepest, -1, -1):
-            on = nodes.depth[here] == depth
-            path[data[on], depth] = here[on]
-            here[on] = nodes.parent[here[on]] if depth else here[on]
-    return paths
+def paths_to(nodes: Nodes, home: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the path to the node of each datum, int32 [n, L], padded with -1."""
+    deepest = int(nodes.depth[home].max(initial=0))
+    path = np.full((len(home), deepest + 1), ROOT, dtype=np.int32)
+    here, data = home.copy(), np.arange(len(home))
+    for depth in range(deepest, -1, -1):
+        on = nodes.depth[here] == depth
+        path[data[on], depth] = here[on]
+        here[on] = nodes.parent[here[on]] if depth else here[on]
+    return path
 
 
 def _with_mean(rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ topic. Topics are integrated out; shares are kept, as logs (theory/tssb 3).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,9 @@ from hiertopics.families.tssb import share_kernels, topic_kernels
 from hiertopics.families.tssb.config import Model, ends
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.share_kernels import Dirichlet
-from hiertopics.families.tssb.state import Chain, Draw, Rows, Start
+from hiertopics.families.tssb.state import Rows, Start, State
 from hiertopics.families.tssb.topic_kernels import Topics
-from hiertopics.model import Settings
+from hiertopics.model import Context, Settings
 
 BITS = 16
 """Digits of a word probability that are written."""
@@ -83,20 +84,21 @@ def closeness(values: NDArray[np.float64]) -> float:
     return float(values[0])
 
 
-def update(chain: Chain, data: Data, settings: Settings, iteration: int, rng: Rng) -> Chain:
+def update(state: State, data: Data, settings: Settings, context: Context) -> State:
     """Redraw the topics of tokens, kappa, and the topic shares of all nodes with data."""
     model = settings.model
-    if iteration > settings.inference.hold_topics:
-        base, alone = share_kernels.token_base(chain.nodes, chain.law[0])
-        mixing = alone[chain.node]
+    if context.iteration > settings.inference.hold_topics:
+        base, alone = share_kernels.token_base(state.nodes, state.law[0])
+        mixing = alone[state.node]
         topic_kernels.sweep(
-            data.words, chain.topics, base, chain.node, mixing, model.eta, rng("tokens")
+            data.words, state.topics, base, state.node, mixing, model.eta, context.rng("tokens")
         )
-    counts = counts_at(chain.nodes, chain.node, chain.topics)
+    counts = counts_at(state.nodes, state.node, state.topics)
+    rng = context.rng("shares")
     kappa = share_kernels.draw_shares(
-        chain.nodes, counts, chain.law[0], ends(model.kappa), root_share(model), rng("shares")
+        state.nodes, counts, state.law[0], ends(model.kappa), root_share(model), rng
     )
-    return chain._replace(law=np.array([kappa]))
+    return replace(state, law=np.array([kappa]))
 
 
 def counts_at(nodes: Nodes, node: NDArray[np.int32], topics: Topics) -> NDArray[np.int64]:
@@ -111,15 +113,15 @@ def root_share(model: Model) -> float:
     return 1.0 if model.root_concentration == "each" else 1.0 / model.n_topics
 
 
-def log_likelihood(chain: Chain, data: Data) -> float:
+def log_likelihood(state: State, data: Data) -> float:
     """Return log f of all documents at their nodes."""
-    n_dk, value = chain.topics.n_dk, chain.nodes.value[chain.node]
+    n_dk, value = state.topics.n_dk, state.nodes.value[state.node]
     return float(np.einsum("dk,dk->", n_dk, value))
 
 
-def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
+def log_extra(state: State, data: Data, settings: Settings) -> float:
     """Return the log probability of the words given their topics (theory/tssb 5)."""
-    topics, eta = chain.topics, settings.model.eta
+    topics, eta = state.topics, settings.model.eta
     mass = data.n_words * eta
     # Few counts differ: each is worked out once.
     times = np.bincount(topics.n_wk.ravel())
@@ -128,22 +130,22 @@ def log_extra(chain: Chain, data: Data, settings: Settings) -> float:
     return float(by_word + (gammaln(mass) - gammaln(mass + topics.n_k)).sum())
 
 
-def rows(draw: Draw, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
+def rows(state: State, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
     """Return word probabilities and topic shares of the nodes ``used``, and the topics.
 
     Word probabilities are rounded, so that those of thousands of nodes are written small; shares
     and topics are not.
     """
     model = settings.model
-    topics = counted(data, draw.z, model.n_topics)
+    topics = counted(data, state.topics.z, model.n_topics)
     phi = (topics.n_wk.T + model.eta) / (topics.n_k + data.n_words * model.eta)[:, None]
     phi /= phi.sum(axis=1, keepdims=True)
-    log_shares = draw.nodes.value[used]
+    log_shares = state.nodes.value[used]
     shares = np.exp(log_shares - logsumexp(log_shares, axis=1, keepdims=True))
     lengths = topics.n_dk.sum(axis=1)
-    n_tokens = np.zeros(int(draw.nodes.size[0]))
-    np.add.at(n_tokens, draw.node, lengths)
-    whole = {"topics": phi, "kappa": draw.law[:1]}
+    n_tokens = np.zeros(int(state.nodes.size[0]))
+    np.add.at(n_tokens, state.node, lengths)
+    whole = {"topics": phi, "kappa": state.law[:1]}
     return Rows(rounded(shares @ phi), n_tokens[used], {"shares": shares}, whole)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp.concentrations import Sampled, draw_eta
 from hiertopics.families.chdp.config import GibbsInference as Inference
@@ -25,6 +26,7 @@ from hiertopics.families.chdp.gibbs_state import (
     begin,
     info_of,
     memory,
+    per_chain,
     prepare,
 )
 from hiertopics.families.chdp.gibbs_state import objective as objective
@@ -225,7 +227,7 @@ def _link(
     return after, before, head
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -239,7 +241,8 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    sampler=True,
+    per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
     renewed=without("sticks"),
 )
+backend: Backend[Corpus, Data, Chains[State]] = chains(one)

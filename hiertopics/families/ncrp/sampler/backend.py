@@ -24,36 +24,30 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters
 from hiertopics.families.ncrp.config import GibbsInference as Inference
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.sampler import hyperparameters, joint_kernels, partial, restarts
+from hiertopics.families.ncrp.sampler import hyperparameters, joint_kernels, partial
 from hiertopics.families.ncrp.sampler import prediction as gibbs_prediction
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.chains import (
-    graft,
-    leap,
-    on_branches,
-    recounted,
-    sequential,
-    sweep,
-)
+from hiertopics.families.ncrp.sampler.chains import graft, leap, on_branches, sequential, sweep
 from hiertopics.families.ncrp.sampler.prediction import infer as infer
-from hiertopics.families.ncrp.sampler.state import State, Walk, begin, pack, unpack
+from hiertopics.families.ncrp.sampler.state import State, before, begin, begins, keep, revive, tried
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 
 
 class Info(NamedTuple):
-    """Columns of metrics.jsonl: of the first chain, except moved.
+    """Columns of metrics.jsonl.
 
     n_nodes, n_leaves: nodes, and those at the last level. largest_path: share of the documents
     on the fullest path. log_joint: of the words, levels and paths. moved: documents whose path
-    changed, all chains together.
+    changed.
     """
 
     n_nodes: int
@@ -71,103 +65,93 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
-    """Return chains of clustered documents, or of documents seated one by one in random order."""
-    prior = prior_of(settings.model)
-
-    def start(number: int) -> Walk:
-        rng = context.rng("init", number)
-        if settings.inference.restarts > 1 or settings.inference.start == "sequential":
-            return begin(sequential(data, prior, rng), prior)
-        branch = nested_clusters(_counts(data), settings.model.depth, leaves_for(data.n_docs), rng)
-        return begin(on_branches(data, branch, prior, rng), prior)
-
-    return pack(context.map(start, range(settings.inference.chains)))
+    """Return a chain of clustered documents, or of documents seated one by one in random order."""
+    prior, rng = prior_of(settings.model), context.rng("init")
+    if settings.inference.restarts > 1 or settings.inference.start == "sequential":
+        return begin(sequential(data, prior, rng), prior)
+    branch = nested_clusters(_counts(data), settings.model.depth, leaves_for(data.n_docs), rng)
+    return begin(on_branches(data, branch, prior, rng), prior)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
-    """Redraw paths and levels, leap, graft, draw hyperparameters if asked to; note the best."""
+    """Redraw paths and levels, leap, graft, draw hyperparameters if asked to."""
     inference = settings.inference
-
-    def advance(numbered: tuple[int, Walk]) -> tuple[Walk, int, float]:
-        number, walk = numbered
-        if restarts.begins(inference, context.iteration):
-            fresh = prior_of(settings.model)
-            chain = sequential(data, fresh, context.rng("init", number))
-            walk = walk._replace(chain=chain, prior=fresh)
-        before = walk.chain.path.copy()
-        if inference.collapse == "full":
-            chain = sweep(data, walk.chain, walk.prior, context.rng("sweep", number))
-        else:
-            shards = partial.Shards(inference.shards, number, context)
-            chain = partial.sweep(data, walk.chain, walk.prior, shards)
-        if _due(inference.leap_every, context.iteration):
-            chain = leap(data, chain, walk.prior, context.rng("leap", number))
-        if _due(inference.graft_every, context.iteration):
-            chain = graft(data, chain, walk.prior, context.rng("graft", number))
-        moved = int((chain.path != before).any(axis=1).sum())
-        rng = context.rng("hyperparameters", number)
-        walk = walk._replace(chain=chain, prior=_draw_prior(chain, walk.prior, inference, rng))
-        log_joint = joint_kernels.log_joint(chain, walk.prior)
-        score = log_joint + hyperparameters.log_prior(walk.prior)
-        return restarts.remember(walk, data, score, inference, context.iteration), moved, log_joint
-
-    walks = unpack(state)
-    if inference.collapse == "partial" and inference.shards > 1:
-        # The workers share each chain's documents; a pool must not wait for itself.
-        results = [advance(numbered) for numbered in enumerate(walks)]
+    if begins(inference, context.iteration):
+        fresh = prior_of(settings.model)
+        state = begin(sequential(data, fresh, context.rng("init")), fresh, state.tries)
+    chain, prior = state.chain, state.prior
+    path = chain.path.copy()
+    if inference.collapse == "full":
+        chain = sweep(data, chain, prior, context.rng("sweep"))
     else:
-        results = context.map(advance, list(enumerate(walks)))
-    walks = [walk for walk, _, _ in results]
-    chain, prior = walks[0].chain, walks[0].prior
+        chain = partial.sweep(data, chain, prior, partial.Shards(inference.shards, context))
+    if _due(inference.leap_every, context.iteration):
+        chain = leap(data, chain, prior, context.rng("leap"))
+    if _due(inference.graft_every, context.iteration):
+        chain = graft(data, chain, prior, context.rng("graft"))
+    moved = int((chain.path != path).any(axis=1).sum())
+    prior = _draw_prior(chain, prior, inference, context.rng("hyperparameters"))
+    log_joint = joint_kernels.log_joint(chain, prior)
+    state, score = begin(chain, prior, state.tries), log_joint + hyperparameters.log_prior(prior)
+    state = tried(state, data, score, inference, context.iteration)
+    chain = state.chain
     leaves = chain.visits[chain.first[-2] :]
     info = Info(
         int((chain.visits > 0).sum()),
         int((leaves > 0).sum()),
         float(leaves.max() / max(data.n_docs, 1)),
-        results[0][2],
-        prior.gamma,
-        prior.eta,
-        sum(moved for _, moved, _ in results),
+        log_joint,
+        state.prior.gamma,
+        state.prior.eta,
+        moved,
     )
-    return pack(walks), info
+    return state, info
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return the draw that ``inference.summarise`` asks for; the last where no best is known yet.
-
-    Of several chains it is that of the chain where this draw is the most probable.
-    """
-    walks = unpack(state)
-    best = max((walk.best for walk in walks), key=lambda drawn: drawn.log_joint)
-    if settings.inference.summarise == "map" and np.isfinite(best.log_joint):
-        chain = recounted(data, best.slot, best.level)
-        return gibbs_prediction.summarise(chain, best.prior, data, settings.inference)
-    return draw(state, data, settings, context)
+    """Return this draw as a tree."""
+    return gibbs_prediction.summarise(state.chain, state.prior, data, settings.inference)
 
 
-def draw(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return the current draw; of several chains the most probable one."""
-    walks = unpack(state)
-    walk = walks[int(np.argmax(_log_joints(walks, context)))]
-    return gibbs_prediction.summarise(walk.chain, walk.prior, data, settings.inference)
+def score(state: State, info: Info) -> float:
+    """Return the log probability of a draw and of the hyperparameters that it was drawn under."""
+    return info.log_joint + hyperparameters.log_prior(state.prior)
 
 
 def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
-    """Return log joint, nodes and paths of each chain."""
-    walks = unpack(state)
+    """Return log joint, nodes and paths."""
+    chain = state.chain
     traces: dict[str, list[float]] = {
-        "objective": _log_joints(walks, context),
-        "n_nodes": [int((walk.chain.visits > 0).sum()) for walk in walks],
+        "objective": [float(joint_kernels.log_joint(chain, state.prior))],
+        "n_nodes": [int((chain.visits > 0).sum())],
     }
-    return PerChain(traces, np.stack([walk.chain.path for walk in walks]))
+    return PerChain(traces, chain.path[None])
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words, levels and paths given the hyperparameters, from scratch.
 
-    Of several chains it is their mean.
+    From paths and levels alone (theory/ncrp 5, score).
     """
-    return float(np.mean(context.map(lambda walk: _log_joint(walk, data), unpack(state))))
+    path, level = state.chain.path, state.chain.level
+    alpha, gamma, eta = state.prior
+    doc = np.repeat(np.arange(data.n_docs), np.diff(data.words.token_ptr[data.words.pair_ptr]))
+    word = np.repeat(data.words.word, np.diff(data.words.token_ptr))
+    n_dl = np.zeros(path.shape)
+    np.add.at(n_dl, (doc, level), 1)
+    shape = (int(path.max(initial=0)) + 1, data.n_words)
+    n_kw = sparse.coo_array((np.ones(len(word)), (path[doc, level], word)), shape).tocsr()
+    visits = np.bincount(path.ravel())
+    inner = np.bincount(path[:, :-1].ravel())
+    n_children = (visits > 0).sum() - (data.n_docs > 0)
+    tree = gammaln(visits[1:][visits[1:] > 0]).sum() + n_children * np.log(gamma)
+    tree += (gammaln(gamma) - gammaln(gamma + inner[inner > 0])).sum()
+    levels = (gammaln(alpha + n_dl) - gammaln(alpha)).sum()
+    levels += (gammaln(alpha.sum()) - gammaln(alpha.sum() + n_dl.sum(axis=1))).sum()
+    mass = eta * data.n_words
+    words = (gammaln(n_kw.data + eta) - gammaln(eta)).sum()
+    words += (gammaln(mass) - gammaln(mass + n_kw.sum(axis=1))).sum()
+    return float(tree + levels + words)
 
 
 def prior_of(model: Model) -> Prior:
@@ -177,12 +161,12 @@ def prior_of(model: Model) -> Prior:
 
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of tokens and counts, for a tree of a node for every eight documents."""
-    model, n_chains = settings.model, settings.inference.chains
+    model = settings.model
     n_columns = 32 * model.depth + corpus.n_docs // 8
-    per_chain = 8 * n_columns * corpus.n_words + 10 * corpus.n_tokens
+    n_bytes = 8 * n_columns * corpus.n_words + 10 * corpus.n_tokens
     if settings.inference.collapse == "partial":
-        per_chain += 4 * model.depth * n_columns * corpus.n_words
-    return n_chains * (per_chain + 16 * model.depth * corpus.n_docs)
+        n_bytes += 4 * model.depth * n_columns * corpus.n_words
+    return n_bytes + 16 * model.depth * corpus.n_docs
 
 
 def _counts(data: Data) -> sparse.csr_array:
@@ -210,35 +194,7 @@ def _draw_prior(
     return prior
 
 
-def _log_joints(walks: list[Walk], context: Context) -> list[float]:
-    """Return the log joint of each chain from its tables."""
-    return context.map(lambda walk: float(joint_kernels.log_joint(walk.chain, walk.prior)), walks)
-
-
-def _log_joint(walk: Walk, data: Data) -> float:
-    """Return the log joint from paths and levels alone (theory/ncrp 5, score)."""
-    path, level = walk.chain.path, walk.chain.level
-    alpha, gamma, eta = walk.prior
-    doc = np.repeat(np.arange(data.n_docs), np.diff(data.words.token_ptr[data.words.pair_ptr]))
-    word = np.repeat(data.words.word, np.diff(data.words.token_ptr))
-    n_dl = np.zeros(path.shape)
-    np.add.at(n_dl, (doc, level), 1)
-    shape = (int(path.max(initial=0)) + 1, data.n_words)
-    n_kw = sparse.coo_array((np.ones(len(word)), (path[doc, level], word)), shape).tocsr()
-    visits = np.bincount(path.ravel())
-    inner = np.bincount(path[:, :-1].ravel())
-    n_children = (visits > 0).sum() - (data.n_docs > 0)
-    tree = gammaln(visits[1:][visits[1:] > 0]).sum() + n_children * np.log(gamma)
-    tree += (gammaln(gamma) - gammaln(gamma + inner[inner > 0])).sum()
-    levels = (gammaln(alpha + n_dl) - gammaln(alpha)).sum()
-    levels += (gammaln(alpha.sum()) - gammaln(alpha.sum() + n_dl.sum(axis=1))).sum()
-    mass = eta * data.n_words
-    words = (gammaln(n_kw.data + eta) - gammaln(eta)).sum()
-    words += (gammaln(mass) - gammaln(mass + n_kw.sum(axis=1))).sum()
-    return float(tree + levels + words)
-
-
-backend: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -252,8 +208,9 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    sampler=True,
-    draw=draw,
     per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
+)
+backend: Backend[Corpus, Data, Chains[State]] = chains(
+    one, score=score, keep=keep, revive=revive, numbered=True, before=before
 )

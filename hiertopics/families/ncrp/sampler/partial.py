@@ -50,18 +50,14 @@ SEATED = 0.3
 
 
 class Shards(NamedTuple):
-    """How the work of a sweep of one chain is dealt out: number of shards, which chain, context.
-
-    A single shard leaves the workers alone, so that they may spread chains instead.
-    """
+    """How the work of a sweep is dealt out: number of shards, and the context of the chain."""
 
     n_shards: int
-    chain: int
     context: Context
 
     def rng(self, purpose: str, *key: int) -> np.random.Generator:
         """Return the generator of this chain and iteration for ``purpose``."""
-        return self.context.rng(purpose, self.chain, *key)
+        return self.context.rng(purpose, *key)
 
     def parts(self, length: int, purpose: str) -> list[tuple[slice, np.random.Generator]]:
         """Return each shard of ``length`` things, with a generator of its own."""
@@ -73,8 +69,6 @@ class Shards(NamedTuple):
 
     def map(self, task: Callable[[Item], Result], messages: list[Item]) -> list[Result]:
         """Return what ``task``, a function of a module, answers to each shard's message."""
-        if self.n_shards == 1:
-            return [task(messages[0])]
         return self.context.map(task, messages)
 
 

@@ -1,4 +1,9 @@
-"""The sampler's state: one record per chain while it moves, flat arrays in between."""
+"""The sampler's state, what is kept of a draw, and starts of which the most probable goes on.
+
+The first ``restarts * restart_iterations`` iterations are tries of equal length, each from a new
+sequential start. The one with the highest mean log joint over its second half goes on from where
+it ended (C. Wang, D. Blei, NIPS 2009, keep the best of 200 trajectories).
+"""
 
 from __future__ import annotations
 
@@ -8,128 +13,114 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains
+from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.chains import moved
+from hiertopics.families.ncrp.sampler.chains import recounted
+from hiertopics.model import Settings
+from hiertopics.states import Arrays
+
+COUNTED = ("n_dl", "n_wk", "n_k", "parent", "visits")
+"""What follows from paths and levels."""
 
 
-@dataclass
-class State:
-    """The current and the best draw of each of C chains, chain after chain along the first axis.
+class Tries(NamedTuple):
+    """Where the leading try ended: path as slots, level and prior; none yet: without documents.
 
-    path: int32 [C n_docs, L], columns of the count tables from the root down. level: int8
-    [C n_tokens], 0 for the root. Counts: n_dl int32 [C n_docs, L], n_wk int32 [C n_words, K],
-    n_k int64 [C K]. parent, visits: int32 [C K], the parent and the documents of a column, which
-    is free if it has none. first: int64 [L + 1], the first column of each level, then K.
-    gamma, eta: float64 [C]. level_prior: float64 [C, L].
-    best_*: likewise of the best draw; best_slot is its path, columns counted from the first of
-    their level, which stays when levels get wider. best_log_joint: float64 [C], -inf: none yet.
-    While starts are tried, best_* is where the leading
-    one ended; best_try: float64 [C], its mean log joint; try_sum: float64 [C], that of the try at
-    hand, summed so far.
+    best: its mean log joint, -inf: none yet. total: that of the try at hand, summed so far.
     """
-
-    path: NDArray[np.int32]
-    level: NDArray[np.int8]
-    n_dl: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    visits: NDArray[np.int32]
-    first: NDArray[np.int64]
-    gamma: NDArray[np.float64]
-    eta: NDArray[np.float64]
-    level_prior: NDArray[np.float64]
-    best_slot: NDArray[np.int32]
-    best_level: NDArray[np.int8]
-    best_gamma: NDArray[np.float64]
-    best_eta: NDArray[np.float64]
-    best_level_prior: NDArray[np.float64]
-    best_log_joint: NDArray[np.float64]
-    best_try: NDArray[np.float64]
-    try_sum: NDArray[np.float64]
-
-
-class Draw(NamedTuple):
-    """Paths as slots and levels, the hyperparameters they were drawn under, and a log joint."""
 
     slot: NDArray[np.int32]
     level: NDArray[np.int8]
     prior: Prior
-    log_joint: float
+    best: float = -np.inf
+    total: float = 0.0
 
 
-class Walk(NamedTuple):
-    """One chain: where it is, its hyperparameters, its best draw; tries as in ``State``."""
+@dataclass
+class State:
+    """One draw: paths, levels and their counts, and the hyperparameters; the tries before it."""
 
     chain: Chain
     prior: Prior
-    best: Draw
-    best_try: float = -np.inf
-    try_sum: float = 0.0
+    tries: Tries
 
 
-def begin(chain: Chain, prior: Prior) -> Walk:
-    """Return a chain that has no best draw yet."""
-    return Walk(
-        chain, prior, Draw(np.zeros_like(chain.path), np.zeros_like(chain.level), prior, -np.inf)
-    )
+def begin(chain: Chain, prior: Prior, tries: Tries | None = None) -> State:
+    """Return the state of a chain; ``tries``: those before, none where it is the first."""
+    return State(chain, prior, tries or Tries(chain.path[:0], chain.level[:0], prior))
 
 
-def pack(walks: list[Walk]) -> State:
-    """Lay chains into a state; a single one is not copied."""
-    widths = np.max([np.diff(walk.chain.first) for walk in walks], axis=0)
-    first = np.concatenate([[0], np.cumsum(widths)])
-    chains = [
-        walk.chain if np.array_equal(walk.chain.first, first) else moved(walk.chain, first)
-        for walk in walks
-    ]
-    arrays: dict[str, Any] = {
-        name: _joined([getattr(chain, name) for chain in chains]) for name in Chain._fields[:-1]
-    }
-    for prefix, priors in (
-        ("", [walk.prior for walk in walks]),
-        ("best_", [walk.best.prior for walk in walks]),
-    ):
-        arrays[f"{prefix}gamma"] = np.array([prior.gamma for prior in priors])
-        arrays[f"{prefix}eta"] = np.array([prior.eta for prior in priors])
-        arrays[f"{prefix}level_prior"] = np.array([prior.level for prior in priors])
-    return State(
-        **arrays,
-        first=first,
-        best_slot=_joined([walk.best.slot for walk in walks]),
-        best_level=_joined([walk.best.level for walk in walks]),
-        best_log_joint=np.array([walk.best.log_joint for walk in walks]),
-        best_try=np.array([walk.best_try for walk in walks]),
-        try_sum=np.array([walk.try_sum for walk in walks]),
-    )
+def keep(state: State) -> State:
+    """Return paths, levels and hyperparameters, all counts left out."""
+    chain = state.chain
+    counts = {name: getattr(chain, name)[:0].copy() for name in COUNTED}
+    kept = chain._replace(path=chain.path.copy(), level=chain.level.copy(), **counts)
+    return begin(kept, state.prior)
 
 
-def unpack(state: State) -> list[Walk]:
-    """Return the chains of a state, as views of its arrays."""
-    n_chains = len(state.gamma)
+def revive(kept: State, data: Data) -> State:
+    """Return the state that was kept, everything counted afresh."""
+    return begin(recounted(data, slots(kept.chain), kept.chain.level), kept.prior)
 
-    def parts(name: str) -> list[Any]:
-        return np.split(getattr(state, name), n_chains)
 
-    def priors(prefix: str) -> list[Prior]:
-        values = (getattr(state, prefix + name) for name in ("level_prior", "gamma", "eta"))
-        return [Prior(level, float(g), float(e)) for level, g, e in zip(*values, strict=True)]
+def slots(chain: Chain) -> NDArray[np.int32]:
+    """Return paths [n_docs, L], columns counted from the first of their level.
 
-    columns = [*map(parts, Chain._fields[:-1]), [state.first] * n_chains]
-    chains = [Chain(*arrays) for arrays in zip(*columns, strict=True)]
-    bests = [
-        Draw(slot, level, prior, float(log_joint))
-        for slot, level, prior, log_joint in zip(
-            parts("best_slot"),
-            parts("best_level"),
-            priors("best_"),
-            state.best_log_joint,
-            strict=True,
+    That stays when levels get wider.
+    """
+    return chain.path - chain.first[:-1].astype(np.int32)
+
+
+def begins(schedule: Any, iteration: int) -> bool:
+    """Return whether ``iteration`` is the first of a try other than the first try."""
+    place, step = divmod(iteration - 1, schedule.restart_iterations)
+    return 0 < place < schedule.restarts and step == 0
+
+
+def tried(state: State, data: Data, score: float, schedule: Any, iteration: int) -> State:
+    """Return the state after an iteration whose draw has the log probability ``score``.
+
+    The best try goes on at the end of the last one.
+    """
+    place, step = divmod(iteration - 1, schedule.restart_iterations)
+    if schedule.restarts == 1 or place >= schedule.restarts:
+        return state
+    tries, first = state.tries, schedule.restart_iterations // 2
+    if step >= first:
+        tries = tries._replace(total=tries.total + score)
+    if step == schedule.restart_iterations - 1:
+        mean = tries.total / (schedule.restart_iterations - first)
+        tries = tries._replace(total=0.0)
+        if mean > tries.best:
+            tries = Tries(slots(state.chain), state.chain.level.copy(), state.prior, mean)
+        if place == schedule.restarts - 1:
+            return begin(recounted(data, tries.slot, tries.level), tries.prior)
+    return begin(state.chain, state.prior, tries)
+
+
+def before(arrays: Arrays, settings: Settings) -> Chains[State]:
+    """Return the chains of a checkpoint that held them one after the other along the first axis.
+
+    There the leading try was where the best draw is, whose log joint was then -inf.
+    """
+    n_chains = len(arrays["gamma"])
+    parts = {name: np.split(array, n_chains) for name, array in arrays.items() if name != "first"}
+
+    def prior(prefix: str, chain: int) -> Prior:
+        level, gamma, eta = (
+            parts[prefix + name][chain][0] for name in ("level_prior", "gamma", "eta")
         )
-    ]
-    tries = (state.best_try.tolist(), state.try_sum.tolist())
-    return [Walk(*walk) for walk in zip(chains, priors(""), bests, *tries, strict=True)]
+        return Prior(level, float(gamma), float(eta))
 
-
-def _joined(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+    now, best = [], []
+    for number in range(n_chains):
+        counts = {name: parts[name][number] for name in Chain._fields[:-1]}
+        chain, slot = Chain(**counts, first=arrays["first"]), parts["best_slot"][number]
+        level, drawn = parts["best_level"][number], prior("best_", number)
+        numbers = (float(parts[name][number][0]) for name in ("best_try", "try_sum"))
+        now.append(State(chain, prior("", number), Tries(slot, level, drawn, *numbers)))
+        relative = chain._replace(path=slot, level=level, first=np.zeros_like(chain.first))
+        best.append(keep(State(relative, drawn, now[-1].tries)))
+    scores = np.array(arrays["best_log_joint"])
+    return Chains(now, best if np.isfinite(scores).all() else [], scores)
