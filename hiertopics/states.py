@@ -67,6 +67,8 @@ def check(backend: Backend[Any, Any, Any], arrays: Arrays) -> None:
         wanted = {f"{number}.{name}" for number in numbers for name in kept} or set(kept)
         for name in sorted(wanted - set(found)):
             raise ValueError(f"no {name} of a piece")
+        for name in sorted(set(found) - wanted):
+            raise ValueError(f"{name} of a piece besides")
 
     from_arrays(backend.State, arrays, kept, place)
 
