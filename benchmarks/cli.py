@@ -15,6 +15,7 @@ from benchmarks.corpora import Source
 BENCHMARKS = (
     "speed",
     "floor",
+    "sparse",
     "scaling",
     "estep",
     "quality",

@@ -33,7 +33,8 @@ class OurBackend:
 
     def __init__(self, name: str, corpus: Corpus, settings: Settings, workers: int = 1) -> None:
         """Lay the corpus out and make the first state."""
-        self._backend, self._settings = registry.load(name), settings
+        self._settings = settings
+        self._backend = registry.load(name, model=settings.model, inference=settings.inference)
         self._data = self._backend.prepare(corpus, settings)
         pool = Workers(workers)
         self._state = self._backend.init(self._data, settings, Context(0, 0, pool))
