@@ -8,6 +8,7 @@ counts, so each has a posterior, whose mean or geometric mean enters the update 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,12 +124,15 @@ def _tables_of_words(
     n_parts, ones = state.local.n_pieces, np.ones(state.n_topics)
     bounds = np.linspace(0, len(word_mass), n_parts + 1).astype(int)
 
-    def of_part(part: int) -> NDArray[np.float64]:
-        rows = slice(bounds[part], bounds[part + 1])
-        tables = state.n_wk[rows], var_wk[rows], seen_wk[rows]
-        return _expected(*tables, word_mass[rows], ones)[0]
+    parts = [slice(*span) for span in pairwise(bounds.tolist())]
+    rows = [(state.n_wk[p], var_wk[p], seen_wk[p], word_mass[p], ones) for p in parts]
+    return np.concatenate(context.map(_by_word, rows))
 
-    return np.concatenate(context.map(of_part, range(n_parts)))
+
+def _by_word(
+    rows: tuple[Table, Table, Table, NDArray[np.float64], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    return _expected(*rows)[0]
 
 
 def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
