@@ -6,7 +6,7 @@
 #
 # BACKENDS=a,b in the environment takes these only. A fit that fails does not stop the others and is
 # named after the table; given again, the command does what is missing and no more.
-: "${BACKENDS:=hlda-variational,hlda-gibbs,tssb-mcmc,chdp-gibbs,chdp-variational,hdp-pcvb0,hdp-pcvb,hdp-cvb0,hdp-cvb,hdp-gibbs,lda-gibbs,multinomial}"
+: "${BACKENDS:=nhdp-variational,nhdp-gibbs,hlda-variational,hlda-gibbs,tssb-mcmc,chdp-gibbs,chdp-variational,hdp-pcvb0,hdp-pcvb,hdp-cvb0,hdp-cvb,hdp-gibbs,lda-gibbs,multinomial}"
 jobs=$(hiertopics sweep "$(dirname "$0")/text.yaml" "$@" --grid "backend=$BACKENDS") || exit
 printf '%s\n' "$jobs" | sed 's/$/ -q/' | sh >&2
 printf '%s\n' "$jobs" | sed 's/.* -o //' | xargs hiertopics compare --average || exit 1

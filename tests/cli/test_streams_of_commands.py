@@ -35,6 +35,9 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "eval --json": ("eval", "run", "--heldout", "--json"),
     "show-tree": ("show-tree", "run", "--format", "newick"),
     "topics": ("topics", "run", "--format", "csv"),
+    "docs": ("docs", "run", "--format", "csv"),
+    "report": ("report", "run", "-o", "page.html"),
+    "agree": ("agree", "tree", "tree-again"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
     "compare": ("compare", "run"),
     "export": ("export", "run", "-o", "tree.csv"),
@@ -59,6 +62,8 @@ def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
     (tmp_path / "broken.ldac").write_text("x\ny\n")
     unsealed(copied()).rename(tmp_path / "run")
     (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    copied("hlda-variational").rename(tmp_path / "tree")
+    shutil.copytree(tmp_path / "tree", tmp_path / "tree-again")
     return tmp_path
 
 

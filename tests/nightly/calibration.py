@@ -76,6 +76,7 @@ PLANS = {
     "chdp-gibbs": Plan(1980, 60, GROUPED),
     "tssb-mcmc": Plan(300, 20, DOCS),
 }
+"""Not nhdp-gibbs: a fit finds the shape of its tree in the corpus, the truth's has no rank."""
 
 
 def rank(name: str, seed: int) -> dict[str, int]:
@@ -171,7 +172,8 @@ def works(given: argparse.Namespace) -> Iterator[Work]:
         for name in given.only or CASES:
             if start < n_stays:
                 yield Work("stay", name, start, given.steps)
-            for seed in range(start, min(start + AT_ONCE, n_ranks)):
+            last = min(start + AT_ONCE, n_ranks) if CASES[name].backend in PLANS else start
+            for seed in range(start, last):
                 yield Work("rank", name, seed, 0)
 
 

@@ -19,7 +19,11 @@ def test_even_ranks_pass_and_others_do_not() -> None:
 
 
 def test_every_sampler_has_chains_of_some_length() -> None:
-    assert {case.backend for case in calibration.CASES.values()} == set(calibration.PLANS)
+    samplers = {case.backend for case in calibration.CASES.values()}
+    assert samplers == {
+        *calibration.PLANS,
+        "nhdp-gibbs",
+    }  # whose tree is found before it is sampled
 
 
 @pytest.mark.parametrize("name", ["hdp-gibbs", "hlda-gibbs"])

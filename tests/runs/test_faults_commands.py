@@ -27,6 +27,7 @@ WRITERS: dict[str, Words] = {
     "compare": ("compare", "labelled"),
     "infer": ("infer", "labelled", "a.ldac", "-o", "theta.npz"),
     "export": ("export", "labelled", "-o", "tree.json"),
+    "report": ("report", "labelled", "-o", "page.html"),
     "convert": ("convert", "a.ldac", "b.mtx.gz", "--json"),
     "simulate": (
         "simulate", "hdp-gibbs", "-o", "s.ldac", "--docs", 9, "--words", 9, "--length", 9, "--json",
@@ -36,6 +37,8 @@ READERS: dict[str, Words] = {
     "show-tree": ("show-tree", "labelled"),
     "show-tree --arrange": ("show-tree", "labelled", "--arrange"),
     "topics": ("topics", "labelled"),
+    "docs": ("docs", "labelled"),
+    "agree": ("agree", "tree", "tree-again"),
     "check": ("check", "a.ldac"),
     "config": ("config", "hdp-gibbs"),
     "sweep": ("sweep", "labelled/config.yaml", "a.ldac"),
@@ -62,6 +65,8 @@ def inputs(
     )
     graph = write_graph(corpora / "graph.npz")
     fit_tiny(folder / "linked", "hdp-gibbs", 2, corpus=graph, holdout="links:0.2@0,drop")
+    fit_tiny(folder / "tree", "hlda-variational", 2)
+    shutil.copytree(folder / "tree", folder / "tree-again")
     write_labelled(tiny_corpus, folder / "a.ldac")
     return folder
 
@@ -86,7 +91,8 @@ def work(call: Call, inputs: Path, tmp_path: Path) -> Work:
 
 def in_folder(words: Words, folder: Path) -> list[object]:
     """Return the words with files as absolute paths."""
-    names = ("labelled", "linked", "a.ldac", "theta.npz", "tree.json", "b.mtx.gz", "s.ldac")
+    names = ("labelled", "linked", "tree", "tree-again", "a.ldac", "theta.npz", "tree.json")
+    names += ("page.html", "b.mtx.gz", "s.ldac")
     return [folder / word if str(word).partition("/")[0] in names else word for word in words]
 
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from replacing import put_in_place
 from run_files import artefacts, newest_checkpoint, stop_at, wait_for_checkpoint
@@ -19,6 +18,7 @@ from hiertopics.errors import Interrupted, NumericalError, RunError
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event, Stop
 from hiertopics.runs import artifacts, rundir
+from hiertopics.states import to_arrays
 
 Fit = Callable[..., Any]
 EACH_ITERATION = ["output.checkpoint_seconds=0"]
@@ -336,8 +336,8 @@ def test_iterate_can_be_replayed_from_any_checkpoint(
     states: dict[int, bytes] = {}
 
     def note(event: Event) -> None:
-        parts = vars(event.state).values()
-        states[event.iteration] = b"".join(np.asarray(part).tobytes() for part in parts)
+        parts = to_arrays(event.state).values()
+        states[event.iteration] = b"".join(part.tobytes() for part in parts)
 
     fit_tiny(tmp_path / "run", backend, 3)
     fit_tiny(tmp_path / "run", backend, 7, callbacks=[note])

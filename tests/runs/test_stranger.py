@@ -94,7 +94,7 @@ def test_one_count_from_the_file_to_the_tree(
     settings = ["inference.hyper_start=100", "model.eta=0.01"]
     fit_tiny(run, "hdp-gibbs", 20, settings, corpus, holdout="none")
     state = arrays(run / "checkpoints" / "00000020.npz")
-    assert state["n_wk"][12].sum() == 3 and state["local.0.n_dk"][40].sum() == 4
+    assert state["now.0.n_wk"][12].sum() == 3 and state["now.0.local.0.n_dk"][40].sum() == 4
 
     model = arrays(run / "model.npz")
     # Undo the smoothing: phi = (n_wk + eta) / (n_k + eta V) at every live node.
@@ -102,7 +102,9 @@ def test_one_count_from_the_file_to_the_tree(
     n_k = model["n_tokens"][nodes]
     n_wk = model["phi"][nodes, 12] * (n_k + 0.01 * 13) - 0.01
     assert n_wk.sum() == pytest.approx(3, abs=1e-6)
-    assert sorted(n_wk.round(6)) == sorted(state["n_wk"][12][state["n_k"] >= 1].astype(float))
+    assert sorted(n_wk.round(6)) == sorted(
+        state["now.0.n_wk"][12][state["now.0.n_k"] >= 1].astype(float)
+    )
     assert n_k.sum() == counts.sum()
 
     home = int(nodes[n_wk.argmax()])
