@@ -96,7 +96,7 @@ def _check_kind(source: Source, attribute: Attribute, kind: list[str], is_sparse
             hint = "name it as data.label_column, recode it as numbers, or remove it"
             raise DataError(source.path, f"{what}; {hint}", attribute.line)
     if is_sparse and float(kind[0]) != 0:
-        what = f"sparse rows leave out the first value of {name}, which is {kind[0]}"
+        what = f"sparse rows leave out the first value of {name}, which is {shown(kind[0])}"
         raise DataError(source.path, f"{what}; declare 0 first", attribute.line)
 
 

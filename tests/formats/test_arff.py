@@ -165,7 +165,12 @@ def test_no_vocabulary_is_looked_for(put):
         (
             HEAD.replace("{0,1}", "{1,0}") + "{0 1}\n",
             4,
-            "leave out the first value of 'red', which",
+            "leave out the first value of 'red', which is '1'; declare 0 first",
+        ),
+        (
+            HEAD.replace("{0,1}", "{" + "9" * 300 + ",0}") + "{0 1}\n",
+            4,
+            f"which is '{'9' * 40}'\\.\\.\\.; declare 0 first",
         ),
         (HEAD.replace("size", "red"), 5, "the attribute 'red' stands on line 4 already"),
         (HEAD.replace("size ", "'size "), 5, 'expected "@attribute name type", got '),
