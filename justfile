@@ -9,7 +9,7 @@ setup:
     .venv/bin/pip install -e '.[dev]'
     .venv/bin/pre-commit install
 
-# the tests that cost little: within two minutes of two cores
+# the tests that cost little: some minutes of two cores
 quick:
     .venv/bin/python -m pytest -m "not slow"
 
