@@ -23,7 +23,7 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
-from hiertopics.runs.manifest import FILES, Origin, peak_memory
+from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, Origin, peak_memory
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 from hiertopics.states import Arrays, restored
@@ -286,8 +286,10 @@ class Job:
         **others: Any,
     ) -> None:
         seconds = self.earlier_seconds + time.perf_counter() - self.began
+        before = self.run.manifest if self.run.exists else {}
         self.run.write_manifest(
             {
+                **{key: before[key] for key in (PARENTS, MADE_BY) if key in before},
                 **self.origin.described(),
                 "status": status,
                 "iterations": iterations,

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiertopics import files
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
-from hiertopics.errors import ConfigError, RunError
+from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys
@@ -29,6 +30,15 @@ VERSIONED = ("hiertopics", "numpy", "scipy", "numba")
 
 FILES = "files"
 """The entry of the manifest that holds the seals of the run's files."""
+
+PARENTS = "parents"
+"""The entry of a run that was made of others: a record of each (``parent_record``)."""
+
+MADE_BY = "made_by"
+"""Beside it, what made the run: the command's words without the runs, such as "merge 3 7"."""
+
+FITTED = ("refit", "update")
+"""Commands that fit what they make, so that ``fit`` can go on with it."""
 
 Entry = Callable[[Any], bool]
 
@@ -64,6 +74,14 @@ ENTRIES: Mapping[str, Entry] = {
 """Entries that every manifest has, and what tells that one is sound."""
 
 
+SOMETIMES: Mapping[str, Entry] = {
+    FILES: _names_texts,
+    PARENTS: lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
+    MADE_BY: _is_text,
+}
+"""Entries that only some manifests have, likewise."""
+
+
 def has_manifest(folder: Path) -> bool:
     """Tell whether a fit has begun in a folder."""
     return os.path.isfile(folder / MANIFEST)  # False, too, for a name that is too long
@@ -84,7 +102,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     missing = [key for key in ENTRIES if key not in manifest]
     if missing:
         raise RunError(f"{path} is damaged: it has no {', '.join(missing)}")
-    wanted = {**ENTRIES, **({FILES: _names_texts} if FILES in manifest else {})}
+    wanted = {**ENTRIES, **{key: sound for key, sound in SOMETIMES.items() if key in manifest}}
     for key, is_sound in wanted.items():
         if not is_sound(manifest[key]):
             shown = files.to_json(manifest[key])
@@ -102,14 +120,46 @@ def settings_version(folder: Path, manifest: Mapping[str, Any]) -> int:
     return number
 
 
+def parent_record(run: RunDir) -> dict[str, Any]:
+    """Return what a run that is made of ``run`` says of it: its name, how it was fitted, its seal.
+
+    Keys: run (the name of its folder), backend, seed, config (the hash), model (the seal of
+    model.npz).
+    """
+    manifest = run.manifest
+    kept = {key: manifest.get(key) for key in ("backend", "seed", "config")}
+    name = run.path.name or run.path.absolute().name
+    return {"run": name, **kept, "model": run.seals(["model.npz"])["model.npz"]}
+
+
+def lineage(parents: Sequence[RunDir], made_by: str) -> dict[str, Any]:
+    """Return the entries of a run that was made of others by a command."""
+    return {PARENTS: [parent_record(run) for run in parents], MADE_BY: made_by}
+
+
+def refuse_unfitted(run: RunDir) -> None:
+    """Raise UsageError where a run was made of others without a fit that could go on."""
+    command = str(run.manifest.get(MADE_BY, FITTED[0])).partition(" ")[0]
+    if command not in FITTED:
+        names = ", ".join(str(parent.get("run")) for parent in run.manifest.get(PARENTS, ()))
+        raise UsageError(
+            f"{run.path} was made by {command} of {names}: there is no fit to go on with; "
+            "choose another -o"
+        )
+
+
 class Origin(NamedTuple):
-    """What a run was made from. whole: before the split, train: after it; split: its hash."""
+    """What a run was made from. whole: before the split, train: after it; split: its hash.
+
+    lineage: entries on the runs that it was made of, if there are any.
+    """
 
     experiment: Experiment
     whole: Corpus | Vectors
     train: Corpus | Vectors
     split: str
     argv: Sequence[str]
+    lineage: Mapping[str, Any] = MappingProxyType({})
 
     def described(self) -> dict[str, Any]:
         """Return the entries that stay as they are until the fit ends."""
@@ -130,10 +180,15 @@ class Origin(NamedTuple):
             "split": self.split,
             "config": config_hash(self.experiment),
             "settings": history.version(),
+            **self.lineage,
         }
 
     def refuse_other(self, run: RunDir) -> None:
-        """Raise ConfigError where a run was made under another config or from another corpus."""
+        """Raise ConfigError where a run was made under another config or from another corpus.
+
+        Raises UsageError where no fit made it.
+        """
+        refuse_unfitted(run)
         name = run.manifest["backend"]
         if name != self.experiment.backend:
             problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
