@@ -10,6 +10,7 @@ prior. Replicates are independent and there is no burn-in, which could hide or f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,14 +67,12 @@ class Case(NamedTuple):
     @property
     def module(self) -> Any:
         """The backend, that for the settings."""
-        settings = self.settings
-        return registry.load(self.backend, model=settings.model, inference=settings.inference)
+        return _of_settings(self.backend, *self.overrides, *self.held)[0]
 
     @property
     def settings(self) -> Settings:
         """The settings."""
-        experiment = read_experiment({"backend": self.backend}, None, (*self.overrides, *self.held))
-        return Settings(experiment.model, experiment.inference)
+        return _of_settings(self.backend, *self.overrides, *self.held)[1]
 
     def statistics(self, state: Any, data: Any, settings: Settings) -> dict[str, float]:
         """Return the statistics of a state, the objective among them."""
@@ -92,6 +91,15 @@ class Case(NamedTuple):
     def start(self, data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
         """Return the truth as the state of a fit, of one chain."""
         return begin([self.state(data, truth, settings, rng)])
+
+
+@cache
+def _of_settings(backend: str, *overrides: str) -> tuple[Any, Settings]:
+    """Return a backend and its settings: read once, as replicates ask for them at every step."""
+    experiment = read_experiment({"backend": backend}, None, overrides)
+    settings = Settings(experiment.model, experiment.inference)
+    module = registry.load(backend, model=settings.model, inference=settings.inference)
+    return module, settings
 
 
 def start_at_truth(case: Case, *, n_replicates: int, n_steps: int, seed: int = 0) -> Outcome:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 import msgspec
-from msgspec import inspect
+from msgspec import inspect, structs
 
 _NOUNS: dict[type[inspect.Type], str] = {
     inspect.IntType: "a whole number",
@@ -18,6 +19,19 @@ _NOUNS: dict[type[inspect.Type], str] = {
 _BOUNDS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 NUMBER_AS_TEXT = {"number_as_text": True}
 """``Meta(extra=NUMBER_AS_TEXT)`` on a text field: a whole number is taken as its digits."""
+
+
+@cache
+def fields_of(kind: type[msgspec.Struct]) -> Mapping[str, structs.FieldInfo]:
+    """Return the fields of a struct by their keys; msgspec works them out anew at each call."""
+    return {field.encode_name: field for field in structs.fields(kind)}
+
+
+@cache
+def nested_in(kind: type[msgspec.Struct]) -> Mapping[str, type[msgspec.Struct]]:
+    """Return by key the structs that mappings fill in the fields of a struct."""
+    inner = {key: nested(field.type) for key, field in fields_of(kind).items()}
+    return {key: found for key, found in inner.items() if found is not None}
 
 
 def nested(annotation: object) -> type[msgspec.Struct] | None:
@@ -58,15 +72,14 @@ def read_value(value: object, annotation: object) -> object:
 
     Raises ValueError that says what it must be and what came instead.
     """
-    info = inspect.type_info(annotation)
-    if _takes_number_as_text(info) and isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value) if _takes_number_as_text(inspect.type_info(annotation)) else value
     try:
         converted: object = msgspec.convert(value, annotation, strict=True)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: half a pair
         # msgspec adds ", got" only if the type is wrong; else a bound is, and says enough.
         out_of_bounds = str(error).startswith("Expected") and ", got" not in str(error)
-        bounds = _bounds(info) if out_of_bounds else ""
+        bounds = _bounds(inspect.type_info(annotation)) if out_of_bounds else ""
         wanted = bounds or expectation(annotation)
         raise ValueError(f"must be {wanted}, got {show(value)}") from None
     numbers = converted if isinstance(converted, list | tuple) else [converted]

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import structs
 
 from hiertopics.errors import ConfigError
-from hiertopics.settings.fields import nested, read_value, show
+from hiertopics.settings.fields import fields_of, nested_in, read_value, show
 from hiertopics.settings.yamlfile import parse_value
 
 Layers = Sequence[tuple[str, Mapping[str, object]]]
@@ -98,7 +97,7 @@ class Reader:
         before = len(self.problems)
         raw = self._settings(section)
         kind = self._structs[section]
-        fields = {field.encode_name: field for field in structs.fields(kind)}
+        fields = fields_of(kind)
         for key in raw:
             if key not in fields:
                 self._note(section, key, self._unknown(section, key))
@@ -152,10 +151,7 @@ class Reader:
     def _unknown(self, section: str, key: str) -> str:
         import difflib  # slow to import, and only a mistake needs it
 
-        names = {
-            name: [field.encode_name for field in structs.fields(kind)]
-            for name, kind in self._structs.items()
-        }
+        names = {name: list(fields_of(kind)) for name, kind in self._structs.items()}
         names[""] += [name for name in self.kinds if name]
         near = [_dotted(name, key) for name in names if key in names[name]]
         near += difflib.get_close_matches(key, names[section], n=1)
@@ -165,11 +161,12 @@ class Reader:
 
 def _nested(kinds: Mapping[str, type[msgspec.Struct]]) -> dict[str, type[msgspec.Struct]]:
     """Return the structs inside sections by their dotted paths."""
-    found: dict[str, type[msgspec.Struct]] = {}
-    for name, kind in kinds.items():
-        for field in structs.fields(kind):
-            if (inner := nested(field.type)) is not None and name:
-                found[_dotted(name, field.encode_name)] = inner
+    found = {
+        _dotted(name, key): inner
+        for name, kind in kinds.items()
+        if name
+        for key, inner in nested_in(kind).items()
+    }
     return {**found, **_nested(found)} if found else found
 
 
