@@ -85,8 +85,9 @@ def _argument(argument: click.Argument) -> str:
 
 def _option(option: click.Option) -> str:
     value = "" if option.is_flag else f" {option.metavar or _value(option.type)}"
-    names = ", ".join(f"`{name}`" for name in option.opts[:-1])
-    last = f"`{option.opts[-1]}{value}`"
+    all_names = [*option.opts, *option.secondary_opts]
+    names = ", ".join(f"`{name}`" for name in all_names[:-1])
+    last = f"`{all_names[-1]}{value}`"
     return _item(f"{names}, {last}: {_meaning(option)}" if names else f"{last}: {_meaning(option)}")
 
 

@@ -30,6 +30,7 @@ _HOMES = {
     "export": "views.showing",
     "fit": "api",
     "infer": "runs.newdocs",
+    "label": "views.labelling",
     "read_corpus": "formats.reading",
     "report": "views.report.writing",
     "show_tree": "views.showing",

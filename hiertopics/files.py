@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.errors import RunError, UsageError
+from hiertopics.visible import no_formula
 
 TEMPORARY_SUFFIX = ".partial"
 NO_PLACE = (errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
@@ -242,11 +243,15 @@ def to_json(value: Any, indent: int | None = None) -> str:
 
 
 def to_csv(rows: Iterable[Iterable[Any]]) -> str:
-    """Return rows as CSV with a newline after each; a cell with any line end stands in quotes."""
+    """Return rows as CSV with a newline after each; a cell with any line end stands in quotes.
+
+    A text that a spreadsheet would take for a formula has a ``'`` before it.
+    """
     lines = []
     for row in rows:
         line = io.StringIO()
-        csv.writer(line, lineterminator="\r\n").writerow(row)  # quotes what holds one of these
+        cells = (no_formula(cell) if isinstance(cell, str) else cell for cell in row)
+        csv.writer(line, lineterminator="\r\n").writerow(cells)  # quotes what holds one of these
         lines.append(line.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
 

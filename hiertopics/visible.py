@@ -1,4 +1,7 @@
-"""Text for eyes: what would steer a terminal, or turn the order of letters, is written out."""
+"""Text for eyes: what would steer a terminal, or turn the order of letters, is written out.
+
+And cells for spreadsheets, which would run what looks like a formula.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,21 @@ _STEERING = re.compile(
 """Controls (C0, DEL, C1), separators of lines, and marks of direction."""
 
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+"""What begins a formula in a spreadsheet, and what is a number all the same."""
+
+
 def visible(text: str) -> str:
     r"""Return one line of text with its control characters as escapes, such as ``\x1b``."""
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def no_formula(text: str) -> str:
+    """Return a cell of CSV with a ``'`` before what a spreadsheet would take for a formula."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def as_typed(cell: str) -> str:
+    """Inverse of ``no_formula``."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

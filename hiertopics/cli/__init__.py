@@ -27,6 +27,7 @@ COMMANDS = {
     "topics": "Show a run's topics as a table.",
     "docs": "Show the documents of a run or of one of its nodes.",
     "report": "Write a run as one page for a browser, without a network.",
+    "label": "Name a node of a run, hide it, or note something.",
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
     "agree": "Say which nodes of a tree other runs found again.",

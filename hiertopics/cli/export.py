@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from hiertopics.cli.options import (
     arrange_option,
     chosen_run,
+    docs_option,
     json_option,
+    note_hidden,
     put,
     run_argument,
+    side_option,
 )
 
 
@@ -28,16 +33,25 @@ from hiertopics.cli.options import (
     metavar="N",
     help="Top words per node. [default: 10; html: 30]",
 )
+@click.option("--depth", type=click.IntRange(min=1), help="Most levels written.")
+@click.option(
+    "--min-docs",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Leave out nodes with fewer documents.",
+)
+@docs_option
+@side_option
 @arrange_option
 @json_option
-def command(
-    run: str | None, output: str, to: str | None, words: int | None, arrange: bool, as_json: bool
-) -> int:
+def command(**options: Any) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
     from hiertopics.files import to_json
     from hiertopics.views.showing import export
 
-    target = chosen_run(run)
-    path = export(target, output, to=to, words=words, arrange=arrange)
+    target, as_json = chosen_run(options.pop("run")), options.pop("as_json")
+    path = export(target, docs=options.pop("n_docs"), **options)
+    note_hidden(target)
     put(to_json({"run": str(target.path), "output": str(path)}) if as_json else str(path))
     return 0

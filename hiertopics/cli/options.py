@@ -99,6 +99,15 @@ docs_option = click.option(
 )
 
 
+side_option = click.option(
+    "--side",
+    "sides",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="Also what a file says of the documents, one line for each: authors, years.",
+)
+
+
 def put(text: str, *, nl: bool = True) -> None:
     """Write a result on stdout as it is: click drops escapes where that is no terminal."""
     click.echo(text, nl=nl, color=True)
@@ -121,6 +130,17 @@ def chosen_run(path: str | None) -> RunDir:
     run = RunDir.newest()
     tell(f"run: {run.path}")
     return run
+
+
+def note_hidden(run: RunDir) -> None:
+    """Say on stderr how many nodes are not shown because somebody hid them."""
+    from hiertopics.data.labels import n_hidden
+    from hiertopics.runs.labels import LABELS, labels_of
+
+    hidden = n_hidden(run.tree, labels_of(run, quiet=True))
+    if hidden:
+        told = "node is" if hidden == 1 else "nodes are"
+        tell(f"{hidden} {told} hidden by {LABELS}; label RUN NODE --show brings one back")
 
 
 def note_single_draws(scored: Iterable[tuple[RunDir, str]]) -> None:

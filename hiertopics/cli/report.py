@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import chosen_run, count_option, put, tell
+from hiertopics.cli.options import chosen_run, count_option, put, side_option, tell
 
 
 @click.command("report")
@@ -23,13 +23,7 @@ from hiertopics.cli.options import chosen_run, count_option, put, tell
     help="Largest page, such as 800kB; what is left out for it is said.",
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
-@click.option(
-    "--side",
-    "sides",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="Also what a file says of the documents, one line for each: authors, years.",
-)
+@side_option
 def command(
     run: str | None,
     run2: str | None,

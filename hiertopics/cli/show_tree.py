@@ -9,8 +9,10 @@ from hiertopics.cli.options import (
     chosen_run,
     count_option,
     docs_option,
+    note_hidden,
     put,
     run_argument,
+    side_option,
     tell,
 )
 
@@ -40,13 +42,7 @@ from hiertopics.cli.options import (
     help="text, json, csv, newick, dot, graphml or html.",
 )
 @docs_option
-@click.option(
-    "--side",
-    "sides",
-    multiple=True,
-    metavar="NAME=FILE",
-    help="Also what a file says of a node's documents, one line for each: authors, years.",
-)
+@side_option
 @arrange_option
 def command(
     run: str | None,
@@ -78,6 +74,7 @@ def command(
         arrange=arrange,
     )
     put(text, nl=False)
+    note_hidden(target)
     hidden = least_documents(target, form) if min_docs is None else 0
     if hidden:
         what = f"nodes with fewer than {hidden} documents are not shown; --min-docs 0 shows all"

@@ -6,13 +6,21 @@ from typing import Any
 
 import click
 
-from hiertopics.cli.options import chosen_run, count_option, docs_option, put, run_argument
+from hiertopics.cli.options import (
+    chosen_run,
+    count_option,
+    docs_option,
+    note_hidden,
+    put,
+    run_argument,
+)
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 
 
 @click.command("topics")
 @run_argument
+@click.argument("node", required=False, type=click.IntRange(min=0))
 @count_option("--words", default=10, help="Top words per topic.")
 @click.option(
     "--format",
@@ -30,20 +38,35 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
     help="With --by group: also the N groups with the most similar topics.",
 )
 def command(
-    run: str | None, words: int, form: str, n_docs: int | None, by: str | None, similar: int | None
+    run: str | None,
+    node: int | None,
+    words: int,
+    form: str,
+    n_docs: int | None,
+    by: str | None,
+    similar: int | None,
 ) -> int:
-    """Show the topics of RUN (default: the newest under runs/) as a table."""
+    """Show the topics of RUN (default: the newest under runs/) as a table, or its topic NODE whole.
+
+    Of one topic: its words, what tells it from its neighbours, what stands above and below it.
+    """
     if by is None and similar is not None:
         raise click.UsageError("--similar has no meaning without --by group")
     if by is not None and n_docs is not None:
         raise click.UsageError("--docs has no meaning with --by group")
     from hiertopics.files import to_json
-    from hiertopics.views.topics import topics
+    from hiertopics.views.topics import topic_text, topics
 
-    rows = topics(chosen_run(run), words=words, docs=n_docs, by=by, similar=similar or 0)
+    target = chosen_run(run)
+    rows = topics(target, node, words=words, docs=n_docs, by=by, similar=similar or 0)
+    if node is None and by is None:
+        note_hidden(target)
     if form == "json":
         for row in rows:
             put(to_json(row))
+        return 0
+    if node is not None and form == "text":
+        put(topic_text(rows[0]), nl=False)
         return 0
     lists = ("words",) if n_docs is None else ("words", "documents")
     put(_topics(rows, form, lists) if by is None else _groups(rows, form), nl=False)
@@ -58,7 +81,8 @@ def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> st
     if form == "csv":
         return topics_csv(rows)
     flat = [row | {name: listed(row, name) for name in lists} for row in rows]
-    return to_table(flat, (*COLUMNS, *lists))
+    said = ("name",) * any(row.get("name") for row in rows)
+    return to_table(flat, (*COLUMNS, *said, *lists))
 
 
 def _groups(rows: list[dict[str, Any]], form: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hiertopics.data.labels import NONE, Label, Labels
 from hiertopics.data.tree import Tree
 from hiertopics.files import to_csv
 
@@ -23,15 +24,18 @@ def node_rows(
     n_words: int,
     nodes: Iterable[int] | None = None,
     documents: Documents | None = None,
+    labels: Labels = NONE,
 ) -> list[dict[str, Any]]:
     """Return one record per node, in the order given: the nodes of tree.json.
 
     nodes: rows of the tree; None takes all that may be shown, parents first. documents: top
-    documents of each node, for a record's ``documents``.
+    documents of each node, for a record's ``documents``. labels: where there are
+    any, each record has a name and a note.
     """
     return [
         {
             "id": tree.id_of(node),
+            **_labelled(labels, node),
             "parent": tree.id_of(tree.parent[node]),
             "depth": int(tree.depth[node]),
             "weight": float(tree.weight[node]),
@@ -46,6 +50,13 @@ def node_rows(
         }
         for node in (tree.shown if nodes is None else nodes)
     ]
+
+
+def _labelled(labels: Labels, node: int) -> dict[str, str]:
+    if not labels:
+        return {}
+    label = labels.get(node, Label())
+    return {"name": label.name, "note": label.note}
 
 
 def _norm(tree: Tree, node: int) -> dict[str, float]:
@@ -78,7 +89,8 @@ def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
     Words are separated by blanks, documents, where the records have them, by semicolons.
     """
-    columns = ("id", "parent", "depth", "weight", "n_docs", "n_tokens")
+    said = tuple(name for name in ("name", "note") if rows and name in rows[0])
+    columns = ("id", *said, "parent", "depth", "weight", "n_docs", "n_tokens")
     lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
     cells = [
         [*(row[name] for name in columns), *(listed(row, name) for name in lists)] for row in rows

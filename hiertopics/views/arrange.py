@@ -19,7 +19,8 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
 from hiertopics.data.tree import NODE, ROOT, Arrangement, Tree
-from hiertopics.errors import UsageError
+from hiertopics.errors import RunError, UsageError
+from hiertopics.runs.rundir import RunDir
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -86,6 +87,21 @@ def arrange(tree: Tree, members: NDArray[np.bool_]) -> Tree:
         n_tokens=_below(tree.n_tokens[topics], n_above),
         arrangement=Arrangement(NOTE, ids, (above - height) / 2),
     )
+
+
+def arranged(run: RunDir) -> Tree:
+    """Return the flat topics of a run as a tree.
+
+    Raises UsageError where they are a tree already, RunError for a run of before lengths of
+    documents were kept.
+    """
+    lengths = run.split.train_lengths
+    if lengths is None:
+        raise RunError(
+            f"{run.path / 'split.npz'} has no train_lengths, which the documents of arranged "
+            "topics are counted by; fit the run again in another directory"
+        )
+    return arrange(run.tree, documents_with(run.theta, lengths))
 
 
 def _merges(phi: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

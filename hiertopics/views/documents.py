@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from hiertopics.data.labels import Label, Labels
 from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import UsageError
 from hiertopics.runs.docrows import place_of
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.topdocs import EQUAL, LEAST, document_names
+from hiertopics.views.topics import require_node
 from hiertopics.visible import visible
 
 
@@ -21,7 +23,9 @@ def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, An
 
     Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
     or below it; only with a node), path and probability (only of backends with one path per
-    document), topics (id and share of its main ones), snippet (None where the run has none).
+    document), topics (id and share of its main ones), topic_name (the name of the last node of its
+    path, or of its main topic, or of the nearest node above that has one; only where somebody
+    named nodes), snippet (None where the run has none).
     A node's documents are those whose share does not round to 0.00. Raises UsageError where there
     is no such node, RunError.
     """
@@ -29,11 +33,9 @@ def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, An
     tree, theta = target.tree, target.theta
     chosen, shares = np.arange(theta.shape[0]), None
     if node is not None:
-        if node not in tree.shown:
-            known = f"they go from {tree.shown[0]} to {tree.shown[-1]}" * bool(len(tree.shown))
-            raise UsageError(f"{target.path} has no node {node}; {known}")
-        chosen, shares = _of_node(tree, theta, node)
+        chosen, shares = _of_node(tree, theta, require_node(target, tree, node))
     names, kept, paths = document_names(target), target.documents, target.paths
+    called = names_above(tree, labels_of(target))
     records = []
     for place, doc in enumerate(chosen.tolist()):
         name = names[doc]
@@ -44,6 +46,9 @@ def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, An
         if shares is not None:
             record["share"] = float(shares[place])
         record |= place_of(doc, tree, theta, paths)
+        if called is not None:
+            last = last_of(record)
+            record["topic_name"] = "" if last is None else called[last]
         record["snippet"] = None if kept is None or kept.snippets is None else kept.snippets[doc]
         records.append(record)
     return records
@@ -57,10 +62,29 @@ def docs_text(records: list[dict[str, Any]]) -> str:
         share = f"{record['share']:.2f}  " if "share" in record else ""
         where = " > ".join(map(str, record["path"])) if "path" in record else ""
         topics = ", ".join(f"[{topic}] {value:.2f}" for topic, value in record["topics"])
-        lines.append(f"{share}{name}  {f'[{where}]' if where else topics}")
+        said = f"  {record['topic_name']}" if record.get("topic_name") else ""
+        lines.append(f"{share}{name}  {f'[{where}]' if where else topics}{said}")
         if record["snippet"]:
             lines.append(f"    {record['snippet']}")
     return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def names_above(tree: Tree, labels: Labels) -> list[str] | None:
+    """Return of each node its name or that of the nearest node above with one; None without any."""
+    if not any(label.name for label in labels.values()):
+        return None
+    called: list[str] = []
+    for node in range(tree.n_nodes):
+        above = tree.parent[node]
+        called.append(labels.get(node, Label()).name or ("" if above == ROOT else called[above]))
+    return called
+
+
+def last_of(record: dict[str, Any]) -> int | None:
+    """Return the last node of a document's path, or its main topic; None of an empty one."""
+    if record.get("path"):
+        return int(record["path"][-1])
+    return int(record["topics"][0][0]) if record["topics"] else None
 
 
 def _of_node(tree: Tree, theta: sparse.csr_array, node: int) -> tuple[Any, Any]:

@@ -30,7 +30,7 @@ def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
     """Return the object of tree.json; the nodes that clustering made have strings as ids."""
     note = None if tree.arrangement is None else tree.arrangement.note
     nodes = sorted(view.nodes(tree))
-    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents)
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
     for node, row in zip(nodes, rows, strict=True):
         remarks = () if view.remarks is None else view.remarks.get(node, ())
         row |= {"remarks": {one.name: one.value for one in remarks}} if remarks else {}
@@ -38,7 +38,8 @@ def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
 
 
 def _csv(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
-    rows = node_rows(tree, vocab, view.n_words, sorted(view.nodes(tree)), view.documents)
+    nodes = sorted(view.nodes(tree))
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
     return topics_csv(rows)
 
 

@@ -7,14 +7,17 @@ from pathlib import Path
 
 from hiertopics import files
 from hiertopics.data.groups import group_rows, groups_of
+from hiertopics.data.labels import Labels
 from hiertopics.data.tree import Tree, by_branch
-from hiertopics.errors import RunError, UsageError
+from hiertopics.errors import UsageError
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.forms import WITH_DOCUMENTS, WITH_REMARKS, form_named, form_of
 from hiertopics.views.render import Remark, View, few_documents
 from hiertopics.views.render.records import to_group_lines
 
 SHOWN_GROUPS = 30
+FOR_EYES = ("text", "html")
 WORDS = 10
 """Top words per node in a file, where nobody says how many."""
 
@@ -44,18 +47,21 @@ def show_tree(
     if docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = _arranged(target) if arrange else target.supported_tree
+    labels = labels_of(target, tree)
     if words_by == "branch":
         if tree.vectors is not None:
             raise UsageError("--words-by branch needs a tree of words; this one is of vectors")
         tree = by_branch(tree)
-    view = View(depth, words, least_documents(target, format) if min_docs is None else min_docs)
+    fewest = least_documents(target, format) if min_docs is None else min_docs
+    view = View(depth, words, fewest, labels=labels)
     if docs is not None:
         from hiertopics.views.topdocs import (
             documents_of,  # reads the corpus, which most views do not
         )
 
         view = view._replace(documents=documents_of(target, tree, docs))
-    view = view._replace(remarks=_remarks(target, tree, format, sides, arrange))
+    remarks = _remarks(target, tree, format, sides, arrange)
+    view = view._replace(remarks=_with_notes(remarks, labels, format))
     text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
     return text + _groups(target, view) if format == "text" else text
 
@@ -71,13 +77,18 @@ def export(
     *,
     to: str | None = None,
     words: int | None = None,
+    depth: int | None = None,
+    min_docs: int = 0,
+    docs: int | None = None,
+    sides: Sequence[str] = (),
     arrange: bool = False,
 ) -> Path:
     """Write a run's tree to a file, whole or not at all; return the file's path.
 
     to: text, json, csv, newick, dot, graphml or html, the page of ``report``; None takes the form
     that the suffix of ``output`` tells. words: top words per node; None: 10, or as many as
-    ``report`` takes. arrange: flat topics are clustered first. Raises UsageError or RunError.
+    ``report`` takes. The others are those of ``show_tree``; a page has no depth, min_docs or docs:
+    it holds all of them. Raises UsageError, DataError or RunError.
     """
     path = Path(output)
     files.require_place(path)
@@ -86,11 +97,25 @@ def export(
         from hiertopics.views.report.writing import WORDS as PAGE_WORDS
         from hiertopics.views.report.writing import report
 
+        if depth is not None or min_docs or docs is not None:
+            raise UsageError(
+                "--depth, --min-docs and --docs have no meaning for html: the page of report holds "
+                "all nodes and documents; show-tree --format html writes lists"
+            )
         if arrange:
             _arranged(opened(run))
-        report(run, output=path, words=words or PAGE_WORDS)
+        report(run, output=path, words=words or PAGE_WORDS, sides=sides)
         return path
-    shown = show_tree(run, words=words or WORDS, min_docs=0, format=form, arrange=arrange)
+    shown = show_tree(
+        run,
+        depth=depth,
+        words=words or WORDS,
+        min_docs=min_docs,
+        format=form,
+        docs=docs,
+        sides=sides,
+        arrange=arrange,
+    )
     files.write_text(path, shown)
     return path
 
@@ -114,6 +139,18 @@ def _remarks(
     return {node: [Remark(*one) for one in remarks] for node, remarks in said.items()}
 
 
+def _with_notes(
+    remarks: dict[int, list[Remark]], labels: Labels, form: str
+) -> dict[int, list[Remark]]:
+    """Return the remarks with the notes on nodes before them, in forms for eyes."""
+    if form in FOR_EYES:
+        for node, label in labels.items():
+            if label.note:
+                note = Remark("note", label.note, label.note)
+                remarks[node] = [note, *remarks.get(node, [])]
+    return remarks
+
+
 def _groups(run: RunDir, view: View) -> str:
     """Return the largest groups with their main topics, where the run has weights of groups."""
     groups = groups_of(run.tree)
@@ -124,15 +161,6 @@ def _groups(run: RunDir, view: View) -> str:
 
 
 def _arranged(run: RunDir) -> Tree:
-    from hiertopics.views.arrange import (  # scipy's clustering is slow to import
-        arrange,
-        documents_with,
-    )
+    from hiertopics.views.arrange import arranged  # scipy's clustering is slow to import
 
-    lengths = run.split.train_lengths
-    if lengths is None:
-        raise RunError(
-            f"{run.path / 'split.npz'} has no train_lengths, which the documents of arranged "
-            "topics are counted by; fit the run again in another directory"
-        )
-    return arrange(run.tree, documents_with(run.theta, lengths))
+    return arranged(run)

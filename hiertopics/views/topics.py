@@ -1,4 +1,4 @@
-"""``topics``: a run's topics as records, and the same by group of documents."""
+"""``topics``: a run's topics as records, one of them whole, and all by group of documents."""
 
 from __future__ import annotations
 
@@ -6,30 +6,48 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.data.groups import group_rows, groups_of
+from hiertopics.data.labels import Labels
+from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.noderows import node_rows
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.views.render import View, share
 from hiertopics.views.topdocs import documents_of
+from hiertopics.visible import visible
+
+WORDS = 10
+FEW_WORDS = 5
+"""Of the topics above and below one that is shown whole."""
 
 
 def topics(
     run: Path | str | RunDir,
+    node: int | None = None,
     *,
-    words: int = 10,
+    words: int = WORDS,
     docs: int | None = None,
     by: str | None = None,
     similar: int = 0,
 ) -> list[dict[str, Any]]:
     """Return one record per topic, parents first; or, by group, one per group of documents.
 
+    node: that topic alone, its record with more keys: ``share`` (of the tokens at or below it, in
+    words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``.
     words: top words, pairs of word and probability. docs: also as many top documents. by: None or
     "group", for backends with weights of groups; similar: then also the most similar groups.
     Raises UsageError or RunError.
     """
     target = opened(run)
+    if node is not None:
+        if by is not None:
+            raise UsageError("--by has no meaning for one topic")
+        return [_whole(target, node, words, docs)]
     if by is None:
-        documents = None if docs is None else documents_of(target, target.tree, docs)
-        return node_rows(target.tree, target.vocab, words, documents=documents)
+        tree, labels = target.tree, labels_of(target)
+        documents = None if docs is None else documents_of(target, tree, docs)
+        shown = sorted(View(labels=labels).nodes(tree))
+        return node_rows(tree, target.vocab, words, shown, documents, labels)
     if by != "group":
         raise UsageError(f"topics are told by group, not by {by!r}")
     groups = groups_of(target.tree)
@@ -38,3 +56,67 @@ def topics(
             f"{target.path} has no weights of groups; fit a chdp backend to a corpus with groups"
         )
     return group_rows(groups, target.tree, target.vocab, n_words=words, n_similar=similar)
+
+
+def require_node(run: RunDir, tree: Tree, node: int) -> int:
+    """Return a node; UsageError where the tree shows no such one."""
+    if node not in tree.shown:
+        known = f"they go from {tree.shown[0]} to {tree.shown[-1]}" * bool(len(tree.shown))
+        raise UsageError(f"{run.path} has no node {node}; {known}")
+    return node
+
+
+def _whole(run: RunDir, node: int, n_words: int, n_docs: int | None) -> dict[str, Any]:
+    """Return the record of a topic with what stands above and below it, and what tells it."""
+    from hiertopics.views.report.topics import telling_words
+
+    tree, labels = run.supported_tree, labels_of(run)
+    require_node(run, tree, node)
+    documents = None if n_docs is None else documents_of(run, tree, n_docs)
+    (record,) = node_rows(tree, run.vocab, n_words, [node], documents, labels)
+    telling = [] if tree.vectors is not None else telling_words(tree, node, n_words).tolist()
+    above = [node]
+    while tree.parent[above[0]] != ROOT:
+        above.insert(0, int(tree.parent[above[0]]))
+    children = View(labels=labels).children(tree, node).tolist()
+    return record | {
+        "share": share(tree, node),
+        "telling": [run.vocab[word] for word in telling],
+        "above": [_short(run, tree, labels, other) for other in above[:-1]],
+        "below": [_short(run, tree, labels, other) for other in children],
+    }
+
+
+def _short(run: RunDir, tree: Tree, labels: Labels, node: int) -> dict[str, Any]:
+    (record,) = node_rows(tree, run.vocab, FEW_WORDS, [node], None, labels)
+    words = [word for word, _ in record["words"]]
+    return {key: record[key] for key in ("id", "name", "n_docs") if key in record} | {
+        "words": words
+    }
+
+
+def topic_text(record: dict[str, Any]) -> str:
+    """Return the record of one topic, shown whole, as lines for eyes."""
+    head = record.get("name") or " ".join(word for word, _ in record["words"][:FEW_WORDS])
+    lines = [f"[{record['id']}] {head}", f"{record['share']} of the tokens"]
+    lines[1] += f", {record['n_docs']} documents"
+    if "split_probability" in record:
+        lines[1] += f", split {record['split_probability']:.2f}"
+    lines += [f"{key}: {record[key]}" for key in ("note", "norm") if record.get(key)]
+    if record["above"]:
+        lines.append(f"above: {' > '.join(map(_named, record['above']))}")
+    if record["words"]:
+        lines.append(f"words: {', '.join(f'{word} {n:.4f}' for word, n in record['words'])}")
+    if record["telling"]:
+        lines.append(f"what tells it from its neighbours: {' '.join(record['telling'])}")
+    if record["below"]:
+        lines.append("below:")
+        lines += [f"  {_named(child)}, {child['n_docs']} docs" for child in record["below"]]
+    if record.get("documents"):
+        lines.append("documents:")
+        lines += [f"  {part:.2f}  {name}" for name, part in record["documents"]]
+    return "".join(f"{visible(line)}\n" for line in lines)
+
+
+def _named(short: dict[str, Any]) -> str:
+    return f"[{short['id']}] {short.get('name') or ' '.join(short['words'])}"

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "topics": ("topics", "run", "--format", "csv"),
     "docs": ("docs", "run", "--format", "csv"),
     "report": ("report", "run", "-o", "page.html"),
+    "label": ("label", "run", 0, "Zoë"),
     "agree": ("agree", "tree", "tree-again"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
     "compare": ("compare", "run"),

@@ -181,7 +181,10 @@ def test_what_a_shell_cannot_read_or_find_is_noticed(script: str, tmp_path: Path
         commands(script, tmp_path)
 
 
-OPTIONS = {name: {o for p in command_of(name).params for o in p.opts} for name in COMMANDS}
+OPTIONS = {
+    name: {o for p in command_of(name).params for o in (*p.opts, *p.secondary_opts)}
+    for name in COMMANDS
+}
 KNOWN = {"-h", "--help", "-V", "--version"}.union(*OPTIONS.values())
 OF_SLURM = {"--cpus-per-task", "--mem"}
 OWN = [page for page in PAGES if page.name != "benchmarks.md"]

@@ -174,7 +174,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
         ("holdouts", ("data", "errors", "files", "seeds")),
         ("formats", ("data", "errors", "files", "units")),
         ("model", ("data", "engine", "errors", "seeds", "settings.config")),
-        ("views.render", ("data.tree", "files", "visible")),
+        ("views.render", ("data.labels", "data.tree", "files", "visible")),
     ],
 )
 def test_a_package_knows_its_subject_only(package: str, known: tuple[str, ...]) -> None:

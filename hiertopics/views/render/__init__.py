@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.labels import NONE, Label, Labels
 from hiertopics.data.tree import ROOT, Tree
+from hiertopics.visible import visible
 
 LARGE = 200
 """Nodes above which a tree is too large to be read whole."""
@@ -29,7 +31,7 @@ class View(NamedTuple):
     """What of a tree is shown: levels, words per node, and the fewest documents of a node.
 
     documents: top documents of each node with their shares, where they are to be shown. remarks:
-    what else is said of each node, in text and JSON.
+    what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
     """
 
     depth: int | None = None
@@ -37,11 +39,15 @@ class View(NamedTuple):
     min_docs: int = 0
     documents: Mapping[int, Sequence[tuple[int | str, float]]] | None = None
     remarks: Mapping[int, Sequence[Remark]] | None = None
+    labels: Labels = NONE
 
     def children(self, tree: Tree, node: int) -> NDArray[np.int64]:
         """Return the children of ``node`` (-1: the roots) that are shown, heaviest first."""
         children = tree.children(node)
         shown = tree.n_docs[children] >= self.min_docs
+        if self.labels:
+            hidden = [self.label(node).hidden for node in children.tolist()]
+            shown &= ~np.array(hidden, dtype=bool)
         if self.depth is not None:
             shown &= tree.depth[children] < self.depth
         return children[shown]
@@ -54,6 +60,15 @@ class View(NamedTuple):
             if node != ROOT:
                 yield node
             waiting += self.children(tree, node)[::-1].tolist()
+
+    def label(self, node: int) -> Label:
+        """Return what somebody said of ``node``."""
+        return self.labels.get(node, Label())
+
+    def called(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
+        """Return the name of ``node``, where it has one, before its top words."""
+        name, words = visible(self.label(node).name), self.words(tree, node, vocab)
+        return f"{name}: {words}" if name else words
 
     def words(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
         """Return the top words of ``node``, separated by blanks; of a vector, its length."""

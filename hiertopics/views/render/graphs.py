@@ -18,6 +18,9 @@ NODE_KEYS = {
     "depth": "int",
     "words": "string",
 }
+LABEL_KEYS = ("name", "note")
+"""What somebody said of a node; only where somebody did of any."""
+
 NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no way to write, and the carriage return, which its readers turn into \\n."""
 
@@ -33,7 +36,7 @@ def _dot_lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
         yield f"label={_quoted(tree.arrangement.note)};"
     for node in view.nodes(tree):
         name, parent = tree.id_of(node), int(tree.parent[node])
-        label = f"{name}: {share(tree, node)}\n{view.words(tree, node, vocab)}"
+        label = f"{name}: {share(tree, node)}\n{view.called(tree, node, vocab)}"
         yield f"n{name} [label={_quoted(label)}];"
         if parent != ROOT:
             yield f"n{tree.id_of(parent)} -> n{name};"
@@ -52,6 +55,8 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
     document = ElementTree.Element("graphml", xmlns=NAMESPACE)
     for name, kind in NODE_KEYS.items():
         _add_key(document, name, "node", kind)
+    for name in LABEL_KEYS if view.labels else ():
+        _add_key(document, name, "node", "string")
     if tree.arrangement is not None:
         _add_key(document, "arranged", "graph", "string")
     graph = ElementTree.SubElement(document, "graph", id="tree", edgedefault="directed")
@@ -65,6 +70,8 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
         _add_data(element, "n_tokens", float(tree.n_tokens[node]))
         _add_data(element, "depth", int(tree.depth[node]))
         _add_data(element, "words", view.words(tree, node, vocab))
+        for name in LABEL_KEYS if view.labels else ():
+            _add_data(element, name, getattr(view.label(node), name))
     for node in nodes:
         if tree.parent[node] != ROOT:
             source, target = tree.id_of(tree.parent[node]), tree.id_of(node)
@@ -115,7 +122,7 @@ def _bracketed(children: Sequence[int], label: str) -> list[int | str]:
 
 
 def _label(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
-    text = f"{tree.id_of(node)} {view.words(tree, node, vocab)}".replace("'", "''")
+    text = f"{tree.id_of(node)} {view.called(tree, node, vocab)}".replace("'", "''")
     if tree.arrangement is None or tree.parent[node] == ROOT:
         return f"'{text}'"
     return f"'{text}':{tree.arrangement.lengths[node]:.6f}"

@@ -58,9 +58,9 @@ def _reversed(view: View, tree: Tree, node: int) -> list[int]:
 
 
 def _line(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
-    words = _safe(view.words(tree, node, vocab))
+    words, name = _safe(view.words(tree, node, vocab)), _safe(view.label(node).name)
     size = _safe(f"[{tree.id_of(node)}] {share(tree, node)}, {tree.n_docs[node]} docs")
-    return f"{words} <small>{size}</small>"
+    return f"{f'<b>{name}</b> ' * bool(name)}{words} <small>{size}</small>"
 
 
 def _more(view: View, node: int) -> str:

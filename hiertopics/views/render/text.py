@@ -33,7 +33,7 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
         node, branch, deeper = waiting.pop()
         yield (
             f"{branch}[{tree.id_of(node)}] {share(tree, node):>6} "
-            f"{tree.n_docs[node]:6d} docs  {_split(tree, node)}{view.words(tree, node, vocab)}"
+            f"{tree.n_docs[node]:6d} docs  {_split(tree, node)}{view.called(tree, node, vocab)}"
         )
         children = view.children(tree, node)[::-1].tolist()
         under = deeper + ("│  " if children else "   ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -13,7 +14,9 @@ import numpy as np
 
 from hiertopics import registry
 from hiertopics.corpora.dataset import corpus_name
+from hiertopics.data.labels import Labels
 from hiertopics.formats.source import FORMATS, unpacked
+from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.scorefiles import kept_scores
 from hiertopics.settings.config import Experiment
@@ -66,9 +69,18 @@ def card_of(run: RunDir) -> dict[str, Any]:
     }
 
 
-def key_of(run: RunDir) -> str:
-    """Return what tells a fit from others: names given in its page are kept under it."""
-    return f"{run.manifest['corpus']['fingerprint'][:16]}-{str(run.manifest.get('config'))[:16]}"
+def key_of(run: RunDir, labels: Labels) -> str:
+    """Return what tells a page from others: names given in it are kept under it.
+
+    A page made with other names, or of a run that was made of this one, has another key.
+    """
+    manifest = run.manifest
+    parts = [str(manifest["corpus"]["fingerprint"])[:16], str(manifest.get("config"))[:16]]
+    made_by = manifest.get(MADE_BY)
+    if labels or made_by is not None:
+        told = repr((made_by, sorted(labels.items())))
+        parts.append(hashlib.blake2b(told.encode(), digest_size=8).hexdigest())
+    return "-".join(parts)
 
 
 def _settings(experiment: Experiment) -> list[list[Any]]:

@@ -15,6 +15,7 @@ from hiertopics.data.corpus import Tags
 from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arrange, documents_with
 from hiertopics.views.remarks import parse_sides, tags_of
@@ -37,7 +38,15 @@ from hiertopics.views.report.matching import (
 )
 from hiertopics.views.report.packing import Box, size_told
 from hiertopics.views.report.sides import columns_part
-from hiertopics.views.report.topics import Layout, lay_out, node_part, rounded, shortened, words_of
+from hiertopics.views.report.topics import (
+    Layout,
+    label_columns,
+    lay_out,
+    node_part,
+    rounded,
+    shortened,
+    words_of,
+)
 
 SCHEMA = "hiertopics.report/1"
 ENTRIES = (12, 4)
@@ -112,6 +121,7 @@ class _Gathering:
             name: tags_of(run, path) for name, path in parse_sides(asked.sides).items()
         }
         self.tree = _readable(run)
+        self.labels = labels_of(run, self.tree)
         self.number = np.empty(0, dtype=np.int64)
         self.n_listed = 0
 
@@ -162,11 +172,12 @@ class _Gathering:
         self.number[listed] = np.arange(len(listed))
         self.n_listed = len(listed)
         nodes = node_part(tree, layout, words, [self.number[ids] for ids in words.ids])
+        nodes |= label_columns(self.labels, layout)
         nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
         flat = bool((layout.parent == ROOT).all())
         box.put("schema", SCHEMA)
         box.put("program", f"hiertopics {__version__}")
-        box.put("key", key_of(run))
+        box.put("key", key_of(run, self.labels))
         box.put("run", named(run))
         box.put("card", card_of(run))
         box.put(

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.card import card_of
 from hiertopics.views.report.documents import Shares
-from hiertopics.views.report.topics import Layout, rounded
+from hiertopics.views.report.topics import Layout, label_columns, rounded
 from hiertopics.visible import visible
 
 LEAST = 0.3
@@ -67,6 +68,7 @@ def comparison_part(
         "card": card_of(other),
         "nodes": {
             "id": [other_tree.id_of(row) for row in other_layout.rows.tolist()],
+            **label_columns(labels_of(other, other_tree), other_layout),
             "parent": other_layout.parent.tolist(),
             "n_docs": other_tree.n_docs[other_layout.rows].tolist(),
             "below": rounded(other_tree.subtree_weight[other_layout.rows], 6),

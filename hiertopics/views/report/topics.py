@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.labels import Label, Labels
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.views.render import View
 
@@ -75,14 +76,25 @@ def words_of(
     log_background = None if background is None else np.log(np.maximum(background, 1e-300))
     for place, row in enumerate(layout.rows.tolist()):
         chances = tree.phi[row]
-        own = np.flatnonzero(chances * tokens[row] >= FEW_TOKENS)
-        if len(own) < n_words:
-            own = tree.top_words(row, n_words)
+        own = _own_words(tree, row, tokens[row], n_words)
         best = _best(own, chances[own], log_background, n_words)
         ids.append(best)
         values.append(chances[best])
         telling.append(_telling(tree, layout, place, own))
     return Words("probability", ids, values, telling)
+
+
+def telling_words(tree: Tree, node: int, n_words: int) -> NDArray[np.int64]:
+    """Return the words that tell a node of a tree of words from its parent and siblings."""
+    layout = lay_out(tree)
+    own = _own_words(tree, node, _tokens_below(tree)[node], n_words)
+    return _telling(tree, layout, int(layout.place[node]), own)[:n_words]
+
+
+def _own_words(tree: Tree, row: int, n_tokens: float, n_words: int) -> NDArray[np.int64]:
+    """Return the words that are expected at a node, at least its best ones."""
+    own = np.flatnonzero(tree.phi[row] * n_tokens >= FEW_TOKENS)
+    return own if len(own) >= n_words else tree.top_words(row, n_words)
 
 
 def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> Words:
@@ -171,6 +183,14 @@ def node_part(
     if words.kind == "loading" and tree.vectors is not None:
         part["norm"] = shortened(np.linalg.norm(tree.vectors[rows], axis=1))
     return part
+
+
+def label_columns(labels: Labels, layout: Layout) -> dict[str, list[Any]]:
+    """Return what somebody said of the nodes of a report: name, hidden, note; if anything."""
+    said = [labels.get(row, Label()) for row in layout.rows.tolist()]
+    if not any(label != Label() for label in said):
+        return {}
+    return {name: [getattr(label, name) for label in said] for name in Label._fields}
 
 
 def rounded(values: NDArray[np.float64], digits: int) -> list[float]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from hiertopics import files
 from hiertopics.errors import UsageError
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.html import to_lists
@@ -67,7 +68,8 @@ def _made(
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return the page, its data and what is left out of both."""
     tree = run.supported_tree
-    view = View(n_words=PLAIN_WORDS, min_docs=few_documents(tree))
+    labels = labels_of(run, tree, quiet=True)
+    view = View(n_words=PLAIN_WORDS, min_docs=few_documents(tree), labels=labels)
     lists = to_lists(tree, run.vocab, view)
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000

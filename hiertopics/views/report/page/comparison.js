@@ -24,7 +24,8 @@ class Comparison {
   }
 
   called(other, n) {
-    return `[${this.part.nodes.id[other]}] ${visible(this.part.nodes.words[other].slice(0, n).join(" "))}`;
+    const { id, name, words } = this.part.nodes;
+    return `[${id[other]}] ${visible((name && name[other]) || words[other].slice(0, n).join(" "))}`;
   }
 
   view() {

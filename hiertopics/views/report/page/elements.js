@@ -50,7 +50,7 @@ function say(text) {
 function csvText(rows) {
   const cell = (value) => {
     let text = value === null || value === undefined ? "" : String(value);
-    if (typeof value !== "number" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+    if (typeof value !== "number" && /^'*[=+\-@\t\r]/.test(text)) text = `'${text}`;
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   return rows.map((row) => `${row.map(cell).join(",")}\n`).join("");

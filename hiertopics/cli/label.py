@@ -1,0 +1,54 @@
+"""``hiertopics label``."""
+
+from __future__ import annotations
+
+import click
+
+from hiertopics.cli.options import chosen_run, json_option, put, tell
+
+COLUMNS = ("node", "name", "hidden", "note", "words")
+
+
+@click.command("label")
+@click.argument("run", required=False, type=click.Path())
+@click.argument("node", required=False)
+@click.argument("name", required=False)
+@click.option(
+    "--hide/--show", "hide", default=None, help="Leave the node, and all below it, out of views."
+)
+@click.option("--note", metavar="TEXT", help="Something more to say of it; empty: nothing.")
+@click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
+@json_option
+def command(
+    run: str | None,
+    node: str | None,
+    name: str | None,
+    hide: bool | None,
+    note: str | None,
+    listed: bool,
+    as_json: bool,
+) -> int:
+    """Call a NODE of RUN by a NAME; without NODE list the labels of RUN.
+
+    RUN is by default the newest under runs/. An empty NAME takes the name away. Labels stand in
+    the run's labels.csv, the file that the page of report saves; every view takes them.
+    """
+    from hiertopics.files import to_json
+    from hiertopics.views.labelling import label
+    from hiertopics.views.render.records import to_table
+
+    target = chosen_run(run)
+    records = label(target, node, name, hide=hide, note=note)
+    if listed:
+        records = label(target)
+    elif node is not None:
+        records = [record for record in records if str(record["node"]) == node]
+    if as_json:
+        for record in records:
+            put(to_json(record))
+        return 0
+    if not records:
+        tell("no labels" if node is None or listed else f"node {node} has no label")
+    shown = [record | {"hidden": "yes" * record["hidden"]} for record in records]
+    put(to_table(shown, COLUMNS), nl=False)
+    return 0

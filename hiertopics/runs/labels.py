@@ -1,0 +1,183 @@
+"""labels.csv: what people call the nodes of a run, which ones they hide, and their notes.
+
+A row for each node that somebody labelled: node, words, name, hidden, note. The words tell which
+node was meant: a fit that went on may have given its number to another one. The page of ``report``
+saves the same file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hiertopics import files
+from hiertopics.data.labels import NONE, Label, Labels
+from hiertopics.data.tree import Tree
+from hiertopics.errors import DataError, RunError
+from hiertopics.runs.rundir import RunDir
+from hiertopics.visible import as_typed, visible
+
+LABELS = "labels.csv"
+COLUMNS = ("node", "words", "name", "hidden", "note")
+YES, NO = ("true", "yes", "1", "x"), ("false", "no", "0", "")
+
+N_WORDS = 5
+"""Top words of its node in a row."""
+
+AMONG, LEAST = 20, 0.5
+"""A row fits a node where at least this share of its words are among so many top words."""
+
+MOST_WARNINGS = 3
+
+
+class Row(NamedTuple):
+    """A row of the file. node: an id of the run's tree, or of it arranged (``a3``)."""
+
+    line: int
+    node: int | str
+    words: str
+    label: Label
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a file, none where there is no file; DataError where one is wrong."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise DataError(path, "not UTF-8; save it as CSV in UTF-8", line) from error
+    found: dict[int | str, Row] = {}
+    header: list[str] | None = None
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        line = 1
+        for cells in reader:
+            if header is None:
+                header = _header(path, cells)
+            elif any(cells):
+                row = _row(path, line, header, cells)
+                if row.node in found:
+                    what = f"node {row.node} has a row already, on line {found[row.node].line}"
+                    raise DataError(path, what, line)
+                found[row.node] = row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(path, f"broken CSV ({error})", line) from error
+    return list(found.values())
+
+
+def _header(path: Path, cells: list[str]) -> list[str]:
+    header = [cell.strip() for cell in cells]
+    known = set(header) <= set(COLUMNS) and len(set(header)) == len(header)
+    if "node" not in header or not known:
+        wanted = f"expected the columns {', '.join(COLUMNS)}, separated by commas"
+        raise DataError(path, f"{wanted}; got {visible(','.join(cells)):.60}", 1)
+    return header
+
+
+def _row(path: Path, line: int, header: list[str], cells: list[str]) -> Row:
+    if len(cells) != len(header):
+        what = f"expected {len(header)} columns as on the first line, got {len(cells)}"
+        raise DataError(path, what, line)
+    given = {name: as_typed(cell) for name, cell in zip(header, cells, strict=True)}
+    hidden = given.get("hidden", "").strip().lower()
+    if hidden not in (*YES, *NO):
+        what = f"expected true or nothing in the column hidden, got {visible(hidden)!r:.40}"
+        raise DataError(path, what, line)
+    node = given["node"].strip()
+    if not node:
+        raise DataError(path, "a row without a node", line)
+    label = Label(one_line(given.get("name", "")), hidden in YES, given.get("note", "").strip())
+    number = node.isascii() and node.isdigit() and len(node) < 10
+    return Row(line, int(node) if number else node, given.get("words", "").strip(), label)
+
+
+def one_line(text: str) -> str:
+    """Return a name without line ends, and with one blank for many."""
+    return " ".join(text.split())
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Replace the file by these rows, in the order of nodes; those that say nothing are left out.
+
+    Raises RunError.
+    """
+    kept = sorted(
+        (row for row in rows if row.label != Label()),
+        key=lambda row: (isinstance(row.node, str), len(str(row.node)), str(row.node)),
+    )
+    cells = [
+        (row.node, row.words, row.label.name, "true" * row.label.hidden, row.label.note)
+        for row in kept
+    ]
+    files.write_text(path, files.to_csv([COLUMNS, *cells]))
+
+
+def words_told(tree: Tree, vocab: Sequence[str], node: int, n_words: int = N_WORDS) -> str:
+    """Return the words that tell row ``node`` of a tree; of a vector its longest entries."""
+    if tree.vectors is not None and not tree.has_words:
+        chosen = np.argsort(-np.abs(tree.vectors[node]), kind="stable")[:n_words]
+    else:
+        chosen = tree.top_words(node, n_words)
+    return " ".join(vocab[word] for word in chosen)
+
+
+def labels_of(run: RunDir, tree: Tree | None = None, *, quiet: bool = False) -> Labels:
+    """Return the labels that fit the nodes of a run's tree, or of it arranged, by row.
+
+    Rows that fit none are left out, with a warning on stderr unless ``quiet``. Raises DataError
+    where the file is wrong.
+    """
+    path = run.path / LABELS
+    rows = read_rows(path)
+    if not rows:
+        return NONE
+    labels, problems = fitting(rows, run.tree if tree is None else tree, run.vocab)
+    if quiet:
+        return labels
+    for line, problem in problems[:MOST_WARNINGS]:
+        _warn(f"{path}:{line}: {problem}; the row is ignored")
+    if len(problems) > MOST_WARNINGS:
+        _warn(f"{path}: {len(problems) - MOST_WARNINGS} more rows are ignored")
+    return labels
+
+
+def _warn(what: str) -> None:
+    print(f"warning: {visible(what)}", file=sys.stderr)
+
+
+def fitting(
+    rows: Sequence[Row], tree: Tree, vocab: Sequence[str]
+) -> tuple[dict[int, Label], list[tuple[int, str]]]:
+    """Return the labels that fit, by row of the tree, and (line, what is wrong) of the others.
+
+    A row without words fits whatever has its number. Rows of clusters (``a3``) concern an arranged
+    tree alone, and there those clusters that it shows.
+    """
+    places = {tree.id_of(node): node for node in tree.shown.tolist()}
+    labels: dict[int, Label] = {}
+    problems: list[tuple[int, str]] = []
+    for row in rows:
+        node = places.get(row.node)
+        if node is None:
+            if isinstance(row.node, int) or not row.node.startswith("a"):
+                problems.append((row.line, f"there is no node {visible(str(row.node))}"))
+            continue
+        wanted = set(row.words.split())
+        has = set(words_told(tree, vocab, node, AMONG).split())
+        if wanted and len(wanted & has) < LEAST * len(wanted):
+            now = visible(words_told(tree, vocab, node))
+            problems.append((row.line, f"node {row.node} has other words now ({now})"))
+        else:
+            labels[node] = row.label
+    return labels, problems

@@ -1,0 +1,87 @@
+"""``label``: names and notes of nodes, and which ones are hidden, as every view takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hiertopics.data.labels import Label
+from hiertopics.data.tree import Tree
+from hiertopics.errors import UsageError
+from hiertopics.formats.sidefiles import encodes
+from hiertopics.runs.labels import (
+    LABELS,
+    Row,
+    labels_of,
+    one_line,
+    read_rows,
+    words_told,
+    write_rows,
+)
+from hiertopics.runs.rundir import RunDir, opened
+
+
+def label(
+    run: Path | str | RunDir,
+    node: int | str | None = None,
+    name: str | None = None,
+    *,
+    hide: bool | None = None,
+    note: str | None = None,
+) -> list[dict[str, Any]]:
+    """Name a node of a run, hide it, or note something; return a record per labelled node.
+
+    Keys of a record: node, words, name, hidden, note. node: its number or, of flat topics that
+    ``--arrange`` clusters, what a cluster is called (``a3``). name, hide, note: None leaves what
+    there is; an empty name or note takes it away. Without any of them nothing is written, and with
+    a node only its record is returned. Raises UsageError, DataError or RunError.
+    """
+    target = opened(run)
+    if node is None:
+        if (name, hide, note) != (None, None, None):
+            raise UsageError("say which node is meant")
+        return _records(target)
+    is_number = isinstance(node, int) or (node.isascii() and node.isdigit())
+    tree = target.tree if is_number else _arranged(target)
+    row, node = _row_of(target, tree, int(node) if is_number else node)
+    if (name, hide, note) == (None, None, None):
+        return [record for record in _records(target) if record["node"] == node]
+    for text in (name, note):
+        if text is not None and not encodes(text):
+            raise UsageError("a name or note holds bytes that are no UTF-8")
+    with target.locked():
+        path = target.path / LABELS
+        rows = {one.node: one for one in read_rows(path)}
+        known = labels_of(target, tree, quiet=True).get(row, Label())
+        changed = Label(
+            known.name if name is None else one_line(name),
+            known.hidden if hide is None else hide,
+            known.note if note is None else note.strip(),
+        )
+        rows[node] = Row(0, node, words_told(tree, target.vocab, row), changed)
+        write_rows(path, rows.values())
+    return _records(target)
+
+
+def _row_of(run: RunDir, tree: Tree, node: int | str) -> tuple[int, int | str]:
+    """Return the row of a node; UsageError where there is none."""
+    for row in tree.shown.tolist():
+        if tree.id_of(row) == node:
+            return row, node
+    known = [tree.id_of(row) for row in tree.shown.tolist()]
+    there = f"; they go from {known[0]} to {known[-1]}" if known else ""
+    raise UsageError(f"{run.path} has no node {node}{there}")
+
+
+def _arranged(run: RunDir) -> Tree:
+    from hiertopics.views.arrange import arranged  # scipy's clustering is slow to import
+
+    return arranged(run)
+
+
+def _records(run: RunDir) -> list[dict[str, Any]]:
+    labels_of(run)  # warns of rows that fit no node
+    return [
+        {"node": row.node, "words": row.words, **row.label._asdict()}
+        for row in read_rows(run.path / LABELS)
+    ]
