@@ -22,6 +22,7 @@ BENCHMARKS = (
     "authors",
     "author-speed",
     "trees",
+    "paired",
     "tree-speed",
     "tssb-assign",
     "tree-distance",

@@ -80,9 +80,10 @@ def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> st
 
     if form == "csv":
         return topics_csv(rows)
+    columns = [name for name in (*COLUMNS, "support") if not rows or name in rows[0]]
     flat = [row | {name: listed(row, name) for name in lists} for row in rows]
     said = ("name",) * any(row.get("name") for row in rows)
-    return to_table(flat, (*COLUMNS, *said, *lists))
+    return to_table(flat, (*columns, *said, *lists))
 
 
 def _groups(rows: list[dict[str, Any]], form: str) -> str:

@@ -31,6 +31,16 @@ class Arrangement(NamedTuple):
     lengths: NDArray[np.float64]
 
 
+class Support(NamedTuple):
+    """Which nodes of a tree other fits found again.
+
+    found: int64 [n_nodes], how many of them did. n_others: how many there were.
+    """
+
+    found: NDArray[np.int64]
+    n_others: int
+
+
 @dataclass(frozen=True)
 class Tree:
     """The node table.
@@ -47,6 +57,8 @@ class Tree:
     arrangement: only for a tree that was made after the fit; such a tree is only looked at.
     split_probability: float64 [n_nodes], only where several chains tell
     (``hiertopics.fitting.support``).
+    support: only where the tree was held against those of other runs
+    (``hiertopics.scoring.agreement``).
     ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
     """
 
@@ -59,6 +71,7 @@ class Tree:
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     arrangement: Arrangement | None = None
     split_probability: NDArray[np.float64] | None = None
+    support: Support | None = None
     ranking: NDArray[np.float64] | None = None
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,13 @@ from scipy import sparse
 from hiertopics import files
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.groups import groups_of
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import Support, Tree
 from hiertopics.data.vectors import Vectors
+from hiertopics.errors import RunError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
 from hiertopics.runs.documents import DOCUMENTS, documents_text
+from hiertopics.runs.manifest import FILES
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir, by_iteration
 from hiertopics.runs.soundness import check_summary
@@ -63,10 +66,11 @@ def write_summary(
     """
     check_summary(summary)
     rows = node_rows(summary.tree, vocab, N_WORDS)
+    others = None if summary.tree.support is None else summary.tree.support.n_others
     writers = {
         "model.npz": files.as_npz(summary.tree.to_arrays(), compressed=_large(summary.tree)),
         "theta.npz": files.as_csr(summary.theta),
-        "tree.json": files.as_json(tree_json(rows, backend)),
+        "tree.json": files.as_json(tree_json(rows, backend, others=others)),
         "topics.csv": files.as_text(topics_csv(rows)),
     }
     if summary.paths is not None:
@@ -77,6 +81,32 @@ def write_summary(
         writers["groups.txt"] = files.as_text(_lines(groups.names))
     files.write_together({run.path / name: write for name, write in writers.items()})
     return run.seals(writers)
+
+
+def write_support(run: RunDir, support: Support) -> None:
+    """Write to tree.json how many other runs found each node again, and renew its seal.
+
+    The manifest first says that the file may be the old one or the new one, then the file is
+    replaced, then the manifest knows the new one alone: wherever a kill comes, the run is whole.
+    Raises RunError where another process writes to the run, or has written since it was read.
+    """
+    name = "tree.json"
+    with run.locked():
+        held = RunDir(run.path)
+        if held.manifest.get(FILES) != run.manifest.get(FILES):
+            raise RunError(f"{run.path} has been written by another process since; try again")
+        tree = replace(held.supported_tree, support=support)
+        rows = node_rows(tree, held.vocab, N_WORDS)
+        backend = str(held.manifest["backend"])
+        text = files.to_json(tree_json(rows, backend, others=support.n_others), indent=1) + "\n"
+        sealed = held.manifest.get(FILES)
+        if sealed is None:
+            files.write_text(run.path / name, text)
+            return
+        new = files.seal_of(text.encode())
+        held.write_manifest({**held.manifest, FILES: {**sealed, name: f"{sealed[name]} {new}"}})
+        files.write_text(run.path / name, text)
+        held.write_manifest({**held.manifest, FILES: {**sealed, name: new}})
 
 
 def present_seals(run: RunDir) -> dict[str, str]:

@@ -43,6 +43,7 @@ def node_rows(
             "n_tokens": float(tree.n_tokens[node]),
             **_norm(tree, node),
             **_split_probability(tree, node),
+            **({} if tree.support is None else {"support": int(tree.support.found[node])}),
             "words": [
                 [vocab[word], tree.chance(node, word)] for word in tree.top_words(node, n_words)
             ],
@@ -72,15 +73,21 @@ def _split_probability(tree: Tree, node: int) -> dict[str, float]:
 
 
 def tree_json(
-    rows: Sequence[Mapping[str, Any]], backend: str, arranged: str | None = None
+    rows: Sequence[Mapping[str, Any]],
+    backend: str,
+    arranged: str | None = None,
+    others: int | None = None,
 ) -> dict[str, Any]:
     """Return the object of tree.json for the records of ``node_rows``.
 
-    arranged: how the tree was made, where that was after the fit.
+    arranged: how the tree was made, where that was after the fit. others: how many runs the tree
+    was held against, where it was.
     """
-    head = {"schema": TREE_SCHEMA, "backend": backend}
+    head: dict[str, Any] = {"schema": TREE_SCHEMA, "backend": backend}
     if arranged is not None:
         head["arranged"] = arranged
+    if others is not None:
+        head["others"] = others
     return {**head, "nodes": list(rows)}
 
 
@@ -89,8 +96,9 @@ def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
     Words are separated by blanks, documents, where the records have them, by semicolons.
     """
-    said = tuple(name for name in ("name", "note") if rows and name in rows[0])
-    columns = ("id", *said, "parent", "depth", "weight", "n_docs", "n_tokens")
+    said = [name for name in ("name", "note") if rows and name in rows[0]]
+    columns = ["id", *said, "parent", "depth", "weight", "n_docs", "n_tokens"]
+    columns += ["support"] if rows and "support" in rows[0] else []
     lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
     cells = [
         [*(row[name] for name in columns), *(listed(row, name) for name in lists)] for row in rows

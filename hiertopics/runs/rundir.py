@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import Support, Tree
 from hiertopics.errors import RunError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
@@ -151,7 +151,8 @@ class RunDir:
             return path
         if name not in self.manifest[FILES]:
             raise RunError(f"{self.path} has no {name} yet; give the fit's command again, to go on")
-        if files.seal(path) != self.manifest[FILES][name]:
+        # Two seals stand there while one file takes the place of the other.
+        if files.seal(path) not in self.manifest[FILES][name].split():
             remedy = (
                 "only a fit begun anew, under another -o, draws it again"
                 if name.startswith(DRAWS)
@@ -178,17 +179,17 @@ class RunDir:
 
     @cached_property
     def supported_tree(self) -> Tree:
-        """The summarised tree, where several chains were run with what tree.json says of splits."""
+        """The summarised tree with what tree.json says of several chains and of other runs."""
         if not self.has_model:
             return self.tree
         path = self.sealed("tree.json")
         try:
-            nodes = json.loads(path.read_text(encoding="utf-8"))["nodes"]
-            told = {node["id"]: node.get("split_probability") for node in nodes}
-            if None in told.values() or not told:
-                return self.tree
-            splits = np.zeros(self.tree.n_nodes)
-            splits[list(told)] = list(told.values())
+            written = json.loads(path.read_text(encoding="utf-8"))
+            splits = self._told(written["nodes"], "split_probability")
+            found, n_others = self._told(written["nodes"], "support"), written.get("others")
+            support = None
+            if found is not None and n_others is not None:
+                support = Support(found.astype(np.int64), int(n_others))
         except FileNotFoundError:
             raise RunError(f"{path} is missing") from None
         except (
@@ -200,7 +201,16 @@ class RunDir:
             RecursionError,
         ) as error:
             raise RunError(f"{path} is damaged: {error}") from error
-        return replace(self.tree, split_probability=splits)
+        return replace(self.tree, split_probability=splits, support=support)
+
+    def _told(self, nodes: list[dict[str, Any]], name: str) -> NDArray[np.float64] | None:
+        """Return what tree.json says of each node under a name, if it says so of all of them."""
+        told = {node["id"]: node.get(name) for node in nodes}
+        if None in told.values() or not told:
+            return None
+        values = np.zeros(self.tree.n_nodes)
+        values[list(told)] = list(told.values())
+        return values
 
     @cached_property
     def theta(self) -> sparse.csr_array:

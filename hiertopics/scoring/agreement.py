@@ -4,55 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
-from hiertopics.data.tree import ROOT, Tree, by_branch
+from hiertopics.data.matching import Marks, marks_of, partners
+from hiertopics.data.tree import ROOT, Support
 from hiertopics.errors import UsageError
+from hiertopics.runs.artifacts import write_support
 from hiertopics.runs.rundir import RunDir, opened
 
-LABEL_WORDS, SHARED_WORDS = 10, 5
-OVERLAP = 0.5
-PART = 0.1
 MOST = 0.75
 """A node comes back where this share of the other runs supports it."""
 
 
-class Marks(NamedTuple):
-    """What nodes are known by. depth: int32 [n_nodes]; words: bool [n_nodes, n_words], the ten
-    that say most of a branch; docs: bool [n_nodes, n_docs], documents that belong to it.
-    """
-
-    depth: NDArray[np.int32]
-    words: NDArray[np.bool_]
-    docs: NDArray[np.bool_]
-
-
-def agree(runs: Sequence[Path | str | RunDir]) -> dict[str, Any]:
+def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[str, Any]:
     """Return how far the nodes of the first run's tree are found again by each of the others.
 
     Another run supports a node if its one-to-one partner at the same depth shares five of the ten
     words that say most of its branch, and their documents overlap by half (Jaccard): those that
-    give the branch a tenth or have their best node in it.
+    give the branch a tenth or have their best node in it. write: the first run's tree.json then
+    says so of each node.
 
     Keys: run, others; support, the share of the tokens below the root at nodes that three
     quarters of the others support; nodes, a record of each: id, depth, n_tokens (at and below it),
-    support, the number of runs. Raises UsageError where the splits or words differ, where a tree
-    has a single level, or where there is nothing to compare with.
+    support, the number of runs. Raises UsageError where backends, corpora, splits or words differ,
+    where a tree has a single level, or where there is nothing to compare with.
     """
     targets = [opened(run) for run in runs]
-    _refuse(targets)
+    refuse_unlike(targets, "agree")
     first, *others = targets
-    tree, own = first.tree, _marks(first)
-    support = np.zeros(len(own.depth), np.int64)
-    for other in others:
-        support[_partners(own, _marks(other))] += 1
-    support[tree.parent == ROOT] = len(others)
+    tree = first.tree
+    support = supported_by(marks_of_run(first), [marks_of_run(other) for other in others])
+    if write:
+        write_support(first, support)
     below = tree.subtree_weight * tree.n_tokens.sum()
-    back = (support >= MOST * len(others)) & (tree.parent != ROOT)
+    back = (support.found >= MOST * len(others)) & (tree.parent != ROOT)
     lower = tree.n_tokens[tree.parent != ROOT].sum()
     return {
         "run": str(first.path),
@@ -63,63 +50,40 @@ def agree(runs: Sequence[Path | str | RunDir]) -> dict[str, Any]:
                 "id": tree.id_of(node),
                 "depth": int(tree.depth[node]),
                 "n_tokens": float(below[node]),
-                "support": int(support[node]),
+                "support": int(support.found[node]),
             }
             for node in tree.shown.tolist()
         ],
     }
 
 
-def _refuse(runs: Sequence[RunDir]) -> None:
-    """Raise UsageError where these runs cannot be held against each other."""
+def marks_of_run(run: RunDir) -> Marks:
+    """Return what the nodes of a run's tree are known by."""
+    return marks_of(run.tree, run.theta.toarray())
+
+
+def supported_by(own: Marks, others: Sequence[Marks]) -> Support:
+    """Return how many of the other trees have a partner for each node; all have one for a root."""
+    found = np.where(own.depth == 0, len(others), 0)
+    for other in others:
+        found[partners(own, other).mine] += 1
+    return Support(found, len(others))
+
+
+def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
+    """Raise UsageError where runs are not of one tree backend, corpus and split, or too few."""
     if len(runs) < 2:
-        raise UsageError("agree takes two runs or more: a tree, and others of the same split")
-    hashes = {str(run.path): run.split.hash for run in runs}
-    if len(set(hashes.values())) > 1:
-        listed = ", ".join(f"{path} has {code}" for path, code in hashes.items())
-        raise UsageError(f"these runs are not of the same split: {listed}")
+        raise UsageError(f"{command} takes two runs or more: a tree, and others of the same split")
     for run in runs:
         if run.tree.vectors is not None or (run.tree.parent[run.tree.shown] == ROOT).all():
-            raise UsageError(f"{run.path} has no tree of words: agree compares nodes by depth")
-
-
-def _marks(run: RunDir) -> Marks:
-    tree, theta = run.tree, run.theta.toarray()
-    below = theta.copy()
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[node] != ROOT:
-            below[:, tree.parent[node]] += below[:, node]
-    best = np.zeros_like(below, dtype=bool)
-    best[np.arange(len(theta)), theta.argmax(axis=1)] = True
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[node] != ROOT:
-            best[:, tree.parent[node]] |= best[:, node]
-    return Marks(tree.depth, _labels(tree), np.asarray((below >= PART) | best).T)
-
-
-def _labels(tree: Tree) -> NDArray[np.bool_]:
-    shown = by_branch(tree)
-    words = np.zeros(tree.phi.shape, dtype=bool)
-    for node in range(tree.n_nodes):
-        words[node, shown.top_words(node, LABEL_WORDS)] = True
-    return words
-
-
-def _partners(own: Marks, other: Marks) -> NDArray[np.int64]:
-    """Return the nodes of ``own`` that have a partner in ``other``, one to one at each depth.
-
-    As many as can be; among equally many the pairs whose documents overlap most.
-    """
-    found = []
-    for level in np.unique(own.depth)[1:]:
-        mine, theirs = np.flatnonzero(own.depth == level), np.flatnonzero(other.depth == level)
-        if not len(theirs):
-            continue
-        shared = own.words[mine].astype(np.int64) @ other.words[theirs].T.astype(np.int64)
-        both = own.docs[mine].astype(np.float64) @ other.docs[theirs].T.astype(np.float64)
-        sizes = own.docs[mine].sum(axis=1)[:, None] + other.docs[theirs].sum(axis=1)
-        overlap = both / np.maximum(sizes - both, 1.0)
-        fits = (shared >= SHARED_WORDS) & (overlap >= OVERLAP)
-        rows, columns = linear_sum_assignment(-np.where(fits, len(mine) + overlap, 0.0))
-        found += mine[rows[fits[rows, columns]]].tolist()
-    return np.array(sorted(found), np.int64)
+            raise UsageError(f"{run.path} has no tree of words: {command} compares nodes by depth")
+    same = {
+        "backend": [str(run.manifest["backend"]) for run in runs],
+        "corpus": [str(run.manifest["corpus"]["fingerprint"]) for run in runs],
+        "split": [run.split.hash for run in runs],
+    }
+    for what, values in same.items():
+        if len(set(values)) > 1:
+            pairs = zip(runs, values, strict=True)
+            listed = ", ".join(f"{run.path} has {value}" for run, value in pairs)
+            raise UsageError(f"these runs are not of the same {what}: {listed}")

@@ -29,12 +29,13 @@ class Form(NamedTuple):
 def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
     """Return the object of tree.json; the nodes that clustering made have strings as ids."""
     note = None if tree.arrangement is None else tree.arrangement.note
+    others = None if tree.support is None else tree.support.n_others
     nodes = sorted(view.nodes(tree))
     rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
     for node, row in zip(nodes, rows, strict=True):
         remarks = () if view.remarks is None else view.remarks.get(node, ())
         row |= {"remarks": {one.name: one.value for one in remarks}} if remarks else {}
-    return files.to_json(tree_json(rows, backend, note), indent=1) + "\n"
+    return files.to_json(tree_json(rows, backend, note, others), indent=1) + "\n"
 
 
 def _csv(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:

@@ -44,7 +44,7 @@ def topics(
             raise UsageError("--by has no meaning for one topic")
         return [_whole(target, node, words, docs)]
     if by is None:
-        tree, labels = target.tree, labels_of(target)
+        tree, labels = target.supported_tree, labels_of(target)
         documents = None if docs is None else documents_of(target, tree, docs)
         shown = sorted(View(labels=labels).nodes(tree))
         return node_rows(tree, target.vocab, words, shown, documents, labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hiertopics.data.matching import Marks, partners
 from hiertopics.errors import UsageError
-from hiertopics.scoring import agreement
-from hiertopics.scoring.agreement import Marks, agree
+from hiertopics.scoring.agreement import agree
 
 Finished = Callable[..., Path]
+
+
+def contents(run: Path) -> dict[str, bytes]:
+    """Return what the files of a run hold."""
+    found = {path.name: path for path in run.iterdir() if path.is_file()}
+    return {name: path.read_bytes() for name, path in found.items() if name != ".lock"}
 
 
 def marks(depth: list[int], words: list[list[int]], docs: list[list[int]]) -> Marks:
@@ -33,19 +40,19 @@ FIRST_HALF, SECOND_HALF = list(range(10)), list(range(10, 20))
 
 def test_partners_share_words_documents_and_depth() -> None:
     own = marks([0, 1, 1, 2], [[], TEN, NEXT_TEN, TEN], [[], FIRST_HALF, SECOND_HALF, FIRST_HALF])
-    assert agreement._partners(own, own).tolist() == [1, 2, 3]
+    assert partners(own, own).mine.tolist() == [1, 2, 3]
     half = marks([0, 1], [[], MIXED], [[], list(range(5))])
-    assert agreement._partners(own, half).tolist() == [1]
-    assert agreement._partners(own, marks([0, 1], [[], MIXED[1:]], [[], FIRST_HALF])).size == 0
-    assert agreement._partners(own, marks([0, 1], [[], TEN], [[], list(range(4))])).size == 0
+    assert partners(own, half).mine.tolist() == [1]
+    assert partners(own, marks([0, 1], [[], MIXED[1:]], [[], FIRST_HALF])).mine.size == 0
+    assert partners(own, marks([0, 1], [[], TEN], [[], list(range(4))])).mine.size == 0
 
 
 def test_a_node_is_the_partner_of_one() -> None:
     """Two nodes that are alike cannot both have the only one that is like them."""
     own = marks([0, 1, 1], [[], TEN, TEN], [[], FIRST_HALF, FIRST_HALF[:6]])
     other = marks([0, 1], [[], TEN], [[], FIRST_HALF])
-    assert agreement._partners(own, other).tolist() == [1]
-    assert agreement._partners(other, own).tolist() == [1]
+    assert partners(own, other).mine.tolist() == [1]
+    assert partners(other, own).mine.tolist() == [1]
 
 
 def test_a_run_agrees_with_itself(finished: Finished, call: Callable[..., Any]) -> None:
@@ -63,10 +70,53 @@ def test_a_run_agrees_with_itself(finished: Finished, call: Callable[..., Any]) 
     assert table[-1].startswith("100.0%")
 
 
-def test_trees_of_other_backends_may_be_held_against_one(finished: Finished) -> None:
-    record = agree([finished("nhdp-variational"), finished("nhdp-gibbs")])
-    assert 0 <= record["support"] <= 1
-    assert record["nodes"][0]["support"] == 1
+def test_support_is_written_on_request(copied: Finished, call: Callable[..., Any]) -> None:
+    run = copied("nhdp-variational")
+    before = contents(run)
+    told = agree([run, run, run])
+    assert contents(run) == before
+    done = call("agree", run, run, run, "--write", "--json")
+    assert done.code == 0 and json.loads(done.out) == told
+    changed = {name for name, data in contents(run).items() if before[name] != data}
+    assert changed == {"tree.json", "manifest.json"}
+    tree = json.loads((run / "tree.json").read_text())
+    assert tree["others"] == 2
+    assert [node["support"] for node in tree["nodes"]] == [n["support"] for n in told["nodes"]]
+    for node in tree["nodes"]:
+        node.pop("support")
+    assert tree["nodes"] == json.loads(before["tree.json"])["nodes"]
+    lines = call("show-tree", run).out.splitlines()
+    assert "support" not in lines[0] and all("  support 2/2  " in line for line in lines[1:])
+    rows = [json.loads(line) for line in call("topics", run, "--format", "json").out.splitlines()]
+    assert {row["support"] for row in rows} == {2}
+    assert call("topics", run).out.splitlines()[0].split()[4] == "support"
+    assert json.loads(call("show-tree", run, "--format", "json").out)["others"] == 2
+
+
+def test_killed_while_it_is_written_a_run_is_old_or_new(
+    copied: Finished, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One rename after the other is the last that is reached."""
+    run = copied("nhdp-variational")
+    old = call("show-tree", run).out
+    told, replace = [], os.replace
+    for reached in range(4):
+        left = reached
+
+        def refuse(source: str, target: str) -> None:
+            nonlocal left
+            if left == 0:
+                raise SystemExit(137)
+            left -= 1
+            replace(source, target)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", refuse)
+            assert call("agree", run, run, "--write").code == (0 if reached == 3 else 137)
+        shown = call("show-tree", run)
+        assert shown.code == 0, shown.err
+        told.append(shown.out)
+    assert told[:2] == [old, old] and told[2] == told[3] != old
 
 
 def test_what_cannot_be_compared_is_refused(finished: Finished, call: Callable[..., Any]) -> None:
@@ -75,6 +125,7 @@ def test_what_cannot_be_compared_is_refused(finished: Finished, call: Callable[.
         ((tree,), "two runs"),
         ((tree, finished("hdp-pcvb0")), "no tree of words"),
         ((tree, finished("nhdp-variational", "tokens:0.2@0")), "same split"),
+        ((tree, finished("nhdp-gibbs")), "same backend"),
     ):
         done = call("agree", *words)
         assert done.code == 2 and said in done.err and "Traceback" not in done.err

@@ -12,7 +12,8 @@ from hiertopics.visible import visible
 def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> str:
     """Return one line per node: id, share of tokens at or below it, documents, top words.
 
-    Of several chains also the probability of the node's split; a root has none to speak of.
+    Of several chains also the probability of the node's split, and of a tree that was held against
+    others how many of them found the node again; a root has neither to speak of.
 
     Top documents of a node and remarks, where the view has them, follow on lines of their own.
 
@@ -33,7 +34,8 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
         node, branch, deeper = waiting.pop()
         yield (
             f"{branch}[{tree.id_of(node)}] {share(tree, node):>6} "
-            f"{tree.n_docs[node]:6d} docs  {_split(tree, node)}{view.called(tree, node, vocab)}"
+            f"{tree.n_docs[node]:6d} docs  "
+            f"{_found_again(tree, node)}{view.called(tree, node, vocab)}"
         )
         children = view.children(tree, node)[::-1].tolist()
         under = deeper + ("│  " if children else "   ")
@@ -47,7 +49,12 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
             marks = ("├─ ", "│  ")
 
 
-def _split(tree: Tree, node: int) -> str:
-    if tree.split_probability is None or tree.parent[node] == ROOT:
-        return ""
-    return f"split {tree.split_probability[node]:.2f}  "
+def _found_again(tree: Tree, node: int) -> str:
+    told = ""
+    if tree.parent[node] == ROOT:
+        return told
+    if tree.split_probability is not None:
+        told += f"split {tree.split_probability[node]:.2f}  "
+    if tree.support is not None:
+        told += f"support {tree.support.found[node]}/{tree.support.n_others}  "
+    return told

@@ -1,0 +1,95 @@
+"""Nodes of several trees over the same documents and words: which is which."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from hiertopics.data.tree import ROOT, Tree, by_branch
+
+LABEL_WORDS, SHARED_WORDS = 10, 5
+OVERLAP = 0.5
+PART = 0.1
+
+
+class Marks(NamedTuple):
+    """What nodes are known by. depth: int32 [n_nodes]; words: bool [n_nodes, n_words], the ten
+    that say most of a branch; docs: bool [n_nodes, n_docs], documents that belong to it.
+    """
+
+    depth: NDArray[np.int32]
+    words: NDArray[np.bool_]
+    docs: NDArray[np.bool_]
+
+
+class Pairs(NamedTuple):
+    """Partners, int64 [n_pairs] each: nodes of the one tree and of the other.
+
+    overlap: float64 [n_pairs], of their documents (Jaccard).
+    """
+
+    mine: NDArray[np.int64]
+    theirs: NDArray[np.int64]
+    overlap: NDArray[np.float64]
+
+
+def marks_of(tree: Tree, theta: NDArray[np.float64]) -> Marks:
+    """Return the marks of a tree of words; theta: [n_docs, n_nodes].
+
+    Documents belong to a node that they give a tenth, at it and below, or where they have their
+    best node.
+    """
+    best = np.zeros_like(theta, dtype=bool)
+    best[np.arange(len(theta)), theta.argmax(axis=1)] = True
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.parent[node] != ROOT:
+            best[:, tree.parent[node]] |= best[:, node]
+    belongs = (shares_below(tree, theta) >= PART) | best
+    return Marks(tree.depth, _labels(tree), np.ascontiguousarray(belongs.T))
+
+
+def shares_below(tree: Tree, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what documents give each node and those below it, float64 [n_docs, n_nodes]."""
+    below = theta.copy()
+    for node in range(tree.n_nodes - 1, -1, -1):
+        if tree.parent[node] != ROOT:
+            below[:, tree.parent[node]] += below[:, node]
+    return below
+
+
+def _labels(tree: Tree) -> NDArray[np.bool_]:
+    shown = by_branch(tree)
+    words = np.zeros(tree.phi.shape, dtype=bool)
+    for node in range(tree.n_nodes):
+        words[node, shown.top_words(node, LABEL_WORDS)] = True
+    return words
+
+
+def partners(own: Marks, other: Marks) -> Pairs:
+    """Return which nodes below the roots are the same, one to one at each depth.
+
+    Partners share five of the ten words, and half of their documents (Jaccard). There are as many
+    as can be; among equally many the pairs whose documents overlap most.
+    """
+    found: list[tuple[int, int, float]] = []
+    for level in np.unique(own.depth)[1:]:
+        mine, theirs = np.flatnonzero(own.depth == level), np.flatnonzero(other.depth == level)
+        if not len(theirs):
+            continue
+        shared = own.words[mine].astype(np.float32) @ other.words[theirs].T.astype(np.float32)
+        both = own.docs[mine].astype(np.float32) @ other.docs[theirs].T.astype(np.float32)
+        sizes = own.docs[mine].sum(axis=1)[:, None] + other.docs[theirs].sum(axis=1)
+        overlap = both.astype(np.float64) / np.maximum(sizes - both, 1.0)
+        fits = (shared >= SHARED_WORDS) & (overlap >= OVERLAP)
+        rows, columns = linear_sum_assignment(-np.where(fits, len(mine) + overlap, 0.0))
+        kept = fits[rows, columns]
+        rows, columns = rows[kept], columns[kept]
+        found += zip(
+            mine[rows].tolist(), theirs[columns].tolist(), overlap[rows, columns], strict=True
+        )
+    found.sort()
+    nodes = np.array([pair[:2] for pair in found], np.int64).reshape(-1, 2)
+    return Pairs(nodes[:, 0], nodes[:, 1], np.array([pair[2] for pair in found], np.float64))
