@@ -8,17 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from hiertopics.corpora import dataset
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.pruning import kept_words, refuse_none
+from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
-from hiertopics.errors import ConfigError, UsageError
+from hiertopics.errors import ConfigError, DataError, UsageError
 from hiertopics.files import require_place
+from hiertopics.formats import shards
+from hiertopics.formats.drafts import Draft
 from hiertopics.formats.reading import resolve
+from hiertopics.formats.shards import Written
 from hiertopics.formats.siblings import beside, find_groups, find_labels, vocabulary_names
-from hiertopics.formats.sidefiles import key_of
+from hiertopics.formats.sidefiles import key_of, read_tags, read_vocabulary
 from hiertopics.formats.source import FORMATS, Source
-from hiertopics.formats.writing import writable, write_corpus
+from hiertopics.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig, data_layer
 from hiertopics.settings.layers import Overrides, Reader, parse_set
 
@@ -36,7 +42,7 @@ class Converted:
     notes: what the reader said, and what the written files do not hold.
     """
 
-    corpus: Corpus | Vectors
+    corpus: Bags | Vectors
     source: Source
     path: Path
     format: str
@@ -61,14 +67,46 @@ def convert(
     Raises ConfigError, DataError, or UsageError for what cannot be written.
     """
     target = Path(output)
-    require_place(target)
     name = writable(target, to)
+    in_folder = FORMATS[name].folder
+    (shards.require_place if in_folder else require_place)(target)
     config = _data_config({**(data or {}), "corpus": str(corpus)}, overrides)
     source = resolve(dataset.source_of(config))
     _refuse_confusion(source, target, config)
+    if in_folder:
+        written, notes = _to_shards(source, config, target)
+        return Converted(written.shelf, source, target, name, written.files, notes)
     read = dataset.read_data(config)
     files = write_corpus(read, target, name, spared=_files_of(source))
     return Converted(read, source, target, name, files, (*read.notes, *_losses(read)))
+
+
+def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Written, tuple[str, ...]]:
+    """Write shards of a corpus; of what can be read in pieces never more than these in memory."""
+    form = FORMATS[str(source.format)]
+    drafter = form.drafter
+    if drafter is None or config.discretise is not None:
+        read = in_counts(dataset.read_data(config), "shards")
+        return shards.write_bags(read, target), read.notes
+    vocab = None if source.vocab is None else read_vocabulary(source.vocab)
+    draft = Draft(shards.room_beside(target))
+    known = drafter(source, vocab, draft)
+    if draft.n_docs == 0:
+        raise DataError(source.path, "holds no documents")
+    if source.groups is not None:
+        tags = read_tags(source.groups, draft.n_docs, source.path)
+        known = known._replace(groups=tags)
+    if source.labels is not None:
+        tags = read_tags(source.labels, draft.n_docs, source.path)
+        known = known._replace(labels=tags)
+    n_docs_with = np.zeros(len(known.vocab), np.int64)
+    n_ids = len(draft.n_docs_with)
+    n_docs_with[slice(n_ids) if known.place is None else known.place[:n_ids]] = draft.n_docs_with
+    stopped = dataset.stop_words(config.stop_words)
+    limits = (config.min_df, config.max_df, stopped)
+    kept = kept_words(n_docs_with, draft.n_docs, known.vocab, *limits)
+    refuse_none(kept)
+    return shards.write_draft(draft, known, kept, target), known.notes
 
 
 def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
@@ -103,6 +141,8 @@ def _files_of(source: Source) -> list[Path]:
 def _refuse_confusion(source: Source, target: Path, config: DataConfig) -> None:
     """Refuse names under which the corpus that is read would be read otherwise afterwards."""
     path = source.path
+    if path.resolve() == target.resolve() and path.is_dir():
+        raise UsageError(f"{target} is read from, it cannot be replaced; choose another name")
     if path.is_dir() and target.resolve().is_relative_to(path.resolve()):
         raise UsageError(f"{target} lies in {path}, the folder that is read; choose another one")
     if FORMATS[str(source.format)].text or not dataset.chooses_words(config):

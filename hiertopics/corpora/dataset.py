@@ -83,7 +83,7 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
         corpus = _counted(read, data, bins)
     else:
         corpus = read
-    stopped = _stop_words(data.stop_words)
+    stopped = stop_words(data.stop_words)
     chosen = prune(corpus, data.min_df, data.max_df, stopped, training)
     unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
     return Loaded(chosen, data, bins, unknown)
@@ -201,7 +201,8 @@ def source_of(data: DataConfig) -> Source:
     return Source(Path(data.corpus or ""), format=data.from_, **paths, **options)
 
 
-def _stop_words(name: str | None) -> frozenset[str]:
+def stop_words(name: str | None) -> frozenset[str]:
+    """Return the words of ``data.stop_words``; raises UsageError or DataError for no such list."""
     if name is None:
         return frozenset()
     if name == "english":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.errors import HiertopicsError
+from hiertopics.room import Room
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,42 @@ class Corpus:
         return int((self.doc_lengths == 0).sum())
 
     @cached_property
+    def doc_pairs(self) -> NDArray[np.int64]:
+        """Pairs per document, int64 [n_docs]."""
+        return np.asarray(np.diff(self.counts.indptr), dtype=np.int64)
+
+    @cached_property
+    def word_counts(self) -> NDArray[np.int64]:
+        """Tokens of each word, int64 [n_words]."""
+        return np.asarray(self.counts.sum(axis=0, dtype=np.int64)).ravel()
+
+    @property
+    def largest_count(self) -> int:
+        """The largest count; 0 where there is none."""
+        return int(self.counts.data.max(initial=0))
+
+    @property
+    def room(self) -> Room:
+        """Where what is as large as the corpus is to be made: in memory, as the corpus is."""
+        return Room()
+
+    def rows(self, first: int, last: int) -> sparse.csr_array:
+        """Return the counts of documents ``first`` to ``last``, int32 CSR."""
+        counts = self.counts
+        inside = slice(counts.indptr[first], counts.indptr[last])
+        indptr = counts.indptr[first : last + 1] - counts.indptr[first]
+        parts = (counts.data[inside], counts.indices[inside], indptr)
+        return sparse.csr_array(parts, shape=(last - first, self.n_words))
+
+    def counts_of(self, docs: NDArray[np.int64]) -> sparse.csr_array:
+        """Return the counts of the documents ``docs``, int32 CSR."""
+        return sparse.csr_array(self.counts[docs])
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Yield the counts of all documents, of which those of a ``Shelf`` come in blocks."""
+        yield self.counts
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over counts, vocabulary, groups and labels: equal corpora, equal strings."""
         digest = hashlib.sha256()
@@ -131,7 +168,7 @@ def default_vocab(n_words: int) -> tuple[str, ...]:
 
 
 def check_marks(
-    n_docs: int, doc_ids: tuple[str, ...] | None, groups: Tags | None, labels: Tags | None
+    n_docs: int, doc_ids: Sequence[str] | None, groups: Tags | None, labels: Tags | None
 ) -> None:
     """Raise HiertopicsError where ids, groups or labels are not those of ``n_docs`` documents."""
     if doc_ids is not None and len(doc_ids) != n_docs:
@@ -152,6 +189,11 @@ def digest_tags(digest: hashlib._Hash, *several: Tags | None) -> None:
 def _digest(digest: hashlib._Hash, matrix: sparse.csr_array, names: Sequence[str]) -> None:
     for part in (matrix.shape, matrix.indptr, matrix.indices, matrix.data):
         digest.update(np.asarray(part, dtype=np.int64).tobytes())
+    digest_names(digest, names)
+
+
+def digest_names(digest: hashlib._Hash, names: Sequence[str]) -> None:
+    """Add names in their order to a digest."""
     digest.update("\0".join(names).encode())
     digest.update(b"\1")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.errors import DataError
 
 COMMON = (
@@ -20,9 +21,9 @@ COMMON = (
 MOST_FREQUENT, MANY = 10, 5
 
 
-def notes(corpus: Corpus) -> tuple[str, ...]:
+def notes(corpus: Bags) -> tuple[str, ...]:
     """Say so where the most frequent words are English stop words for the most part."""
-    by_tokens = np.argsort(-np.asarray(corpus.counts.sum(axis=0)).ravel(), kind="stable")
+    by_tokens = np.argsort(-corpus.word_counts, kind="stable")
     found = [corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]]
     stopped = [word for word in found if word in COMMON]
     if len(stopped) < MANY:
@@ -50,23 +51,42 @@ def prune(
     """
     counted = corpus.counts if docs is None else corpus.counts[docs]
     n_docs_with = np.bincount(counted.indices, minlength=corpus.n_words)
-    lowest = min_df if isinstance(min_df, int) else min_df * counted.shape[0]
-    highest = max_df if isinstance(max_df, int) else max_df * counted.shape[0]
-    keep = (n_docs_with <= highest) & ((n_docs_with >= lowest) | (lowest <= 1))
+    n_docs = counted.shape[0]
+    keep = kept_words(n_docs_with, n_docs, corpus.vocab, min_df, max_df, stop_words)
     if docs is not None:
         keep &= n_docs_with > 0
-    if stop_words:
-        stopped = frozenset(stop_words)
-        keep &= np.fromiter((word not in stopped for word in corpus.vocab), bool, corpus.n_words)
     if keep.all():
         return corpus
     kept = np.flatnonzero(keep)
-    if not len(kept):
-        raise DataError(
-            "corpus", "no word is left after min_df, max_df and stop_words; loosen them"
-        )
+    refuse_none(keep)
     return replace(
         corpus,
         counts=sparse.csr_array(corpus.counts[:, kept]),
         vocab=tuple(corpus.vocab[word] for word in kept),
     )
+
+
+def kept_words(
+    n_docs_with: NDArray[np.integer],
+    n_docs: int,
+    vocab: Sequence[str],
+    min_df: float,
+    max_df: float,
+    stop_words: Collection[str],
+) -> NDArray[np.bool_]:
+    """Return which words stay, bool [n_words]; see ``prune``. n_docs_with: documents with each."""
+    lowest = min_df if isinstance(min_df, int) else min_df * n_docs
+    highest = max_df if isinstance(max_df, int) else max_df * n_docs
+    keep = (n_docs_with <= highest) & ((n_docs_with >= lowest) | (lowest <= 1))
+    if stop_words:
+        stopped = frozenset(stop_words)
+        keep &= np.fromiter((word not in stopped for word in vocab), bool, len(vocab))
+    return np.asarray(keep)
+
+
+def refuse_none(kept: NDArray[np.bool_]) -> None:
+    """Raise DataError where no word is kept."""
+    if not kept.any():
+        raise DataError(
+            "corpus", "no word is left after min_df, max_df and stop_words; loosen them"
+        )

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
 
 
-def shape_of(data: Corpus | Vectors) -> dict[str, Any]:
+def shape_of(data: Bags | Vectors) -> dict[str, Any]:
     """Return the numbers of documents, words (or columns), pairs and tokens."""
     if isinstance(data, Vectors):
         return {"n_docs": data.n_docs, "n_columns": data.n_columns}
@@ -18,13 +18,13 @@ def shape_of(data: Corpus | Vectors) -> dict[str, Any]:
         "n_docs": data.n_docs,
         "n_empty": data.n_empty,
         "n_words": data.n_words,
-        "n_unused_words": data.n_words - len(np.unique(data.counts.indices)),
+        "n_unused_words": data.n_words - int(np.count_nonzero(data.word_counts)),
         "n_pairs": data.n_pairs,
         "n_tokens": data.n_tokens,
     }
 
 
-def marks_of(data: Corpus | Vectors) -> dict[str, Any]:
+def marks_of(data: Bags | Vectors) -> dict[str, Any]:
     """Return for groups and labels how many there are and how many documents have none."""
     shape: dict[str, Any] = {}
     for name, tags in (("groups", data.groups), ("labels", data.labels)):

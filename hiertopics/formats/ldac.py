@@ -6,6 +6,7 @@ token by token: that path knows every rule and every message, the fast one only 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
@@ -23,6 +24,7 @@ from hiertopics.formats.counting import (
     whole_number,
     whole_numbers,
 )
+from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.opening import Block, blocks, without_blank_end
 from hiertopics.formats.pairs import (
     Pairs,
@@ -42,17 +44,26 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
 
     Reports the line of each mistake.
     """
-    rules = rules_of(source, vocab)
-    lengths, ids, counts = joined(
-        _read_fast(block, rules.limit) or _read_slowly(source, rules, (number, block))
-        for number, block in without_blank_end(blocks(source.path))
-    )
+    lengths, ids, counts = joined(_documents(source, vocab))
     n_words = int(ids.max(initial=-1)) + 1 if vocab is None else len(vocab)
     sizes, named = (len(lengths), n_words), vocab is not None
     with room_for(source, size_announced(*sizes, named=named)):
         words = default_vocab(n_words) if vocab is None else vocab
         matrix = count_matrix(lengths, ids, counts, n_words)
         return Corpus(matrix, words, notes=large_notes(*sizes, named=named))
+
+
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+    """Read as ``read`` does, some documents at a time."""
+    for pairs in _documents(source, vocab):
+        into.add(pairs)
+    return Known(default_vocab(len(into.n_docs_with)) if vocab is None else vocab)
+
+
+def _documents(source: Source, vocab: tuple[str, ...] | None) -> Iterator[Pairs]:
+    rules = rules_of(source, vocab)
+    for number, block in without_blank_end(blocks(source.path)):
+        yield _read_fast(block, rules.limit) or _read_slowly(source, rules, (number, block))
 
 
 def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:

@@ -26,9 +26,16 @@ from hiertopics.formats.counting import (
     whole_number,
     words_of,
 )
+from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.opening import Block, blocks, without_blank_end
 from hiertopics.formats.source import Source
-from hiertopics.formats.triples import Rules, read_triples, triple_lines, triple_matrix
+from hiertopics.formats.triples import (
+    Rules,
+    draft_triples,
+    read_triples,
+    triple_lines,
+    triple_matrix,
+)
 
 BANNER = "%%MatrixMarket matrix coordinate integer general"
 LAST_REAL = re.compile(rb"(?<=[ \t])[^ \t\n.eE]*+[.eE][^ \t\n]*+(?=[ \t\r]*\n)")
@@ -55,10 +62,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     words = words_of(source, header.n_words, vocab, header.line)
     rules = rules_of(header)
     triples = read_triples(source, rules, stream)
-    n_entries = int((triples[:, 0] != 0).sum())
-    if n_entries != header.n_entries:
-        what = f"the header announces {header.n_entries} entries, the file holds {n_entries}"
-        source.report(DataError(source.path, what, header.line))
+    _require_entries(source, header, int((triples[:, 0] != 0).sum()))
     if header.symmetric:
         # Either triangle may be stored, so that a pair and its mirror are one pair twice.
         triples[:, :2].sort(axis=1)
@@ -68,6 +72,24 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         if header.symmetric:
             counts = sparse.csr_array(counts + sparse.triu(counts, 1).T)
         return Corpus(counts, words, notes=large_notes(*sizes, named=named))
+
+
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+    """Read as ``read`` does, some lines at a time."""
+    header, stream = _read_header(source, without_blank_end(blocks(source.path)))
+    words = words_of(source, header.n_words, vocab, header.line)
+    n_entries = draft_triples(
+        source, rules_of(header), stream, into, header.line + 1, symmetric=header.symmetric
+    )
+    _require_entries(source, header, n_entries)
+    return Known(words)
+
+
+def _require_entries(source: Source, header: Header, n_entries: int) -> None:
+    """Report a header that announces another number of entries."""
+    if n_entries != header.n_entries:
+        what = f"the header announces {header.n_entries} entries, the file holds {n_entries}"
+        source.report(DataError(source.path, what, header.line))
 
 
 def rules_of(header: Header) -> Rules:

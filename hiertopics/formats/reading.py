@@ -30,8 +30,10 @@ def resolve(source: Source) -> Source:
         path = path.resolve()
     name = format_of(path, source.format)
     _refuse_contradictions(source, name)
-    vocab, groups, labels = source.vocab, source.groups, source.labels
     form = FORMATS[name]
+    if form.folder:
+        return replace(source, path=path, format=name)
+    vocab, groups, labels = source.vocab, source.groups, source.labels
     if vocab is None and not form.text and not form.named:
         vocab = find_vocabulary(path, unnamed=not form.dense)
     if groups is None and source.group_field is None:

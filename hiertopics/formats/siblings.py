@@ -10,7 +10,7 @@ from hiertopics.formats.source import unpacked
 
 def stem(path: Path) -> str:
     """Return X of corpus X: no compression suffix, no suffix; the middle of ``docword.X.txt``."""
-    if path.is_dir():
+    if path.is_dir() and not path.name.endswith(".shards"):
         return path.name
     name = unpacked(path.name)
     return name.removeprefix("docword.").rpartition(".")[0] or name

@@ -14,6 +14,7 @@ from hiertopics.errors import DataError, UsageError
 if TYPE_CHECKING:
     from hiertopics.data.corpus import Corpus
     from hiertopics.data.vectors import Vectors
+    from hiertopics.formats.drafts import Draft, Known
 
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
@@ -59,6 +60,9 @@ class Source:
 
 
 Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]
+Drafter = Callable[[Source, "tuple[str, ...] | None", "Draft"], "Known"]
+"""Reads a file some documents at a time."""
+
 Writer = Callable[[Any, IO[bytes]], None]
 """Writes a Corpus; that of a dense format writes Vectors too."""
 
@@ -67,10 +71,12 @@ Writer = Callable[[Any, IO[bytes]], None]
 class Format:
     """How a format is recognised, and the module that serves it.
 
-    The module has ``read(source, vocab)`` and, where ``writes`` is set, ``write(corpus, file)``.
+    The module has ``read(source, vocab)`` and, where ``writes`` is set, ``write(corpus, file)``;
+    where documents can be read some at a time, ``draft(source, vocab, into)``, too.
     patterns: of file names, compression suffix removed. text: raw text, to be tokenised.
     packs: may be written as .gz or .xz. dense: holds vectors, a column of classes among them.
-    named: names its own words, so that no vocabulary file goes with it.
+    named: names its own words, so that no vocabulary file goes with it. folder: is a folder, which
+    holds all that belongs to the corpus.
     """
 
     module: str
@@ -80,6 +86,7 @@ class Format:
     packs: bool = True
     dense: bool = False
     named: bool = False
+    folder: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -88,9 +95,14 @@ class Format:
         return reader
 
     @property
+    def drafter(self) -> Drafter | None:
+        """The function that reads some documents at a time, or None where there is none."""
+        return getattr(self._import(), "draft", None)
+
+    @property
     def writer(self) -> Writer | None:
-        """The function that writes this format, or None where there is none."""
-        return self._import().write if self.writes else None
+        """The function that writes a file of this format, or None where there is none."""
+        return self._import().write if self.writes and not self.folder else None
 
     def writer_for(self, path: Path) -> Writer:
         """Return the function that writes ``path``: a module may choose one by the file's name."""
@@ -111,6 +123,7 @@ FORMATS: dict[str, Format] = {
     "npz": Format("npz", ("*.npz",), writes=True, packs=False),
     "vectors": Format("vectors", ("*.npy",), writes=True, dense=True),
     "arff": Format("arff", ("*.arff",), writes=True, dense=True, named=True),
+    "shards": Format("shards", ("*.shards",), writes=True, packs=False, named=True, folder=True),
     "jsonl": Format("text", ("*.jsonl",), text=True),
     "csv": Format("text", ("*.csv",), text=True),
     "tsv": Format("text", ("*.tsv",), text=True),
@@ -135,9 +148,10 @@ def format_of(path: Path, wanted: str | None = None) -> str:
         if wanted not in FORMATS:
             raise UsageError(f"unknown format {wanted!r}; there are {', '.join(FORMATS)}")
         return wanted
-    if path.is_dir():
-        return FOLDER
     name = unpacked(path.name).lower()
+    if path.is_dir():
+        folders = (other for other, form in FORMATS.items() if form.folder)
+        return next((f for f in folders if fnmatchcase(name, FORMATS[f].patterns[0])), FOLDER)
     for format_name, form in FORMATS.items():
         if any(fnmatchcase(name, pattern) for pattern in form.patterns):
             return format_name

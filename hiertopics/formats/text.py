@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.drafts import Draft, Known
+from hiertopics.formats.pairs import Pairs
 from hiertopics.formats.records import records
 from hiertopics.formats.sidefiles import TagTable, encodes
 from hiertopics.formats.source import Source
+
+HELD_PAIRS = 1 << 16
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
@@ -45,6 +53,62 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         None if source.label_field is None else labels.tags(),
         snippets=tuple(snippets) if source.snippets else None,
     )
+
+
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+    """Read as ``read`` does, one document at a time; snippets are not kept."""
+    analyse = _vectorizer(vocab).build_analyzer()
+    numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
+    groups, labels = TagTable(), TagTable()
+    held = _Held(into)
+    for record in records(source):
+        if record.doc_id is not None:
+            into.add_name(record.doc_id)
+        groups.add(record.groups or ())
+        labels.add(record.labels or ())
+        words = Counter(analyse(record.text))
+        if vocab is None:
+            held.add({numbers.setdefault(word, len(numbers)): n for word, n in words.items()})
+        else:
+            held.add({numbers[word]: n for word, n in words.items() if word in numbers})
+    held.flush()
+    if into.n_docs and not numbers:
+        raise DataError(source.path, f"no words in {into.n_docs} documents")
+    order = sorted(numbers) if vocab is None else vocab
+    place = np.empty(len(numbers), np.int64)
+    place[[numbers[word] for word in order]] = np.arange(len(numbers))
+    return Known(
+        tuple(order),
+        place,
+        into.names(),
+        None if source.group_field is None else groups.tags(),
+        None if source.label_field is None else labels.tags(),
+    )
+
+
+class _Held:
+    """Documents on their way into a draft, many at a time."""
+
+    def __init__(self, into: Draft) -> None:
+        self._into = into
+        self._lengths, self._ids, self._counts = array("q"), array("i"), array("i")
+
+    def add(self, document: dict[int, int]) -> None:
+        self._lengths.append(len(document))
+        self._ids.extend(document)
+        self._counts.extend(document.values())
+        if len(self._ids) > HELD_PAIRS:
+            self.flush()
+
+    def flush(self) -> None:
+        self._into.add(
+            Pairs(
+                np.array(self._lengths, np.int64),
+                np.array(self._ids, np.int32),
+                np.array(self._counts, np.int32),
+            )
+        )
+        self._lengths, self._ids, self._counts = array("q"), array("i"), array("i")
 
 
 def snippet(text: str, n_letters: int) -> str:

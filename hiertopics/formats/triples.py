@@ -23,10 +23,15 @@ from hiertopics.formats.counting import (
     whole_number,
     whole_numbers,
 )
+from hiertopics.formats.drafts import Draft, Laid
 from hiertopics.formats.opening import Block
+from hiertopics.formats.pairs import Pairs
 from hiertopics.formats.source import Source
+from hiertopics.room import Room
 
 TRIPLE = ("document", "word", "count")
+AT_ONCE = 1 << 17
+"""Lines that are put in order at a time."""
 NOT_A_PAIR = [0, 0, 0]
 BROKEN = [-1, -1, -1]
 
@@ -58,11 +63,110 @@ def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> NDArr
     A line that is skipped stays as zeros, one that was reported as -1, so that the number of a
     row tells the number of its line.
     """
-    chunks = [np.empty((0, len(TRIPLE)), np.int32)]
+    nothing = np.empty((0, len(TRIPLE)), np.int32)
+    return np.concatenate([nothing, *_chunks(source, rules, stream)])
+
+
+def _chunks(source: Source, rules: Rules, stream: Iterable[Block]) -> Iterator[NDArray[np.int32]]:
     for number, block in stream:
         triples = read_fast(block, rules)
-        chunks.append(read_slowly(source, rules, (number, block)) if triples is None else triples)
-    return np.concatenate(chunks)
+        yield read_slowly(source, rules, (number, block)) if triples is None else triples
+
+
+def draft_triples(
+    source: Source,
+    rules: Rules,
+    stream: Iterable[Block],
+    into: Draft,
+    first_line: int,
+    *,
+    symmetric: bool = False,
+) -> int:
+    """Lay down the documents of lines in any order; return how many lines hold a pair.
+
+    first_line: that of the stream. symmetric: a line stands for its mirror, too. Raises DataError
+    at a pair that stands on two lines.
+    """
+    written, n_lines = into.room.growing(np.int32), 0
+    n_pairs = np.zeros(rules.n_docs, np.int64)
+    for triples in _chunks(source, rules, stream):
+        written.append(triples.ravel())
+        n_lines += int((triples[:, 0] != 0).sum())
+        np.add.at(n_pairs, _held(triples, symmetric)[:, 0] - 1, 1)
+    table = written.done().reshape(-1, len(TRIPLE))
+    laid = _by_document(into.room, table, n_pairs, symmetric)
+    first = 0
+    for pairs in laid.blocks():
+        into.add(_ascending(source, pairs, rules.n_words, table, (first, first_line)))
+        first += len(pairs.lengths)
+    return n_lines
+
+
+def _held(triples: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
+    """Return the lines that hold a pair, and with them their mirrors."""
+    held = triples[triples[:, 0] > 0]
+    if not symmetric:
+        return held
+    return np.concatenate([held, held[held[:, 0] != held[:, 1]][:, [1, 0, 2]]])
+
+
+def _by_document(
+    room: Room, table: NDArray[np.int32], n_pairs: NDArray[np.int64], symmetric: bool
+) -> Laid:
+    """Return the pairs of lines document by document, each in the order of its lines."""
+    ends = np.concatenate([[0], np.cumsum(n_pairs)])
+    ids, counts = room.empty(int(ends[-1]), np.int32), room.empty(int(ends[-1]), np.int32)
+    free = ends[:-1].copy()
+    for start in range(0, len(table), AT_ONCE):
+        held = _held(table[start : start + AT_ONCE], symmetric)
+        held = held[np.argsort(held[:, 0], kind="stable")]
+        docs = held[:, 0] - 1
+        first = np.flatnonzero(np.diff(docs, prepend=-1))
+        n_here = np.diff(np.append(first, len(docs)))
+        places = free[docs] + np.arange(len(docs)) - np.repeat(first, n_here)
+        ids[places], counts[places] = held[:, 1] - 1, held[:, 2]
+        free[docs[first]] += n_here
+    return Laid(ends, ids, counts)
+
+
+def _ascending(
+    source: Source,
+    pairs: Pairs,
+    n_words: int,
+    table: NDArray[np.int32],
+    numbers: tuple[int, int],
+) -> Pairs:
+    """Return documents with their words in order, stored zeros left out.
+
+    numbers: of the first document and of the first line of ``table``.
+    """
+    doc = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
+    keys = doc * n_words + pairs.ids
+    order = np.argsort(keys, kind="stable")
+    again = np.flatnonzero(np.diff(keys[order]) == 0)
+    if len(again):
+        place = order[again[0]]
+        raise _twice(source, table, (numbers[0] + doc[place], pairs.ids[place]), numbers[1])
+    order = order[pairs.counts[order] > 0]
+    lengths = np.bincount(doc[order], minlength=len(pairs.lengths))
+    return Pairs(lengths, pairs.ids[order], pairs.counts[order])
+
+
+def _twice(
+    source: Source, table: NDArray[np.int32], pair: tuple[int, int], first_line: int
+) -> DataError:
+    """Return the error for a (document, word) that stands on several lines."""
+    doc, word = (int(number) + 1 for number in pair)
+    rows: list[int] = []
+    for start in range(0, len(table), AT_ONCE):
+        part = table[start : start + AT_ONCE, :2]
+        same = (part == (doc, word)).all(axis=1) | (part == (word, doc)).all(axis=1)
+        rows += (start + np.flatnonzero(same)).tolist()
+    earlier, later = (first_line + row for row in rows[:2])
+    doc, word = table[rows[1], :2].tolist()
+    return DataError(
+        source.path, f"document {doc} has word {word} already, on line {earlier}", later
+    )
 
 
 def read_fast(block: bytes, rules: Rules) -> NDArray[np.int32] | None:

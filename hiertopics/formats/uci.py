@@ -17,9 +17,16 @@ from hiertopics.formats.counting import (
     whole_number,
     words_of,
 )
+from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.opening import Block, blocks, without_blank_end
 from hiertopics.formats.source import Source
-from hiertopics.formats.triples import Rules, read_triples, triple_lines, triple_matrix
+from hiertopics.formats.triples import (
+    Rules,
+    draft_triples,
+    read_triples,
+    triple_lines,
+    triple_matrix,
+)
 
 HEADER = ("documents", "words", "pairs")
 HEADER_LINES = len(HEADER)
@@ -44,12 +51,26 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     rules = Rules(header.n_docs, header.n_words)
     sizes, named = (header.n_docs, header.n_words), vocab is not None
     triples = read_triples(source, rules, stream)
-    if len(triples) != header.n_pairs:
-        what = f"the header announces {header.n_pairs} pairs (NNZ), the file holds {len(triples)}"
-        source.report(DataError(source.path, what, HEADER_LINES))
+    _require_pairs(source, header, len(triples))
     with room_for(source, size_announced(*sizes, named=named), 1):
         counts = triple_matrix(source, rules, triples, HEADER_LINES + 1)
         return Corpus(counts, words, notes=large_notes(*sizes, named=named))
+
+
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+    """Read as ``read`` does, some lines at a time."""
+    header, stream = _read_header(source, without_blank_end(blocks(source.path)))
+    words = words_of(source, header.n_words, vocab, line=2)
+    rules = Rules(header.n_docs, header.n_words)
+    _require_pairs(source, header, draft_triples(source, rules, stream, into, HEADER_LINES + 1))
+    return Known(words)
+
+
+def _require_pairs(source: Source, header: Header, n_pairs: int) -> None:
+    """Report a header that announces another number of pairs."""
+    if n_pairs != header.n_pairs:
+        what = f"the header announces {header.n_pairs} pairs (NNZ), the file holds {n_pairs}"
+        source.report(DataError(source.path, what, HEADER_LINES))
 
 
 def _read_header(source: Source, stream: Iterator[Block]) -> tuple[Header, Iterator[Block]]:

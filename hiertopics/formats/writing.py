@@ -13,6 +13,7 @@ from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors, no_count, to_corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.files import Write, write_together
+from hiertopics.formats import shards
 from hiertopics.formats.siblings import beside, find_groups, find_labels
 from hiertopics.formats.sidefiles import (
     names_text,
@@ -57,6 +58,11 @@ def write_corpus(
     if corpus.n_docs == 0:
         raise UsageError("a corpus without documents cannot be written")
     data = _suited(corpus, name)
+    if form.folder:
+        shards.require_place(path)
+        if others:
+            write_together(others)
+        return (*(others or ()), *shards.write_bags(in_counts(data, name), path).files)
     words = () if form.named else _vocabulary_file(data, path)
     sides = {side: partial(_put, text) for side, text in (*words, *_tag_files(data, path, form))}
     if path in sides:
@@ -74,7 +80,12 @@ def write_corpus(
 
 def _suited(data: Corpus | Vectors, name: str) -> Corpus | Vectors:
     """Return the data as the format can hold it; a table of counts is a corpus, too."""
-    if isinstance(data, Corpus) or FORMATS[name].dense:
+    return data if FORMATS[name].dense else in_counts(data, name)
+
+
+def in_counts(data: Corpus | Vectors, name: str) -> Corpus:
+    """Return the data as counts; raises UsageError, naming the format, where they are none."""
+    if isinstance(data, Corpus):
         return data
     if (place := no_count(data)) is not None:
         raise UsageError(f"{name} holds counts, but {place}; choose vectors or arff")

@@ -56,8 +56,9 @@ CASES: dict[str, tuple[str, bytes]] = {
 }
 BY_NAME = {"edges", "jsonl", "csv", "tsv", "folder"}
 """Formats that hold no ids and announce nothing."""
-RESERVED = {"vectors"}
-"""numpy reserves addresses for what an array announces, but no memory before the rows are there."""
+RESERVED = {"vectors", "shards"}
+"""numpy reserves addresses for what an array announces, but no memory before the rows are there;
+the arrays of shards are mapped from files that must be as long as they say."""
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ NAMES = {
     "npz": "a.npz",
     "vectors": "a.npy",
     "arff": "a.arff",
+    "shards": "a.shards",
 }
 COUNTED = [name for name in NAMES if name != "edges"]
 DENSE = [name for name in NAMES if FORMATS[name].dense]

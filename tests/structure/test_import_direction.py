@@ -13,7 +13,9 @@ from source_tree import ROOT, edges, imported, modules, within
 
 H = "hiertopics"
 LAYERS = (
-    ("engine", "errors", "numeric", "seeds", "visible"),
+    ("errors",),
+    ("room",),
+    ("engine", "numeric", "seeds", "visible"),
     ("data", "files", "settings", "units"),
     ("formats", "holdouts", "model", "registry"),
     ("states",),
@@ -55,6 +57,7 @@ CONTRACT = tuple(
         "seeds",
         "errors",
         "engine",
+        "room",
     )
 )
 """What a backend and all under it may know of the rest."""
@@ -168,11 +171,11 @@ def test_the_compiler_is_reached_through_one_door() -> None:
 @pytest.mark.parametrize(
     ("package", "known"),
     [
-        ("data", ("errors",)),
+        ("data", ("errors", "room")),
         ("settings", ("errors", "units")),
         ("numeric", ()),
         ("holdouts", ("data", "errors", "files", "seeds")),
-        ("formats", ("data", "errors", "files", "units")),
+        ("formats", ("data", "errors", "files", "room", "units")),
         ("model", ("data", "engine", "errors", "seeds", "settings.config")),
         ("views.render", ("data.labels", "data.tree", "files", "visible")),
     ],

@@ -1,0 +1,244 @@
+"""Folders of shards: the same corpus as the file they come from, sealed, written whole."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hiertopics.corpora.conversion import convert
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Shelf
+from hiertopics.errors import DataError, RunError, UsageError
+from hiertopics.formats import shards
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+from tests.formats.conftest import Put
+
+LDAC = "2 0:1 2:3\n0\n3 3:1 1:2 0:400\n1 2:1\n"
+RECORDS = (
+    '{"id": "first", "text": "the cat sat on the mat", "by": ["eve", "bob"]}\n'
+    '{"id": "", "text": "", "by": null}\n'
+    '{"id": "third", "text": "a dog and a zebra saw the dog", "by": "bob"}\n'
+)
+FIELDS = {"id_field": "id", "group_field": "by"}
+
+
+def shelf_of(path: Path, **data: str) -> Shelf:
+    found = convert(path, path.with_name("big.shards"), data=data).corpus
+    assert isinstance(found, Shelf)
+    return found
+
+
+def as_read(path: Path, **data: Any) -> Corpus:
+    found = read_corpus(Source(path, **data))
+    assert isinstance(found, Corpus)
+    return found
+
+
+@pytest.fixture
+def corpus(put: Put) -> Path:
+    put("a.vocab", "cat\ndog\nzebra\nmat\nunused\n")
+    put("a.authors", "eve bob\n\nbob\neve\n")
+    return put("a.ldac", LDAC)
+
+
+@pytest.mark.parametrize("name", ["a.ldac", "b.ldac.gz", "docword.b.txt", "b.mtx", "b.npz"])
+def test_every_format_makes_the_shards_of_the_same_corpus(corpus: Path, name: str) -> None:
+    path = corpus.with_name(name)
+    if path != corpus:
+        convert(corpus, path)
+    whole, shelf = as_read(path), shelf_of(path)
+    assert shelf.fingerprint == whole.fingerprint
+    assert shelf.in_memory().fingerprint == whole.fingerprint
+    assert (shelf.n_docs, shelf.n_pairs, shelf.n_tokens, shelf.n_empty) == (4, 6, 408, 1)
+    for name in ("doc_lengths", "doc_pairs", "word_counts"):
+        np.testing.assert_array_equal(getattr(shelf, name), getattr(whole, name))
+    assert shelf.largest_count == whole.largest_count == 400
+
+
+def test_texts_keep_words_names_and_groups(put: Put) -> None:
+    path = put("a.jsonl", RECORDS)
+    whole, shelf = as_read(path, **FIELDS), shelf_of(path, **FIELDS)
+    assert shelf.fingerprint == whole.fingerprint
+    assert shelf.vocab == whole.vocab
+    assert tuple(shelf.doc_ids or ()) == whole.doc_ids == ("first", "", "third")
+
+
+def test_a_given_vocabulary_leaves_other_words_of_texts_out(put: Put) -> None:
+    path, words = put("a.jsonl", RECORDS), put("some.vocab", "zebra\ncat\nyak\n")
+    whole = as_read(path, vocab=words, id_field="id")
+    shelf = shelf_of(path, vocab=str(words), id_field="id")
+    assert shelf.fingerprint == whole.fingerprint
+    assert shelf.vocab == ("zebra", "cat", "yak")
+
+
+def test_lines_in_any_order_are_put_in_order(put: Put) -> None:
+    lines = ["4 1 2", "1 3 1", "2 2 7", "1 1 0", "4 4 1", "1 2 9"]
+    head = "%%MatrixMarket matrix coordinate integer {}\n% said\n4 4 6\n"
+    for kind in ("general", "symmetric"):
+        path = put(f"{kind}.mtx", head.format(kind) + "\n".join(lines) + "\n")
+        assert shelf_of(path).fingerprint == as_read(path).fingerprint
+
+
+def test_a_pair_on_two_lines_is_told_with_both(put: Put) -> None:
+    path = put("docword.a.txt", "2\n3\n4\n2 3 1\n1 1 1\n1 2 1\n2 3 5\n")
+    with pytest.raises(DataError, match=r"a.txt:7: document 2 has word 3 already, on line 4"):
+        shelf_of(path)
+    assert not (path.parent / "big.shards").exists()
+
+
+@pytest.mark.parametrize("limits", [["data.min_df=2"], ["data.max_df=0.4"]])
+def test_rare_and_frequent_words_leave_as_they_do_elsewhere(
+    corpus: Path, limits: list[str]
+) -> None:
+    target = corpus.parent / "out"
+    target.mkdir()
+    convert(corpus, target / "few.npz", overrides=limits)
+    shelf = convert(corpus, target / "few.shards", overrides=limits).corpus
+    assert shelf.fingerprint == as_read(target / "few.npz").fingerprint
+
+
+def test_documents_are_chosen_in_any_order(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shards, "PART_PAIRS", 2)
+    for module in ("data.shelf", "formats.drafts"):
+        monkeypatch.setattr(f"hiertopics.{module}.BLOCK_PAIRS", 2)
+    whole, shelf = as_read(corpus), shelf_of(corpus)
+    assert len(shelf.stored.parts) > 1
+    assert shelf.text_fingerprint == whole.text_fingerprint
+    docs = np.array([3, 0, 2])
+    few = shelf.select(docs)
+    assert few.fingerprint == whole.select(docs).fingerprint
+    assert (few.counts_of(np.array([1])) != whole.counts_of(np.array([0]))).nnz == 0
+    assert few.select([2, 0]).fingerprint == whole.select([2, 3]).fingerprint
+
+
+@pytest.mark.parametrize("name", ["00000.words.npy", "lengths.npy", "vocab.txt"])
+@pytest.mark.parametrize("harm", ["cut", "gone", "foreign"])
+def test_a_file_that_is_another_one_is_told_in_one_line(
+    corpus: Path, put: Put, name: str, harm: str
+) -> None:
+    shelf_of(corpus)
+    path = corpus.parent / "big.shards" / name
+    if harm == "gone":
+        path.unlink()
+    elif harm == "cut":
+        path.write_bytes(path.read_bytes()[:-3])
+    else:
+        other = bytearray(path.read_bytes())
+        other[-1] ^= 1
+        path.write_bytes(other)
+    with pytest.raises(DataError, match="is damaged: .*; convert the corpus again") as caught:
+        read_corpus(path.parent)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_folder_of_shards_is_told(put: Put) -> None:
+    path = put("a.shards/x.txt", "x")
+    with pytest.raises(DataError, match=r"has no shards.json; make one with"):
+        read_corpus(path.parent)
+    with pytest.raises(UsageError, match="is no folder of shards; choose another place"):
+        convert(put("a.ldac", LDAC), path.parent)
+    assert path.exists()
+
+
+def test_damaged_manifests_are_told(corpus: Path) -> None:
+    shelf_of(corpus)
+    path = corpus.parent / "big.shards" / "shards.json"
+    sound = json.loads(path.read_text())
+    wrong: list[object] = [[], {**sound, "schema": "x"}, {**sound, "files": 3}]
+    wrong += [{**sound, "n_docs": 5}, {**sound, "first_doc": ["x"]}, {**sound, "files": {}}]
+    for manifest in wrong:
+        path.write_text(json.dumps(manifest))
+        with pytest.raises(DataError, match="is damaged"):
+            read_corpus(path.parent)
+
+
+def test_older_shards_are_replaced_and_shards_are_read_by_convert(corpus: Path, put: Put) -> None:
+    shelf_of(put("c.ldac", "1 0:1\n"))
+    whole, shelf = as_read(corpus), shelf_of(corpus)
+    back = corpus.parent / "back.npz"
+    convert(corpus.parent / "big.shards", back)
+    assert as_read(back).fingerprint == whole.fingerprint == shelf.fingerprint
+    assert [p.name for p in corpus.parent.iterdir() if p.name.startswith(".")] == []
+    with pytest.raises(UsageError, match="it cannot be replaced"):
+        convert(corpus.parent / "big.shards", corpus.parent / "big.shards")
+    with pytest.raises(UsageError, match="names its own words"):
+        read_corpus(Source(corpus.parent / "big.shards", vocab=corpus.with_name("a.vocab")))
+
+
+def test_a_full_disk_leaves_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf_of(corpus)
+    before = {path: path.stat().st_mtime_ns for path in corpus.parent.rglob("*")}
+    whole = shards._Column.close
+
+    def refuse(self: shards._Column) -> None:
+        whole(self)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shards._Column, "close", refuse)
+    with pytest.raises(RunError, match=r"cannot write .*big.shards: No space left on device"):
+        shelf_of(corpus)
+    assert {path: path.stat().st_mtime_ns for path in corpus.parent.rglob("*")} == before
+
+
+def test_what_killed_writers_left_is_removed(corpus: Path) -> None:
+    left = corpus.parent / ".big.shards.0123.partial"
+    left.mkdir()
+    (left / ".lock").touch()
+    (left / "ends.npy").write_bytes(b"x")
+    shelf_of(corpus)
+    assert not left.exists()
+
+
+MIB = 1 << 20
+CHILD = """
+    import resource, sys
+    from hiertopics.corpora.conversion import convert
+    import sklearn.feature_extraction.text, scipy.sparse
+    held = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
+    limit = held + int(sys.argv[3])
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    convert(sys.argv[1], sys.argv[2])
+"""
+
+
+def converted_within(room: int, path: Path, target: Path) -> subprocess.CompletedProcess[str]:
+    """Convert in a process that may take so many bytes more than when it began."""
+    argv = [sys.executable, "-c", dedent(CHILD), str(path), str(target), str(room)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_DATA"), reason="no such limit here")
+@pytest.mark.parametrize("name", ["a.ldac", "docword.a.txt", "a.csv"])
+def test_the_size_of_a_text_does_not_show_in_memory(tmp_path: Path, name: str) -> None:
+    """Some 50 MB of counts, 20 MB of text: what their arrays alone take would not fit."""
+    path = tmp_path / name
+    n_docs, n_pairs = (10_000, 200) if name == "a.csv" else (25_000, 160)
+    with path.open("w") as file:
+        if name.startswith("docword"):
+            file.write(f"{n_docs}\n5000\n{n_docs * n_pairs}\n")
+        if name.endswith("csv"):
+            file.write("text\n")
+        words = [(31 * place) % 5000 for place in range(n_pairs)]
+        for doc in range(n_docs):
+            if name.endswith("ldac"):
+                file.write(f"{n_pairs} " + " ".join(f"{word}:2" for word in words) + "\n")
+            elif name.endswith("csv"):
+                file.write(" ".join(f"w{word} w{word}" for word in words) + "\n")
+            else:
+                file.write("".join(f"{doc + 1} {word + 1} 2\n" for word in words))
+    room = 24 * MIB
+    done = converted_within(room, path, tmp_path / "big.shards")
+    assert done.returncode == 0, done.stderr
+    shelf = shards.open_shelf(Source(tmp_path / "big.shards"))
+    assert shelf.n_docs == n_docs
+    assert name == "a.csv" or shelf.n_tokens == 2 * n_docs * n_pairs
