@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Engine, Pieces
 from hiertopics.settings.config import InferenceConfig
@@ -270,6 +271,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
 
+    regrouped: the ``Tree.extra`` of a tree some of whose rows were put together or taken out; where
+    there is none, the topics of this backend cannot be merged or dropped.
+
     renewed: the arrays of a state that an earlier version saved as those of this one's ``State``;
     those of this one as they are; raises KeyError for an array that is missing. check, restore:
     of a state that other functions than those of ``states`` take from its arrays; the first raises
@@ -303,6 +307,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     ) = None
     log_density: Callable[[Tree, SeenT, SettingsT], NDArray[np.float64]] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
+    regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved
     check: Callable[[dict[str, NDArray[Any]]], None] | None = None
     restore: Callable[[dict[str, NDArray[Any]], DataT, Settings, Context], StateT] | None = None

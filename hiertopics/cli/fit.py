@@ -51,11 +51,18 @@ def command(**options: Any) -> int:
     """
     as_json, data = options.pop("as_json"), corpus_settings(options)
     with resumable():
-        from hiertopics.files import to_json
         from hiertopics.fitting import driver
 
         result = driver.fit(**options, data=data, argv=sys.argv)
-    if not options["quiet"] and result.run.has_model:
+    put_result(result, as_json, options["quiet"])
+    return 0 if result.status == "done" else RESUMABLE
+
+
+def put_result(result: Any, as_json: bool, quiet: bool) -> None:
+    """Show what a fit came to on stderr, and write where it lies on stdout."""
+    from hiertopics.files import to_json
+
+    if not quiet and result.run.has_model:
         _show(result)
     path = str(result.run.path)
     if as_json:
@@ -63,7 +70,6 @@ def command(**options: Any) -> int:
         put(to_json({"run": path, **record}))
     else:
         put(path)
-    return 0 if result.status == "done" else RESUMABLE
 
 
 def _show(result: Any) -> None:

@@ -10,8 +10,10 @@ import click
 from hiertopics.visible import visible
 
 if TYPE_CHECKING:
+    from hiertopics.fitting.reshaping import Reshaped
     from hiertopics.runs.rundir import RunDir
 
+MOST_CHANGES = 12
 F = TypeVar("F", bound=Callable[..., Any])
 
 READING = {
@@ -141,6 +143,21 @@ def note_hidden(run: RunDir) -> None:
     if hidden:
         told = "node is" if hidden == 1 else "nodes are"
         tell(f"{hidden} {told} hidden by {LABELS}; label RUN NODE --show brings one back")
+
+
+def put_made(made: Reshaped, as_json: bool) -> None:
+    """Write where a run that was made of another lies; which nodes have other numbers now."""
+    from hiertopics.files import to_json
+
+    changed = {old: new for old, new in made.numbers.items() if old != new}
+    if as_json:
+        put(to_json({"run": str(made.run.path), "nodes": len(made.run.tree.shown), "now": changed}))
+        return
+    if changed:
+        told = ", ".join(f"{old} is {new}" for old, new in list(changed.items())[:MOST_CHANGES])
+        more = len(changed) - MOST_CHANGES
+        tell(f"numbers of nodes now: {told}" + (f" and {more} more (--json)" if more > 0 else ""))
+    put(str(made.run.path))
 
 
 def note_single_draws(scored: Iterable[tuple[RunDir, str]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import structs
@@ -40,12 +41,14 @@ def fit(
     quiet: bool = True,
     argv: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
+    lineage: Mapping[str, Any] = MappingProxyType({}),
 ) -> FitResult:
     """Fit a backend and write a run; on an existing run, continue it.
 
     run: None takes ``default_run``. backend, seed, iterations, holdout and data (entries of that
     section) win over ``overrides`` (``key=value`` strings, or a mapping), which win over
     ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". argv: for the manifest.
+    lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``).
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
     if run == "":
@@ -69,7 +72,7 @@ def fit(
         split = replace(split, unknown=unknown[split.heldout_docs])
     target.create()
     with target.locked(), Workers(workers) as pool:
-        origin = Origin(experiment, whole, train, split.hash, tuple(argv))
+        origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
         job = Job(target, origin, split, bins, pool, quiet)
         return job.run_to_end(limit, callbacks)
 

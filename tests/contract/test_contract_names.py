@@ -35,6 +35,7 @@ PARAMETERS = {
     "predictive": ["tree", "n_samples", "settings", "rng"],
     "log_density": ["tree", "corpus", "settings"],
     "draw_hyperparameters": ["settings", "sizes", "context"],
+    "regrouped": ["tree", "grouping"],
     "renewed": ["arrays", "settings"],
     "check": ["arrays"],
     "restore": ["arrays", "data", "settings", "context"],

@@ -47,6 +47,7 @@ from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.layout import rounds
+from hiertopics.families.flat.summary import regrouped
 from hiertopics.model import Backend, Context, Settings, without
 
 
@@ -102,6 +103,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
     renewed=without("seat", "table_option", "option_group", "option_topic"),

@@ -62,6 +62,7 @@ from hiertopics.families.chdp.surrogate import OfDocuments, log_joint, of_docume
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block
+from hiertopics.families.flat.summary import regrouped
 from hiertopics.model import Backend, Context, Sharded, Summary, without
 
 
@@ -195,6 +196,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     renewed=without("option", "dish", "orphan"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
 )

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
 from hiertopics.numeric.mixtures import all_entries
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95
+WEIGHTS = ("doc_prior", "corpus_theta", "corpus_mean", "group_theta", "group_mean")
+"""Arrays of ``extra`` whose last axis is topics."""
 
 
 class TopicCounts(NamedTuple):
@@ -104,6 +107,17 @@ def summary_of(
         extra=extra,
     )
     return Summary(tree, all_entries(columns), notes=_notes(tree, len(topics.n_k)))
+
+
+def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+    """Return ``extra`` of flat topics some of which were put together.
+
+    What is a weight of each topic, in documents, groups or the corpus, adds up; the rest stays.
+    """
+    return {
+        name: grouping.sums(array) if name in WEIGHTS else array
+        for name, array in tree.extra.items()
+    }
 
 
 def notes_on_shards(n_shards: int) -> tuple[str, ...]:

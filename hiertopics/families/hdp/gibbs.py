@@ -39,7 +39,7 @@ from hiertopics.families.flat.layout import (
     take_turns,
 )
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
-from hiertopics.families.flat.summary import notes_on_shards, topic_counts
+from hiertopics.families.flat.summary import notes_on_shards, regrouped, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.flat.variational import prior_of_blocks
 from hiertopics.families.hdp import gibbs_kernels as kernels
@@ -358,6 +358,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     pieces=sharded(Local),
     per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,

@@ -34,7 +34,7 @@ from hiertopics.families.flat.concentrations import (
     draw_concentration,
 )
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
-from hiertopics.families.flat.summary import topic_counts
+from hiertopics.families.flat.summary import regrouped, topic_counts
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, starts
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.block_layout import Blocks, Piece, as_given_piece, lay_out
@@ -264,6 +264,7 @@ one: Backend[Corpus, Blocks, State] = Backend(
     objective=objective,
     simulate=gibbs.simulate,
     memory=memory,
+    regrouped=regrouped,
     pieces=Sharded(
         Local=Local,
         parts=lambda data: data.pieces,

@@ -44,7 +44,7 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import estimates, kernels, posteriors, variational
 from hiertopics.families.flat.layout import Data, Piece, sharded
-from hiertopics.families.flat.summary import document_weights, topic_counts
+from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order
 from hiertopics.families.hdp import point_estimates
 from hiertopics.families.hdp import summary as common
@@ -166,6 +166,7 @@ def collapsed(
         objective=objective,
         simulate=simulate,
         memory=order.memory,
+        regrouped=regrouped,
         pieces=sharded(order.Local),
     )
 

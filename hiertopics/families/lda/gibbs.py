@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat.summary import regrouped
 from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
 from hiertopics.families.lda import summary as common
@@ -191,6 +192,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     per_chain=per_chain,
     predictive=predictive,
     draw_hyperparameters=draw_hyperparameters,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.posteriors import place
 from hiertopics.model import Summary
@@ -92,6 +93,19 @@ def summarise(fitted: Fitted) -> Summary:
         },
     )
     return Summary(tree, posterior.theta, posterior.paths)
+
+
+def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+    """Return ``extra`` of a tree some of whose nodes were put together or taken out.
+
+    The prior masses of slots that are one now add up; that of a node that was taken out goes to
+    its parent's slot, as in ``summarise``.
+    """
+    inside = tree.kind == NODE
+    log_mass = np.full(grouping.n_rows, -np.inf)
+    np.logaddexp.at(log_mass, grouping.slot[inside], tree.extra["log_mass"][inside])
+    log_mass[grouping.kind == OUTSIDE] = 0.0
+    return {**tree.extra, "log_mass": log_mass}
 
 
 def _live_order(fitted: Fitted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -257,6 +257,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=common.regrouped,
     per_chain=per_chain,
     predictive=predictive,
     pieces=sharded(Local, lambda data: data.tokens),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
@@ -96,6 +97,33 @@ def mixing_of(tree: Tree) -> Mixing:
         extra["concentration"],
         *np.ascontiguousarray(extra["stop"].T),
     )
+
+
+def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
+    """Return ``extra`` of a tree some of whose nodes were put together or taken out.
+
+    Shares of siblings that are one add up, and their children's are weighed by them; the
+    concentrations and stops of inner nodes become means, weighted by the share of all tokens at
+    and below each. What was taken out leaves its share to its siblings (theory/nhdp 6.5).
+    """
+    extra, into, gone = tree.extra, grouping.into, grouping.removed
+    share = np.where(gone, 0.0, extra["share"])
+    merged = grouping.sums(share)
+    above = np.where(tree.parent == ROOT, 0, tree.parent)
+    # Of its parent's part in the node that the parent has become.
+    part = share[above] / np.maximum(merged[into[above]], np.finfo(float).tiny)
+    part[(tree.parent == ROOT) | (grouping.counts[into[above]] == 1)] = 1.0
+    merged = grouping.sums(share * part)
+    shape = shape_of(grouping.parent)
+    for node in shape.inner:
+        children = shape.children(int(node))
+        merged[children] /= max(merged[children].sum(), np.finfo(float).tiny)
+    leaf = shape.n_children == 0
+    inner = (extra["concentration"] > 0) & ~gone
+    weights = np.where(inner, tree.subtree_weight, 0.0)
+    concentration = np.where(leaf, 0.0, grouping.means(extra["concentration"], weights))
+    stop = np.where(leaf[:, None], [[1.0, 0.0]], grouping.means(extra["stop"], weights))
+    return {**extra, "share": merged, "concentration": concentration, "stop": stop}
 
 
 def _notes(tree: Tree) -> tuple[str, ...]:

@@ -143,6 +143,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=common.regrouped,
     predictive=predictive,
     pieces=sharded(Local),
 )

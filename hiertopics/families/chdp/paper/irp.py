@@ -39,6 +39,7 @@ from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.concentrations import draw_concentration
+from hiertopics.families.flat.summary import regrouped
 from hiertopics.model import Backend, Context, Settings, Summary, without
 
 PLUG_IN = (
@@ -241,6 +242,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
     renewed=without("sticks"),

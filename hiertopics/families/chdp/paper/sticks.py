@@ -37,7 +37,7 @@ from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
 from hiertopics.families.flat.layout import rounds
-from hiertopics.families.flat.summary import topic_counts
+from hiertopics.families.flat.summary import regrouped, topic_counts
 from hiertopics.model import Backend, Context, Summary, always, without
 
 Array = NDArray[np.float64]
@@ -301,6 +301,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     monotone=always,
     renewed=without("n_group_tables", "kappa"),
 )

@@ -39,6 +39,7 @@ from hiertopics.families.ncrp.sampler.prediction import infer as infer
 from hiertopics.families.ncrp.sampler.state import State, before, begin, begins, keep, revive, tried
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
+from hiertopics.families.ncrp.summary import regrouped
 from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 
 
@@ -208,6 +209,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
 )

@@ -24,6 +24,7 @@ from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.simulate import simulate as simulate
+from hiertopics.families.ncrp.summary import regrouped
 from hiertopics.families.ncrp.variational import (
     learning,
     minibatch,
@@ -167,6 +168,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    regrouped=regrouped,
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
     renewed=with_structure,
     monotone=_bound_never_falls,

@@ -1,0 +1,142 @@
+"""``refit``: the documents of a node fitted alone, a run like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics import files
+from hiertopics.corpora.inmemory import store
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import ROOT
+from hiertopics.errors import UsageError
+from hiertopics.fitting import driver
+from hiertopics.fitting.job import FitResult
+from hiertopics.runs.documents import DOCUMENTS, documents_text
+from hiertopics.runs.manifest import FILES, lineage
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.settings.layers import Overrides
+
+PLAIN: Mapping[str, Any] = {
+    "min_df": 1,
+    "max_df": 1.0,
+    "stop_words": None,
+    "discretise": None,
+    "label_column": None,
+    "text_field": None,
+    "id_field": None,
+    "group_field": None,
+    "label_field": None,
+    "vocab": None,
+    "groups": None,
+    "labels": None,
+}
+"""The documents are counted already: what chose their words does not choose again."""
+
+
+def refit(
+    run: Path | str | RunDir,
+    node: int,
+    output: Path | str,
+    *,
+    backend: str | None = None,
+    overrides: Overrides = (),
+    seed: int | None = None,
+    iterations: int | None = None,
+    holdout: str | None = None,
+    time_limit: float | str | None = None,
+    workers: int = 1,
+    quiet: bool = True,
+    argv: Sequence[str] = (),
+) -> FitResult:
+    """Fit the training documents of a node alone, and write a run; given again, continue it.
+
+    The documents are those whose best path passes the node; without paths, those with the largest
+    share there: on the way that always goes into the child with the largest share. They are kept
+    in the new run's folder ``corpus``. Settings are those of ``run``, unless another backend is
+    asked for; the others are as for ``fit``. Raises what ``fit`` raises, and UsageError for a node
+    without enough documents.
+    """
+    target, made = opened(run), RunDir(output)
+    docs = documents_below(target, node)
+    if len(docs) < 2:
+        raise UsageError(f"node {node} of {target.path} has {len(docs)} documents: too few to fit")
+    train = read_original(target).train
+    if not isinstance(train, Corpus):
+        raise UsageError(f"{target.path} has rows of numbers; only documents of words are refitted")
+    corpus = _alone(train, docs)
+    path = store(corpus, made.path / "corpus")
+    same = backend in (None, target.experiment.backend)
+    result = driver.fit(
+        path,
+        run=made.path,
+        config=target.path / "config.yaml" if same else None,
+        overrides=overrides,
+        backend=backend,
+        seed=target.experiment.seed if seed is None else seed,
+        iterations=iterations,
+        holdout=target.experiment.data.holdout if holdout is None else holdout,
+        data={**PLAIN, "from_": "npz"},
+        time_limit=time_limit,
+        workers=workers,
+        quiet=quiet,
+        argv=argv,
+        lineage=lineage([target], f"refit {node}"),
+    )
+    _name_documents(target, RunDir(output), corpus, docs)
+    return result
+
+
+def documents_below(run: RunDir, node: int) -> NDArray[np.int64]:
+    """Return the training documents of a node, ascending; UsageError where there is no such one."""
+    tree = run.tree
+    if node not in tree.shown:
+        known = f"; they go from {tree.shown[0]} to {tree.shown[-1]}" if len(tree.shown) else ""
+        raise UsageError(f"{run.path} has no node {node}{known}")
+    if run.paths is not None:
+        return np.flatnonzero((run.paths.node == node).any(axis=1))
+    path = [node]
+    while tree.parent[path[0]] != ROOT:
+        path.insert(0, int(tree.parent[path[0]]))
+    shares = np.asarray(run.theta.toarray(), dtype=np.float64)
+    for row in range(tree.n_nodes - 1, -1, -1):
+        if tree.parent[row] != ROOT:
+            shares[:, tree.parent[row]] += shares[:, row]
+    docs = np.arange(len(shares))
+    for step in path:
+        siblings = tree.shown[tree.parent[tree.shown] == tree.parent[step]]
+        docs = docs[siblings[shares[np.ix_(docs, siblings)].argmax(axis=1)] == step]
+    return docs
+
+
+def _alone(train: Corpus, docs: NDArray[np.int64]) -> Corpus:
+    """Return documents over the words that they have."""
+    chosen = train.select(docs)
+    used = np.flatnonzero(np.asarray(chosen.counts.sum(axis=0)).ravel() > 0)
+    counts = chosen.counts[:, used]
+    vocab = tuple(train.vocab[word] for word in used.tolist())
+    return Corpus(counts, vocab, groups=chosen.groups, labels=chosen.labels)
+
+
+def _name_documents(parent: RunDir, run: RunDir, corpus: Corpus, docs: NDArray[np.int64]) -> None:
+    """Call the documents what the parent calls them, else by their numbers in its corpus."""
+    kept = parent.documents
+    names: Sequence[str] = [str(doc + 1) for doc in parent.split.train_docs.tolist()]
+    if kept is not None and kept.names is not None:
+        names = kept.names
+    snippets = None if kept is None else kept.snippets
+    known = replace(
+        corpus,
+        doc_ids=tuple(names[doc] for doc in docs),
+        snippets=None if snippets is None else tuple(snippets[doc] for doc in docs),
+    )
+    rows = run.split.train_docs
+    files.write_text(run.path / DOCUMENTS, documents_text(known.select(rows), rows) or "")
+    seals = {**run.manifest.get(FILES, {}), **run.seals([DOCUMENTS])}
+    run.write_manifest({**run.manifest, FILES: seals})

@@ -1,0 +1,170 @@
+"""``merge`` and ``drop``: a run whose nodes were joined or taken out by hand, as a run of its own.
+
+Nothing is fitted: what the nodes held is put together, and what a backend needs to place new
+documents is made anew from it (``Backend.regrouped``). So the new run is scored and shown like any
+other, on the same split.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics import registry
+from hiertopics.data.regrouping import Regrouping, joined, regrouped, without
+from hiertopics.data.tree import NODE, Tree
+from hiertopics.errors import RunError, UsageError
+from hiertopics.model import Paths, Summary
+from hiertopics.runs import artifacts
+from hiertopics.runs.documents import DOCUMENTS
+from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
+from hiertopics.runs.manifest import FILES, lineage, peak_memory
+from hiertopics.runs.rundir import RunDir, opened
+
+KEPT = ("config.yaml", *artifacts.INPUTS, DOCUMENTS)
+
+
+class Reshaped(NamedTuple):
+    """A run that was made, and the new number of each old node that is a node still."""
+
+    run: RunDir
+    numbers: dict[int, int]
+
+
+def merge(
+    run: Path | str | RunDir, nodes: Sequence[int], output: Path | str, *, argv: Sequence[str] = ()
+) -> Reshaped:
+    """Write a run in which nodes with one parent, or flat topics, are one; what hangs below stays.
+
+    Its words are the means of theirs by tokens, its documents' shares their sums. argv: for the
+    manifest. Raises UsageError or RunError.
+    """
+    target = _ready(run, output)
+    for node in nodes:
+        _require(target, node)
+    grouping = joined(target.tree, [int(node) for node in nodes])
+    return _made(target, grouping, f"merge {' '.join(map(str, nodes))}", Path(output), argv)
+
+
+def drop(
+    run: Path | str | RunDir, node: int, output: Path | str, *, argv: Sequence[str] = ()
+) -> Reshaped:
+    """Write a run without a node and all below it.
+
+    Its documents stay at what lies above it. Its share of their words goes to the row outside the
+    nodes, as if no topic explained them; of the nested HDP, which has no outside, to the parent.
+    argv: for the manifest. Raises UsageError or RunError.
+    """
+    target = _ready(run, output)
+    _require(target, node)
+    return _made(target, without(target.tree, int(node)), f"drop {node}", Path(output), argv)
+
+
+def _ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
+    target = opened(run)
+    if Path(output).exists():
+        raise UsageError(f"{output} is there already; choose another -o")
+    if registry.load_for(target.experiment).regrouped is None:
+        raise UsageError(f"nodes of {target.experiment.backend} cannot be merged or dropped")
+    return target
+
+
+def _require(run: RunDir, node: int) -> None:
+    shown = run.tree.shown
+    if node not in shown:
+        known = f"; they go from {shown[0]} to {shown[-1]}" if len(shown) else ""
+        raise UsageError(f"{run.path} has no node {node}{known}")
+
+
+def _made(
+    parent: RunDir, grouping: Regrouping, made_by: str, output: Path, argv: Sequence[str]
+) -> Reshaped:
+    """Write the run that a regrouping makes of its parent; the manifest comes last."""
+    began = time.perf_counter()
+    summary = _summary(parent, grouping)
+    run = RunDir(output)
+    run.create()
+    with run.locked():
+        for name in KEPT:
+            if (parent.path / name).exists():
+                _copy(parent.path / name, output / name)
+        seals = run.seals(n for n in KEPT[1:] if (output / n).exists())
+        seals |= artifacts.write_summary(run, summary, parent.vocab, parent.experiment.backend)
+        numbers = {
+            node: int(grouping.into[node])
+            for node in parent.tree.shown.tolist()
+            if not grouping.removed[node]
+        }
+        _carry_labels(parent, run, summary.tree, numbers)
+        run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {made_by} of {parent.path}")
+        manifest = {**parent.manifest, "argv": list(argv), "status": "done", "objective": None}
+        manifest.pop("diagnostics", None)
+        manifest |= {"wall_seconds": time.perf_counter() - began}
+        manifest |= {"peak_memory_bytes": peak_memory(), FILES: seals}
+        run.write_manifest(manifest | lineage([parent], made_by))
+    return Reshaped(run, numbers)
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        shutil.copyfile(source, target)
+    except OSError as error:
+        raise RunError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _summary(run: RunDir, grouping: Regrouping) -> Summary:
+    """Return the tree, theta and paths after a regrouping, documents counted anew."""
+    old, backend = run.tree, registry.load_for(run.experiment)
+    assert backend.regrouped is not None
+    tree = regrouped(old, grouping, backend.regrouped(old, grouping))
+    n, cells = old.n_nodes, (np.arange(old.n_nodes), grouping.into)
+    moves = sparse.csr_array((np.ones(n), cells), shape=(n, grouping.n_rows))
+    theta = sparse.csr_array(run.theta @ moves)
+    theta.sort_indices()
+    paths = None
+    if run.paths is not None:
+        node = run.paths.node
+        gone = (node < 0) | grouping.removed[node]
+        moved = np.where(gone, -1, grouping.into[node]).astype(np.int32)
+        paths = Paths(moved, run.paths.log_prob)
+    return Summary(replace(tree, n_docs=_documents(run, tree, theta, paths)), theta, paths)
+
+
+def _documents(
+    run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | None
+) -> NDArray[np.int64]:
+    """Count the documents of each node as fits do: on a path, or with a token's share.
+
+    Raises RunError for a run of before lengths of documents were kept.
+    """
+    if paths is not None:
+        return np.bincount(paths.node[paths.node >= 0], minlength=tree.n_nodes).astype(np.int64)
+    lengths = run.split.train_lengths
+    if lengths is None:
+        raise RunError(
+            f"{run.path / 'split.npz'} has no train_lengths, which documents are counted by; fit "
+            "the run again in another directory"
+        )
+    doc = np.repeat(np.arange(theta.shape[0]), np.diff(theta.indptr))
+    enough = theta.data >= 1.0 / np.maximum(lengths, 1)[doc]
+    return np.bincount(theta.indices[enough], minlength=tree.n_nodes).astype(np.int64)
+
+
+def _carry_labels(parent: RunDir, run: RunDir, tree: Tree, numbers: dict[int, int]) -> None:
+    """Give nodes that are still there their names; of several that are one now, the first's."""
+    rows: dict[int, Row] = {}
+    for row in read_rows(parent.path / LABELS):
+        node = numbers.get(row.node) if isinstance(row.node, int) else None
+        if node is not None and tree.kind[node] == NODE and node not in rows:
+            rows[node] = Row(0, node, words_told(tree, parent.vocab, node), row.label)
+    if rows:
+        write_rows(run.path / LABELS, rows.values())
