@@ -23,6 +23,7 @@ _HOMES = {
     "check": "corpora.checking",
     "compare": "scoring.comparison",
     "config": "registry",
+    "consensus": "fitting.consensus",
     "convert": "corpora.conversion",
     "docs": "views.documents",
     "drop": "fitting.reshaping",

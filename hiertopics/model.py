@@ -267,6 +267,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     ``Components``, in blocks of at most about a thousand, their weights ``n_samples`` in all, for
     the protocol ``empirical``. log_density: of vectors and bits, the log density of each new row
     before it is seen, float64 [n_docs].
+    regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree
+    (phi and parent, nodes breadth first) and theta [n_docs, n_nodes] to begin with, and the corpus.
     draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
@@ -306,6 +308,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
         Callable[[Tree, int, SettingsT, np.random.Generator], Iterable[Components]] | None
     ) = None
     log_density: Callable[[Tree, SeenT, SettingsT], NDArray[np.float64]] | None = None
+    regrown: Callable[[Tree, NDArray[np.float64], SeenT, SettingsT, Context], Summary] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved

@@ -34,6 +34,7 @@ COMMANDS = {
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
     "agree": "Say which nodes of a tree other runs found again.",
+    "consensus": "Write the tree of the branches that most of several runs have.",
     "export": "Write a run's tree for other tools.",
     "convert": "Write a corpus in another format.",
     "check": "Check a corpus and the files beside it.",

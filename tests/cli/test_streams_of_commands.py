@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "merge": ("merge", "tree", 1, 3, "-o", "merged"),
     "drop": ("drop", "tree", 1, "-o", "dropped"),
     "refit": ("refit", "tree", 0, "-o", "refitted", "--holdout", "none", "-q"),
+    "consensus": ("consensus", "mixed", "mixed-again", "-o", "made"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
     "compare": ("compare", "run"),
     "export": ("export", "run", "-o", "tree.csv"),
@@ -66,6 +67,8 @@ def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
     (tmp_path / "broken.ldac").write_text("x\ny\n")
     unsealed(copied()).rename(tmp_path / "run")
     (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
+    copied("nhdp-variational").rename(tmp_path / "mixed")
+    shutil.copytree(tmp_path / "mixed", tmp_path / "mixed-again")
     copied("hlda-variational").rename(tmp_path / "tree")
     shutil.copytree(tmp_path / "tree", tmp_path / "tree-again")
     return tmp_path

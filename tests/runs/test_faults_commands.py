@@ -44,7 +44,7 @@ READERS: dict[str, Words] = {
     "sweep": ("sweep", "labelled/config.yaml", "a.ldac"),
     "backends": ("backends",),
 }
-ELSEWHERE = {"fit": "test_disk_full"}
+ELSEWHERE = {"fit": "test_disk_full", "consensus": "fitting/test_consensus"}
 
 
 def test_no_command_is_forgotten() -> None:

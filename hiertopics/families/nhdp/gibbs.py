@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, draw_concentration
 from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, sharded, take_turns
@@ -231,6 +232,21 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     return state.mixing.log_chance(state.n_dk.astype(float)) + float(topics)
 
 
+def regrown(
+    tree: Tree, theta: NDArray[np.float64], corpus: Corpus, settings: Settings, context: Context
+) -> Summary:
+    """Return the tree after the variational sweeps of a start that begins with its topics.
+
+    So the model is no draw: there is nothing that draws would be averaged with.
+    """
+    inference = settings.inference
+    schedule = VariationalInference(
+        iterations=max(inference.variational_sweeps, 1), shards=inference.shards
+    )
+    begun = Settings(settings.model, schedule)
+    return variational.regrown(tree, theta, corpus, begun, context)
+
+
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of tokens, and of the responsibilities of the start."""
     return 16 * corpus.n_tokens + variational.memory(corpus, settings)
@@ -260,6 +276,7 @@ one: Backend[Corpus, Data, State] = Backend(
     regrouped=common.regrouped,
     per_chain=per_chain,
     predictive=predictive,
+    regrown=regrown,
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
 )

@@ -16,17 +16,20 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Tables
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.variational import Local
 from hiertopics.families.flat.variational import prepare as prepare
+from hiertopics.families.nhdp import regrowing
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
@@ -120,6 +123,17 @@ def _log_likelihood(
     return float(kernels.block_log_likelihood(piece.cells, 0, theta, phi))
 
 
+def regrown(
+    tree: Tree, theta: NDArray[np.float64], corpus: Corpus, settings: Settings, context: Context
+) -> Summary:
+    """Return the tree after the iterations of a fit that begins with its topics and this theta."""
+    data = prepare(corpus, settings)
+    state = regrowing.begin(tree, theta, data, settings, context)
+    for iteration in range(1, settings.inference.iterations + 1):
+        state, _ = step(state, data, settings, replace(context, iteration=iteration))
+    return summarise(state, data, settings, context)
+
+
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of responsibilities and counts in float32, columns left over included."""
     n_leaves = settings.model.truncation
@@ -145,5 +159,6 @@ backend: Backend[Corpus, Data, State] = Backend(
     memory=memory,
     regrouped=common.regrouped,
     predictive=predictive,
+    regrown=regrown,
     pieces=sharded(Local),
 )

@@ -1,0 +1,33 @@
+"""``hiertopics consensus``."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from hiertopics.cli.options import json_option, put, workers_option
+
+
+@click.command("consensus")
+@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--run", "output", metavar="DIR", required=True, help="Run directory.")
+@workers_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
+def command(runs: tuple[str, ...], output: str, workers: int, as_json: bool, quiet: bool) -> int:
+    """Write the tree of the branches that most of RUNS have, as a run like any other.
+
+    All are of one backend, corpus and split. Leaves that no other run has are those of the first
+    one. The run's path is the last line of stdout.
+    """
+    from hiertopics.files import to_json
+    from hiertopics.fitting.consensus import consensus
+
+    made = consensus(runs, output, workers=workers, quiet=quiet, argv=sys.argv)
+    if as_json:
+        parents = [parent["run"] for parent in made.manifest["parents"]]
+        put(to_json({"run": str(made.path), "parents": parents, "nodes": len(made.tree.shown)}))
+    else:
+        put(str(made.path))
+    return 0

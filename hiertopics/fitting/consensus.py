@@ -1,0 +1,251 @@
+"""``consensus``: the tree of the branches that come back in several fits of the same corpus."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics import registry
+from hiertopics.data.discretise import Bins
+from hiertopics.data.matching import Marks, marks_of, partners
+from hiertopics.data.tree import NODE, ROOT, Tree
+from hiertopics.engine import Workers
+from hiertopics.errors import UsageError
+from hiertopics.fitting import degenerate
+from hiertopics.model import Context, Settings, Summary
+from hiertopics.runs import artifacts
+from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.scoring.agreement import marks_of_run, refuse_unlike, supported_by
+
+Member = tuple[int, int]
+"""A node of one of the trees: number of the tree, number of the node."""
+
+
+class Fit(NamedTuple):
+    """A tree, theta of the training documents [n_docs, n_nodes], and the marks of its nodes."""
+
+    tree: Tree
+    theta: NDArray[np.float64]
+    marks: Marks
+
+
+class Kept(NamedTuple):
+    """A node of the consensus. members: nodes that it stands for; parent: number of one before."""
+
+    members: list[Member]
+    parent: int
+
+
+def consensus(
+    runs: Sequence[Path | str | RunDir],
+    output: Path | str,
+    *,
+    workers: int = 1,
+    quiet: bool = True,
+    argv: Sequence[str] = (),
+) -> RunDir:
+    """Write the run of the branches that most of ``runs`` have; return it.
+
+    A branch is a node with its partners in the other runs (``agree``), and is kept where more than
+    half of the runs have it; its parent is what most of them say. Leaves of the first run that have
+    no partners hang below the next node above them that is kept. Topics begin as the mean of those
+    they stand for, weighted by tokens, and are fitted anew to the same documents, the shape held.
+    The order of the runs after the first changes nothing.
+
+    The support of a node in tree.json is the number of runs that have it, the first among them.
+    Raises UsageError where backends, corpora or splits differ, where the backend cannot hold a
+    shape, or where ``output`` is a run already; DataError where the corpus is gone.
+    """
+    began = time.perf_counter()
+    parents, target = [opened(run) for run in runs], RunDir(output)
+    refuse_unlike(parents, "consensus")
+    first = parents[0]
+    backend = registry.load_for(first.experiment)
+    if backend.regrown is None:
+        able = ", ".join(name for name in registry.BACKENDS if registry.load(name).regrown)
+        name = first.manifest["backend"]
+        raise UsageError(f"consensus is for {able}: {name} cannot hold the shape of a tree")
+    twice = [path for path, n in Counter(run.path.resolve() for run in parents).items() if n > 1]
+    if twice:
+        raise UsageError(f"{twice[0]} is given twice; what one run has would count double")
+    if target.exists:
+        raise UsageError(f"{target.path} is a run already; choose another -o")
+    original = read_original(first)
+    others = sorted(parents[1:], key=lambda run: run.seals(["model.npz"])["model.npz"])
+    fits = [Fit(run.tree, run.theta.toarray(), marks_of_run(run)) for run in (first, *others)]
+    tree, theta = joined(fits)
+    settings = Settings(first.experiment.model, first.experiment.inference)
+    with Workers(workers) as pool:
+        context = Context(first.experiment.seed, 0, pool)
+        summary = backend.regrown(tree, theta, original.train, settings, context)
+    summary = _with_support(_with_bins(summary, first), fits)
+    origin = Origin(
+        first.experiment,
+        original.whole,
+        original.train,
+        first.split.hash,
+        tuple(argv),
+        lineage(parents, "consensus"),
+    )
+    target.create()
+    with target.locked():
+        seals = artifacts.write_inputs(target, first.experiment, original.train, first.split)
+        name = first.experiment.backend
+        seals |= artifacts.write_summary(target, summary, original.train.vocab, name)
+        target.write_manifest(
+            {
+                **origin.described(),
+                "status": "done",
+                "iterations": 0,
+                "objective": None,
+                "objective_name": backend.objective_name,
+                "wall_seconds": time.perf_counter() - began,
+                "peak_memory_bytes": peak_memory(),
+                FILES: seals,
+            }
+        )
+        _tell(target, summary, quiet)
+    return target
+
+
+def _with_bins(summary: Summary, run: RunDir) -> Summary:
+    """Return the summary with the bins of a dense table, which belong to the model."""
+    if run.experiment.data.discretise is None:
+        return summary
+    bins = Bins.from_arrays(run.tree.extra).to_arrays()
+    return replace(summary, tree=replace(summary.tree, extra={**summary.tree.extra, **bins}))
+
+
+def _with_support(summary: Summary, fits: Sequence[Fit]) -> Summary:
+    """Return the summary whose nodes know how many of the trees have them."""
+    own = marks_of(summary.tree, summary.theta.toarray())
+    support = supported_by(own, [fit.marks for fit in fits])
+    return replace(summary, tree=replace(summary.tree, support=support))
+
+
+def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
+    support = summary.tree.support
+    assert support is not None
+    below = summary.tree.parent != ROOT
+    back = int((support.found[below] * 2 > support.n_others).sum())
+    told = [f"{back} of {int(below.sum())} nodes below the root are in most of the runs"]
+    if not back:
+        told.append("note: no branch is in most of the runs; all leaves are the first run's")
+    told += [f"note: {note}" for note in (*summary.notes, *degenerate.notes(summary))]
+    for line in told:
+        run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}")
+        if not quiet:
+            print(line, file=sys.stderr)
+
+
+def joined(fits: Sequence[Fit]) -> tuple[Tree, NDArray[np.float64]]:
+    """Return the tree that most fits have, the first one's leaves below it, and its theta.
+
+    Of the tree only parent, phi and tokens mean something; nodes stand breadth first.
+    """
+    nodes = breadth_first(with_leaves(kept_nodes(fits), fits[0]))
+    phi = np.empty((len(nodes), fits[0].tree.n_columns))
+    n_tokens, theta = np.empty(len(nodes)), np.empty((len(fits[0].theta), len(nodes)))
+    for node, (members, _) in enumerate(nodes):
+        tokens = np.array([fits[one].tree.n_tokens[which] for one, which in members])
+        shares = (
+            tokens / tokens.sum() if tokens.sum() > 0 else np.full(len(tokens), 1 / len(tokens))
+        )
+        phi[node] = sum(
+            share * fits[one].tree.phi[which]
+            for share, (one, which) in zip(shares, members, strict=True)
+        )
+        n_tokens[node] = tokens.mean()
+        theta[:, node] = np.mean([fits[one].theta[:, which] for one, which in members], axis=0)
+    zeros = np.zeros(len(nodes))
+    tree = Tree(
+        phi=phi / phi.sum(axis=1, keepdims=True),
+        parent=np.array([node.parent for node in nodes], np.int32),
+        kind=np.full(len(nodes), NODE, np.int8),
+        weight=n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else zeros,
+        n_docs=zeros.astype(np.int64),
+        n_tokens=n_tokens,
+    )
+    return tree, theta / theta.sum(axis=1, keepdims=True)
+
+
+def kept_nodes(fits: Sequence[Fit]) -> list[Kept]:
+    """Return the root and the nodes that more than half of the fits have, parents first."""
+    groups = [group for group in _groups(fits) if 2 * len(group) > len(fits)]
+    groups.sort(key=lambda group: (_depth(fits, group[0]), group))
+    groups.insert(0, [(one, 0) for one in range(len(fits))])
+    place = {member: number for number, group in enumerate(groups) for member in group}
+    nodes = [Kept(groups[0], ROOT)]
+    for group in groups[1:]:
+        votes = Counter(_above(fits[one].tree, one, node, place) for one, node in group)
+        # Of equally many votes the deepest one, then the first, whatever the order of runs.
+        parent = min(votes, key=lambda up: (-votes[up], -_depth(fits, groups[up][0]), up))
+        nodes.append(Kept(group, parent))
+    return nodes
+
+
+def _groups(fits: Sequence[Fit]) -> list[list[Member]]:
+    """Return nodes that are partners, at most one of each fit; the surest pairs come first."""
+    edges: list[tuple[float, Member, Member]] = []
+    for one, other in combinations(range(len(fits)), 2):
+        pairs = partners(fits[one].marks, fits[other].marks)
+        edges += [
+            (-overlap, (one, mine), (other, theirs))
+            for mine, theirs, overlap in zip(*(part.tolist() for part in pairs), strict=True)
+        ]
+    group: dict[Member, list[Member]] = {}
+    for _, mine, theirs in sorted(edges):
+        left, right = group.get(mine, [mine]), group.get(theirs, [theirs])
+        if left is right or {one for one, _ in left} & {one for one, _ in right}:
+            continue
+        both = sorted([*left, *right])
+        group |= dict.fromkeys(both, both)
+    return list({id(members): members for members in group.values()}.values())
+
+
+def _depth(fits: Sequence[Fit], member: Member) -> int:
+    return int(fits[member[0]].tree.depth[member[1]])
+
+
+def _above(tree: Tree, one: int, node: int, place: dict[Member, int]) -> int:
+    """Return the number of the next node above one that is kept; that of the root is 0."""
+    up = int(tree.parent[node])
+    while up > 0:
+        if (one, up) in place:
+            return place[one, up]
+        up = int(tree.parent[up])
+    return 0
+
+
+def with_leaves(nodes: list[Kept], first: Fit) -> list[Kept]:
+    """Return the nodes with the first fit's other leaves below the next ones above them."""
+    place = {member: number for number, node in enumerate(nodes) for member in node.members}
+    tree = first.tree
+    leaves = np.setdiff1d(tree.shown, tree.parent)
+    rest = [leaf for leaf in leaves.tolist() if (0, leaf) not in place]
+    return nodes + [Kept([(0, leaf)], _above(tree, 0, leaf, place)) for leaf in rest]
+
+
+def breadth_first(nodes: Sequence[Kept]) -> list[Kept]:
+    """Return the nodes numbered breadth first, siblings in their order."""
+    children: list[list[int]] = [[] for _ in nodes]
+    for number, node in enumerate(nodes):
+        if node.parent != ROOT:
+            children[node.parent].append(number)
+    order = [0]
+    for number in order:
+        order += children[number]
+    new = {number: place for place, number in enumerate(order)}
+    return [nodes[number]._replace(parent=new.get(nodes[number].parent, ROOT)) for number in order]
