@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from hiertopics.data.tree import ROOT, Tree, by_branch
+from hiertopics.data.tree import ROOT, Support, Tree, by_branch
 
 LABEL_WORDS, SHARED_WORDS = 10, 5
 OVERLAP = 0.5
@@ -93,3 +94,11 @@ def partners(own: Marks, other: Marks) -> Pairs:
     found.sort()
     nodes = np.array([pair[:2] for pair in found], np.int64).reshape(-1, 2)
     return Pairs(nodes[:, 0], nodes[:, 1], np.array([pair[2] for pair in found], np.float64))
+
+
+def supported_by(own: Marks, others: Sequence[Marks]) -> Support:
+    """Return how many of the other trees have a partner for each node; all have one for a root."""
+    found = np.where(own.depth == 0, len(others), 0)
+    for other in others:
+        found[partners(own, other).mine] += 1
+    return Support(found, len(others))

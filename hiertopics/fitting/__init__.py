@@ -6,5 +6,6 @@ what stops them. watch: progress, metrics, checkpoints. announcing: what is told
 sampling: draws and chains. diagnostics: R-hat of their traces; support: of their nodes.
 degenerate: trees that say little.
 
-Beside a fit: simulation, a backend's own story run forwards; sweeping, the commands of many fits.
+Beside a fit: consensus, a run made of others; simulation, a backend's own story run forwards;
+sweeping, the commands of many fits.
 """

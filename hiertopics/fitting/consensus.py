@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from hiertopics import registry
 from hiertopics.data.discretise import Bins
-from hiertopics.data.matching import Marks, marks_of, partners
+from hiertopics.data.matching import Marks, marks_of, partners, supported_by
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
 from hiertopics.fitting import degenerate
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts
+from hiertopics.runs.alike import marks_of_run, refuse_unlike
 from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.scoring.agreement import marks_of_run, refuse_unlike, supported_by
 
 Member = tuple[int, int]
 """A node of one of the trees: number of the tree, number of the node."""

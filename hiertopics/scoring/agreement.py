@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from hiertopics.data.matching import Marks, marks_of, partners
-from hiertopics.data.tree import ROOT, Support
-from hiertopics.errors import UsageError
+from hiertopics.data.matching import supported_by
+from hiertopics.data.tree import ROOT
+from hiertopics.runs.alike import marks_of_run, refuse_unlike
 from hiertopics.runs.artifacts import write_support
 from hiertopics.runs.rundir import RunDir, opened
 
@@ -55,35 +53,3 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
             for node in tree.shown.tolist()
         ],
     }
-
-
-def marks_of_run(run: RunDir) -> Marks:
-    """Return what the nodes of a run's tree are known by."""
-    return marks_of(run.tree, run.theta.toarray())
-
-
-def supported_by(own: Marks, others: Sequence[Marks]) -> Support:
-    """Return how many of the other trees have a partner for each node; all have one for a root."""
-    found = np.where(own.depth == 0, len(others), 0)
-    for other in others:
-        found[partners(own, other).mine] += 1
-    return Support(found, len(others))
-
-
-def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
-    """Raise UsageError where runs are not of one tree backend, corpus and split, or too few."""
-    if len(runs) < 2:
-        raise UsageError(f"{command} takes two runs or more: a tree, and others of the same split")
-    for run in runs:
-        if run.tree.vectors is not None or (run.tree.parent[run.tree.shown] == ROOT).all():
-            raise UsageError(f"{run.path} has no tree of words: {command} compares nodes by depth")
-    same = {
-        "backend": [str(run.manifest["backend"]) for run in runs],
-        "corpus": [str(run.manifest["corpus"]["fingerprint"]) for run in runs],
-        "split": [run.split.hash for run in runs],
-    }
-    for what, values in same.items():
-        if len(set(values)) > 1:
-            pairs = zip(runs, values, strict=True)
-            listed = ", ".join(f"{run.path} has {value}" for run, value in pairs)
-            raise UsageError(f"these runs are not of the same {what}: {listed}")
