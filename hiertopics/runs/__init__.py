@@ -4,5 +4,6 @@ rundir: a run on disk, read. artifacts, noderows: what is written for readers. c
 to go on from. manifest: what a run was made from. scorefiles: the folder ``eval``.
 
 experiment: the config of a run, or of what the user said. original: the corpus of a run, read
-again. alike: runs held against each other. newdocs: the command ``infer``, documents placed under a run.
+again. alike: runs held against each other. newdocs: the command ``infer``, documents placed under
+a run.
 """
