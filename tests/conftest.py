@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 from tiny import hand_made, small_settings
+from xdist.scheduler import LoadScopeScheduling
 
 from hiertopics import registry
 from hiertopics.cli import main
@@ -39,6 +41,37 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if any(counts.values()):
         told = ", ".join(f"{n} {kind}" for kind, n in counts.items())
         terminalreporter.write_line(f"browser tests: {told}")
+
+
+class ByFolder(LoadScopeScheduling):
+    """Hands out whole folders: what tests of a folder share is compiled and fitted by one process.
+
+    Handed out file by file, two processes stand in the same folder most of the time and compile
+    the same kernels at once.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
+
+
+def scope_of(nodeid: str) -> str:
+    """Return the folder in tests/ that a test stands in, or its file where it stands in none."""
+    return "/".join(nodeid.partition("::")[0].split("/")[:2])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFolder | None:
+    """Hand out folders, in the order in which they are collected; files where some were named."""
+    if config.option.file_or_dir:
+        return None
+    config.option.loadscopereorder = False
+    return ByFolder(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put folders with many slow tests first, so that no process is left with one at the end."""
+    n_slow = Counter(scope_of(i.nodeid) for i in items if i.get_closest_marker("slow"))
+    items.sort(key=lambda item: -n_slow[scope_of(item.nodeid)])
 
 
 class Outcome(NamedTuple):
