@@ -19,7 +19,9 @@ from hiertopics.cli.options import (
 @click.command("infer")
 @click.argument("run", type=click.Path())
 @click.argument("corpus", type=click.Path())
-@click.option("-o", "--output", required=True, metavar="FILE", help="A .csv, .jsonl or .npz file.")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="A .csv, .jsonl, .parquet or .npz file."
+)
 @click.option("--seed", type=int, default=None, help="Seed, for backends that draw.")
 @workers_option
 @corpus_options
@@ -27,12 +29,12 @@ from hiertopics.cli.options import (
 def command(**options: Any) -> int:
     """Place the documents of CORPUS under RUN.
 
-    A .csv or .jsonl file has a line for each: its name, known words, main topics with their shares
-    and, of backends with paths, its best path and that path's probability. An .npz file holds theta
-    in CSR, documents x nodes; backends with paths put each document's best path with its log
-    probability (node, log_prob) beside it, and all its likely paths with theirs (path_indptr,
-    path_node, path_log_prob, path_level_weights). Words are matched by string; unknown ones are
-    skipped and counted.
+    A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topics with
+    their shares, top words (and name) of its topic and, of backends with paths, its best path and
+    that path's probability. An .npz file holds theta in CSR, documents x nodes; backends with paths
+    put each document's best path with its log probability (node, log_prob) beside it, and all its
+    likely paths with theirs (path_indptr, path_node, path_log_prob, path_level_weights). Words are
+    matched by string; unknown ones are skipped and counted.
     """
     from hiertopics.files import to_json
     from hiertopics.runs.newdocs import infer

@@ -105,8 +105,9 @@ side_option = click.option(
     "--side",
     "sides",
     multiple=True,
-    metavar="NAME=FILE",
-    help="Also what a file says of the documents, one line for each: authors, years.",
+    metavar="NAME[=FILE]",
+    help="Also a column of what is known of documents (authors, years): of the run's metadata or, "
+    "with FILE, of a table, or of a file with a line per document.",
 )
 
 

@@ -13,6 +13,7 @@ from hiertopics.cli.options import (
     note_hidden,
     put,
     run_argument,
+    side_option,
 )
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
@@ -30,7 +31,14 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
     show_default=True,
 )
 @docs_option
-@click.option("--by", type=click.Choice(["group"]), help="Each group's main topics instead.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Shares by a column of what is known of documents instead, with intervals; group: each "
+    "group's main topics.",
+)
+@side_option
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the intervals.")
 @click.option(
     "--similar",
     type=click.IntRange(min=1),
@@ -45,25 +53,34 @@ def command(
     n_docs: int | None,
     by: str | None,
     similar: int | None,
+    sides: tuple[str, ...],
+    seed: int,
 ) -> int:
     """Show the topics of RUN (default: the newest under runs/) as a table, or its topic NODE whole.
 
     Of one topic: its words, what tells it from its neighbours, what stands above and below it.
     """
-    if by is None and similar is not None:
+    if by != "group" and similar is not None:
         raise click.UsageError("--similar has no meaning without --by group")
     if by is not None and n_docs is not None:
-        raise click.UsageError("--docs has no meaning with --by group")
+        raise click.UsageError("--docs has no meaning with --by")
+    if sides and (by in (None, "group")):
+        raise click.UsageError("--side has no meaning without --by COLUMN")
     from hiertopics.files import to_json
     from hiertopics.views.topics import topic_text, topics
 
     target = chosen_run(run)
-    rows = topics(target, node, words=words, docs=n_docs, by=by, similar=similar or 0)
+    rows = topics(
+        target, node, words=words, docs=n_docs, by=by, similar=similar or 0, sides=sides, seed=seed
+    )
     if node is None and by is None:
         note_hidden(target)
     if form == "json":
         for row in rows:
             put(to_json(row))
+        return 0
+    if by not in (None, "group"):
+        put(_by_column(rows, form), nl=False)
         return 0
     if node is not None and form == "text":
         put(topic_text(rows[0]), nl=False)
@@ -84,6 +101,18 @@ def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> st
     flat = [row | {name: listed(row, name) for name in lists} for row in rows]
     said = ("name",) * any(row.get("name") for row in rows)
     return to_table(flat, (*columns, *said, *lists))
+
+
+def _by_column(rows: list[dict[str, Any]], form: str) -> str:
+    """Return a line per topic and value."""
+    from hiertopics.files import to_csv
+    from hiertopics.views.render.records import to_table
+
+    columns = tuple(rows[0]) if rows else ()
+    if form == "csv":
+        return to_csv([columns, *(row.values() for row in rows)])
+    numbers = [name for name in columns if name not in ("name", "value")]
+    return to_table(rows, columns, right=numbers)
 
 
 def _groups(rows: list[dict[str, Any]], form: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -43,8 +43,8 @@ class Corpus:
     counts: int32 CSR [n_docs, n_words], positive, column indices sorted, none repeated.
     vocab: one string per column (``w0 w1 ...`` where the source names no words).
     doc_ids: one string per row, or None. groups, labels: marks per document, or None.
-    snippets: how each document's text begins, or None. notes: what a reader has to say about the
-    file. Neither is a part of the corpus.
+    snippets: how each document's text begins, or None. metadata: what else is known of documents,
+    by name. notes: what a reader has to say about the file. None of these is a part of the corpus.
 
     Raises HiertopicsError where the parts do not fit together.
     """
@@ -56,6 +56,7 @@ class Corpus:
     labels: Tags | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
     snippets: tuple[str, ...] | None = field(default=None, compare=False, repr=False)
+    metadata: Mapping[str, Tags] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", _canonical(self.counts))
@@ -155,6 +156,7 @@ class Corpus:
             None if self.groups is None else self.groups.select(rows),
             None if self.labels is None else self.labels.select(rows),
             snippets=None if self.snippets is None else tuple(self.snippets[row] for row in rows),
+            metadata={name: tags.select(rows) for name, tags in self.metadata.items()},
         )
 
     def with_counts(self, counts: sparse.csr_array) -> Corpus:

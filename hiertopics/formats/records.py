@@ -11,6 +11,7 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hiertopics.errors import DataError, UsageError
@@ -30,6 +31,8 @@ class Record(NamedTuple):
     doc_id: str | None = None
     groups: Sequence[str] | None = None
     labels: Sequence[str] | None = None
+    others: Mapping[str, Any] = MappingProxyType({})
+    """What else is known of it, by field; None where nothing is."""
 
 
 class _Row(NamedTuple):
@@ -47,13 +50,27 @@ def records(source: Source) -> Iterator[Record]:
         yield from _folder(source)
         return
     rows = _json_rows(source) if source.format == "jsonl" else _table_rows(source)
+    named = {source.text_field or DEFAULT_TEXT_FIELD, *source.fields.values()}
     for row in rows:
         yield Record(
             _string(source, row, source.text_field or DEFAULT_TEXT_FIELD),
             None if source.id_field is None else _name(source, row, source.id_field),
             None if source.group_field is None else _names(source, row, source.group_field),
             None if source.label_field is None else _names(source, row, source.label_field),
+            {field: value for field, value in row.values.items() if field not in named}
+            if source.metadata
+            else MappingProxyType({}),
         )
+
+
+def values_of(source: Source, field: str) -> Iterator[Any]:
+    """Yield a field of a table's records as it stands there; ``source.text_field`` names it, too.
+
+    Raises DataError naming the line of a broken record, or of one without that field.
+    """
+    rows = _json_rows(source) if source.format == "jsonl" else _table_rows(source)
+    for row in rows:
+        yield row.values[field]
 
 
 def _folder(source: Source) -> Iterator[Record]:

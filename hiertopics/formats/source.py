@@ -35,8 +35,9 @@ class Source:
 
     A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
     the column of classes in a dense table, by name or by number, a negative one from the end.
-    snippets: letters of each raw text that are kept for reading. report: is told of each line that
-    cannot be read; where it returns, the reader leaves that line out and goes on.
+    snippets: letters of each raw text that are kept for reading; metadata: whether its other fields
+    are kept, too. report: is told of each line that cannot be read; where it returns, the reader
+    leaves that line out and goes on.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class Source:
     label_field: str | None = None
     label_column: str | None = None
     snippets: int = 0
+    metadata: bool = False
     report: Report = field(default=refuse, compare=False, repr=False)
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.drafts import Draft, Known
+from hiertopics.formats.metadata import Metadata
 from hiertopics.formats.pairs import Pairs
 from hiertopics.formats.records import records
 from hiertopics.formats.sidefiles import TagTable, encodes
@@ -29,7 +30,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     vectorizer = _vectorizer(vocab)
     doc_ids: list[str] = []
     snippets: list[str] = []
-    groups, labels = TagTable(), TagTable()
+    groups, labels, metadata = TagTable(), TagTable(), Metadata()
 
     def texts() -> Iterator[str]:
         for record in records(source):
@@ -38,6 +39,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
             groups.add(record.groups or ())
             labels.add(record.labels or ())
             snippets.append(snippet(record.text, source.snippets))
+            metadata.add(record.others)
             yield record.text
 
     try:
@@ -52,11 +54,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
         snippets=tuple(snippets) if source.snippets else None,
+        metadata=metadata.tags(),
     )
 
 
 def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
-    """Read as ``read`` does, one document at a time; snippets are not kept."""
+    """Read as ``read`` does, one document at a time; snippets and metadata are not kept."""
     analyse = _vectorizer(vocab).build_analyzer()
     numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
     groups, labels = TagTable(), TagTable()

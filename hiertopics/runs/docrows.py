@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.tree import NODE, Tree
+from hiertopics.data.labels import NONE, Label, Labels
+from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.files import to_csv
 from hiertopics.model import Paths
+from hiertopics.runs.labels import words_told
 
 N_TOPICS = 5
 SMALL = 0.01
@@ -36,23 +39,68 @@ def place_of(doc: int, tree: Tree, theta: sparse.csr_array, paths: Paths | None)
     return record
 
 
+class Told(NamedTuple):
+    """A tree with its words and names."""
+
+    tree: Tree
+    vocab: Sequence[str]
+    labels: Labels = NONE
+
+
 def placed_rows(
-    tree: Tree,
+    told: Told,
     theta: sparse.csr_array,
     paths: Paths | None,
     names: Sequence[str] | None,
     lengths: NDArray[np.int64],
 ) -> list[dict[str, Any]]:
-    """Return a record per new document: doc (from 1), name, words (known ones), and its place."""
-    return [
-        {
+    """Return a record per new document: doc (from 1), name, words (known ones), and its place.
+
+    topic_words: the top words of the last node of its path, or of its main topic; topic_name: that
+    node's name (``names_above``), only where somebody named nodes.
+    """
+    tree, called = told.tree, names_above(told.tree, told.labels)
+    top = cache(lambda node: words_told(tree, told.vocab, node))
+    rows = []
+    for doc in range(theta.shape[0]):
+        row = {
             "doc": doc + 1,
             "name": None if names is None else names[doc],
             "words": int(lengths[doc]),
             **place_of(doc, tree, theta, paths),
         }
-        for doc in range(theta.shape[0])
-    ]
+        last = last_of(row)
+        if called is not None:
+            row["topic_name"] = "" if last is None else called[last]
+        row["topic_words"] = "" if last is None else top(last)
+        rows.append(row)
+    return rows
+
+
+def names_above(tree: Tree, labels: Labels) -> list[str] | None:
+    """Return of each node its name or that of the nearest node above with one; None without any."""
+    if not any(label.name for label in labels.values()):
+        return None
+    called: list[str] = []
+    for node in range(tree.n_nodes):
+        above = tree.parent[node]
+        called.append(labels.get(node, Label()).name or ("" if above == ROOT else called[above]))
+    return called
+
+
+def last_of(record: Mapping[str, Any]) -> int | None:
+    """Return the last node of a document's path, or its main topic; None of an empty one."""
+    if record.get("path"):
+        return int(record["path"][-1])
+    return int(record["topics"][0][0]) if record["topics"] else None
+
+
+def placed_kinds(has_paths: bool, is_named: bool) -> dict[str, str]:
+    """Return what the columns of ``placed_rows`` hold, for parquet."""
+    where = {"path": "ids", "probability": "number"} if has_paths else {}
+    name = {"topic_name": "text"} if is_named else {}
+    own = {"doc": "whole", "name": "text", "words": "whole"}
+    return {**own, **where, "topics": "shares", **name, "topic_words": "text"}
 
 
 def docs_csv(records: Sequence[dict[str, Any]]) -> str:

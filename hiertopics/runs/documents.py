@@ -1,4 +1,4 @@
-"""What a run keeps of its training documents for eyes: names, groups, labels, the first letters.
+"""What a run keeps of its training documents for eyes: names, marks, metadata, the first letters.
 
 A line of documents.jsonl for each, in the order of theta; so that a run can be given away, and its
 topics be read, without the corpus.
@@ -19,6 +19,7 @@ from hiertopics import files
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import RunError
+from hiertopics.formats.sidefiles import in_order
 
 DOCUMENTS = "documents.jsonl"
 MARKS = ("groups", "labels")
@@ -27,7 +28,7 @@ MARKS = ("groups", "labels")
 class Documents(NamedTuple):
     """What is known of training documents, an entry each; None where they have none.
 
-    tags: groups and labels, by these words.
+    tags: groups and labels, by these words, and columns of metadata by their own names.
     """
 
     names: tuple[str, ...] | None
@@ -40,6 +41,12 @@ def documents_text(train: Corpus | Vectors, rows: NDArray[np.int64]) -> str | No
     snippets = train.snippets if isinstance(train, Corpus) else None
     columns: dict[str, Any] = {"name": train.doc_ids, "snippet": snippets}
     columns |= {name: _lists(tags) for name in MARKS if (tags := getattr(train, name)) is not None}
+    fields = {name: _lists(tags) for name, tags in getattr(train, "metadata", {}).items()}
+    if fields:
+        columns["metadata"] = [
+            {name: _short(column[doc]) for name, column in fields.items()}
+            for doc in range(len(rows))
+        ]
     given = {name: column for name, column in columns.items() if column is not None}
     if not given:
         return None
@@ -57,7 +64,10 @@ def read_documents(path: Path, n_docs: int) -> Documents:
         n_lines = len([line["doc"] for line in lines])
         if n_lines != n_docs:
             raise ValueError(f"{n_lines} lines, but the run has {n_docs} documents")
-        tags = {name: _tags(lines, name) for name in MARKS if lines and name in lines[0]}
+        tags = _metadata(lines)
+        for name in MARKS:
+            if lines and name in lines[0]:
+                tags[name] = _tags([line[name] for line in lines])
         return Documents(_texts(lines, "name"), tags, _texts(lines, "snippet"))
     except FileNotFoundError:
         raise RunError(f"{path} is missing") from None
@@ -79,10 +89,28 @@ def _texts(lines: list[dict[str, Any]], name: str) -> tuple[str, ...] | None:
     return texts
 
 
-def _tags(lines: list[dict[str, Any]], name: str) -> Tags:
+def _short(values: list[str]) -> Any:
+    """Return the values of one document: a text, a list of several, None of none."""
+    return None if not values else values[0] if len(values) == 1 else values
+
+
+def _metadata(lines: list[dict[str, Any]]) -> dict[str, Tags]:
+    if not lines or "metadata" not in lines[0]:
+        return {}
+    found = {}
+    for name in lines[0]["metadata"]:
+        told = [line["metadata"][name] for line in lines]
+        found[name] = _tags(
+            [one if isinstance(one, list) else [one] * (one is not None) for one in told]
+        )
+    return found
+
+
+def _tags(values: list[list[str]]) -> Tags:
     """Return the marks of documents; only what marks one of them has a column."""
-    values = [line[name] for line in lines]
-    known = {value: place for place, value in enumerate(sorted(set(_flat(values))))}
+    if not all(isinstance(value, str) for value in _flat(values)):
+        raise ValueError("a mark is no text")
+    known = {value: place for place, value in enumerate(in_order(set(_flat(values))))}
     indices = np.array([known[value] for value in _flat(values)], dtype=np.int32)
     ends = np.concatenate([[0], np.cumsum([len(own) for own in values])])
     marks = np.ones(len(indices), dtype=bool)

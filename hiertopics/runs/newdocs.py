@@ -22,14 +22,17 @@ from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
+from hiertopics.formats import parquet
 from hiertopics.formats.source import FIELDS, FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
-from hiertopics.runs.docrows import docs_csv, placed_rows
+from hiertopics.runs.docrows import Told, docs_csv, placed_kinds, placed_rows
+from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
 
-TABLES = (".csv", ".jsonl")
+PARQUET = ".parquet"
+TABLES = (".csv", ".jsonl", PARQUET)
 SUFFIXES = (".npz", *TABLES, "")
 
 
@@ -195,10 +198,10 @@ def infer(
     """Return theta of new documents, and write it as the suffix of ``output`` tells.
 
     corpus: a file, or an object as for ``fit``; the columns of a bare table are the run's words.
-    output: None writes no file. .csv and .jsonl: a line per document (``docrows.placed_rows``).
-    .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends with paths put more arrays
-    into it: the best path of each document, as in paths.npz, and its other paths with their chances
-    (``PathMixture.to_arrays``). data: entries of the ``data`` section that describe a file.
+    output: None writes no file. .csv, .jsonl, .parquet: a row per document
+    (``docrows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
+    with paths put more arrays into it: the best path of each document, as in paths.npz, and its
+    other paths with their chances (``PathMixture.to_arrays``). data: entries of the ``data`` section that describe a file.
     Raises UsageError, DataError or RunError.
     """
     if seed is not None and seed < 0:
@@ -221,13 +224,21 @@ def _require_form(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         known = " ".join(filter(None, SUFFIXES))
         raise UsageError(f"{path}: no format goes by that suffix (known: {known})")
+    if path.suffix.lower() == PARQUET:
+        parquet.require()
 
 
 def _write(path: Path, run: RunDir, corpus: Corpus | Vectors, posterior: Posterior) -> None:
     theta, form = posterior.theta, path.suffix.lower()
     if form in TABLES:
         lengths = corpus.doc_lengths
-        rows = placed_rows(run.tree, theta, posterior.paths, corpus.doc_ids, lengths)
+        told = Told(run.tree, run.vocab, labels_of(run))
+        rows = placed_rows(told, theta, posterior.paths, corpus.doc_ids, lengths)
+        if form == PARQUET:
+            kinds = placed_kinds(posterior.paths is not None, bool(told.labels))
+            table = parquet.as_parquet(rows, kinds)
+            files.write_whole(path, lambda stream: stream.write(table))
+            return
         lines = "".join(f"{files.to_json(row)}\n" for row in rows)
         files.write_text(path, docs_csv(rows) if form == ".csv" else lines)
         return

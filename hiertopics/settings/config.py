@@ -128,6 +128,13 @@ class DataConfig(
             description="Raw text: letters of each document that the run keeps; 0: none.",
         ),
     ] = 160
+    metadata: Annotated[
+        bool,
+        Meta(
+            description="Raw text: whether the run keeps the other fields, such as years: those "
+            "with short values."
+        ),
+    ] = True
     label_column: Annotated[
         str | None,
         Meta(

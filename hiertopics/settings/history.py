@@ -30,6 +30,7 @@ class Change(NamedTuple):
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "data.vocabulary_from", "all"),
     Change(2, "*", "data.snippets", 0),
+    Change(2, "*", "data.metadata", False),
     Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "hdp-gibbs", "inference.collapse", "full"),
     Change(2, "hdp-gibbs", "inference.start", "uniform"),

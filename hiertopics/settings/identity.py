@@ -43,7 +43,7 @@ def _told(value: object) -> str:
 _NO_IDENTITY = {
     "inference.iterations",
     "output.checkpoint_seconds",
-    *(f"data.{name}" for name in ("corpus", "vocab", "groups", "labels", "snippets")),
+    *(f"data.{name}" for name in ("corpus", "vocab", "groups", "labels", "snippets", "metadata")),
 }
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.labels import Label, Labels
 from hiertopics.data.tree import ROOT, Tree
-from hiertopics.runs.docrows import place_of
+from hiertopics.runs.docrows import last_of, names_above, place_of
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.topdocs import EQUAL, LEAST, document_names
@@ -67,24 +66,6 @@ def docs_text(records: list[dict[str, Any]]) -> str:
         if record["snippet"]:
             lines.append(f"    {record['snippet']}")
     return "".join(f"{visible(line)}\n" for line in lines)
-
-
-def names_above(tree: Tree, labels: Labels) -> list[str] | None:
-    """Return of each node its name or that of the nearest node above with one; None without any."""
-    if not any(label.name for label in labels.values()):
-        return None
-    called: list[str] = []
-    for node in range(tree.n_nodes):
-        above = tree.parent[node]
-        called.append(labels.get(node, Label()).name or ("" if above == ROOT else called[above]))
-    return called
-
-
-def last_of(record: dict[str, Any]) -> int | None:
-    """Return the last node of a document's path, or its main topic; None of an empty one."""
-    if record.get("path"):
-        return int(record["path"][-1])
-    return int(record["topics"][0][0]) if record["topics"] else None
 
 
 def _of_node(tree: Tree, theta: sparse.csr_array, node: int) -> tuple[Any, Any]:

@@ -1,8 +1,9 @@
 """What a view of a tree says of each node besides its words: topics it mixes, side information.
 
-Side information is a file of one line per document of the file given to fit, such as authors or
-years; it is counted over the documents whose best path passes a node, and of a flat model over
-those whose largest share a topic has.
+Side information are columns of metadata, such as authors or years: those that the run keeps, those
+of the table that it was fitted to, or a file of one line per document of it. It is counted over the
+documents whose best path passes a node, and of a flat model over those whose largest share a topic
+has.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Tags
 from hiertopics.data.tree import Tree
-from hiertopics.errors import UsageError
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.metadata import TABLES, column_of, table_form
 from hiertopics.formats.opening import require_file
 from hiertopics.formats.sidefiles import read_tags
 from hiertopics.runs.rundir import RunDir
@@ -50,29 +52,32 @@ def topic_remarks(tree: Tree, vocab: Sequence[str]) -> dict[int, list[Said]]:
     return remarks
 
 
-def parse_sides(entries: Sequence[str]) -> dict[str, Path]:
-    """Turn ``["authors=FILE", ...]`` into names and files; raises UsageError for another form."""
-    sides: dict[str, Path] = {}
+def parse_sides(entries: Sequence[str]) -> dict[str, Path | None]:
+    """Turn ``["authors=FILE", "year"]`` into names and files; None: a column of the run's own.
+
+    Raises UsageError for another form.
+    """
+    sides: dict[str, Path | None] = {}
     for entry in entries:
         name, equals, file = entry.partition("=")
-        if not (name and equals and file):
-            raise UsageError(f"--side expects NAME=FILE, got {entry!r}")
+        if not name or bool(equals) != bool(file):
+            raise UsageError(f"--side expects NAME or NAME=FILE, got {entry!r}")
         if name in sides:
             raise UsageError(f"--side {name} is given twice")
-        sides[name] = Path(file)
+        sides[name] = Path(file) if file else None
     return sides
 
 
-def side_remarks(run: RunDir, sides: Mapping[str, Path]) -> dict[int, list[Said]]:
+def side_remarks(run: RunDir, sides: Mapping[str, Path | None]) -> dict[int, list[Said]]:
     """Return for each node the most common values, or a histogram of few ordered ones.
 
     A histogram stands for a file with at most one value per document and N_BINS values in all.
     Raises DataError where a file does not fit the run's corpus.
     """
-    tree, passing = run.tree, _documents(run)
+    tree, passing = run.tree, counted_at(run)
     remarks: dict[int, list[Said]] = {node: [] for node in tree.shown.tolist()}
     for name, path in sides.items():
-        tags = tags_of(run, path)
+        tags = tags_of(run, name, path)
         counts = (passing.T @ tags.members.astype(np.int64)).toarray()
         single = int(np.diff(tags.members.indptr).max(initial=0)) <= 1
         rule = _histogram if single and len(tags.names) <= N_BINS else _most_common
@@ -81,15 +86,42 @@ def side_remarks(run: RunDir, sides: Mapping[str, Path]) -> dict[int, list[Said]
     return remarks
 
 
-def tags_of(run: RunDir, path: Path) -> Tags:
-    """Return the values of the training documents; DataError where the file does not fit."""
+def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
+    """Return the values of the training documents in a column.
+
+    path: a file of one line per document, or a table (jsonl, csv, tsv, parquet) with a column of
+    that name; None: the run's own metadata, or the table that it was fitted to. Raises DataError
+    where a file does not fit, UsageError where there is no such column.
+    """
     split = run.split
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
+    if path is None:
+        kept = {} if run.documents is None else run.documents.tags
+        if name in kept:
+            return kept[name]
+        data = run.experiment.data
+        path, form = Path(str(data.corpus)), str(data.from_)
+        if form not in TABLES or not path.is_file():
+            known = f"; there are {', '.join(kept)}" if kept else ""
+            raise UsageError(
+                f"{run.path} keeps no column {name!r} of its documents{known}; "
+                f"--side {name}=FILE reads one"
+            )
+    else:
+        form = table_form(path) or ""
     require_file(path)
-    return read_tags(path, n_docs, Path("the corpus of the run")).select(split.train_docs)
+    if not form:
+        return read_tags(path, n_docs, Path("the corpus of the run")).select(split.train_docs)
+    tags = column_of(path, name, form)
+    if tags.members.shape[0] != n_docs:
+        what = (
+            f"{tags.members.shape[0]} records, but the corpus of the run holds {n_docs} documents"
+        )
+        raise DataError(path, what)
+    return tags.select(split.train_docs)
 
 
-def _documents(run: RunDir) -> sparse.csr_array:
+def counted_at(run: RunDir) -> sparse.csr_array:
     """Return which documents are counted at which node, int64 CSR [n_docs, n_nodes]."""
     n_docs, n_nodes = run.theta.shape
     if run.paths is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,27 +30,34 @@ def topics(
     docs: int | None = None,
     by: str | None = None,
     similar: int = 0,
+    sides: Sequence[str] = (),
+    seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Return one record per topic, parents first; or, by group, one per group of documents.
 
     node: that topic alone, its record with more keys: ``share`` (of the tokens at or below it, in
     words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``.
-    words: top words, pairs of word and probability. docs: also as many top documents. by: None or
-    "group", for backends with weights of groups; similar: then also the most similar groups.
-    Raises UsageError or RunError.
+    words: top words, pairs of word and probability. docs: also as many top documents. by: None;
+    "group", for backends with weights of groups; or a column of what is known of documents: then a
+    record per topic and value (``bycolumn.by_column``), of the node alone where one is given.
+    similar: with "group" also the most similar groups. sides: ``NAME=FILE``, where the column is
+    read from. seed: of the samples behind intervals. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
+    if by is not None and by != "group":
+        from hiertopics.views.bycolumn import by_column
+
+        nodes = None if node is None else [require_node(target, target.tree, node)]
+        return by_column(target, by, nodes, sides, seed)
     if node is not None:
         if by is not None:
-            raise UsageError("--by has no meaning for one topic")
+            raise UsageError("--by group has no meaning for one topic")
         return [_whole(target, node, words, docs)]
     if by is None:
         tree, labels = target.supported_tree, labels_of(target)
         documents = None if docs is None else documents_of(target, tree, docs)
         shown = sorted(View(labels=labels).nodes(tree))
         return node_rows(tree, target.vocab, words, shown, documents, labels)
-    if by != "group":
-        raise UsageError(f"topics are told by group, not by {by!r}")
     groups = groups_of(target.tree)
     if groups is None:
         raise UsageError(

@@ -80,7 +80,8 @@ def test_a_snippet_is_one_line_of_so_many_letters(text: str, n: int, wanted: str
 def test_no_snippets_are_kept_where_none_are_wanted(
     raw: Path, fit_tiny: Call, tmp_path: Path
 ) -> None:
-    fit_tiny(tmp_path / "run", corpus=raw, overrides=["data.snippets=0"])
+    nothing = ["data.snippets=0", "data.metadata=false"]
+    fit_tiny(tmp_path / "run", corpus=raw, overrides=nothing)
     assert not (tmp_path / "run" / "documents.jsonl").exists()
     assert RunDir(tmp_path / "run").documents is None
     assert hiertopics.docs(tmp_path / "run")[0]["snippet"] is None

@@ -54,7 +54,7 @@ def known_documents(run: RunDir) -> Known:
     return Known(
         names if train.doc_ids is None else list(train.doc_ids),
         train.counts if isinstance(train, Corpus) else None,
-        {name: tags for name, tags in marks.items() if tags is not None},
+        {**kept.tags, **{name: tags for name, tags in marks.items() if tags is not None}},
         snippets,
         None,
     )

@@ -118,7 +118,7 @@ class _Gathering:
         self.run, self.other, self.asked = run, other, asked
         self.left_out: list[str] = []
         self.tags: dict[str, Tags] = {
-            name: tags_of(run, path) for name, path in parse_sides(asked.sides).items()
+            name: tags_of(run, name, path) for name, path in parse_sides(asked.sides).items()
         }
         self.tree = _readable(run)
         self.labels = labels_of(run, self.tree)

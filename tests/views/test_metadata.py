@@ -1,0 +1,235 @@
+"""Columns of what is known of documents: kept by the run, read by name, and topics by them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import hiertopics
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.metadata import Metadata, column_of
+from hiertopics.formats.reading import read_corpus
+from hiertopics.runs.rundir import RunDir
+from hiertopics.views.bycolumn import _intervals
+
+Call = Callable[..., Any]
+TEXTS = ("bread and butter", "cheese with bread", "a goal in the match", "goal and team")
+N = 24
+
+
+def years(doc: int) -> int:
+    """Return the year of a document: food is of early ones, sport of late ones."""
+    return 1990 + doc % 2 if doc % 4 < 2 else 1992 + doc % 2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, fit_tiny: Call) -> Path:
+    """Return a folder with texts that have metadata, a run of them, and the same in csv."""
+    folder = tmp_path_factory.mktemp("metadata")
+    rows = [
+        {
+            "text": TEXTS[doc % 4],
+            "year": years(doc),
+            "by": [["ann"], ["ann", "=bob"], [], ["cat"]][doc % 4],
+            "draft": doc % 3 == 0,
+            "nested": {"a": 1},
+            "long": "x" * 300,
+        }
+        for doc in range(N)
+    ]
+    raw = folder / "raw.jsonl"
+    raw.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = io.StringIO()
+    csv.writer(table).writerows([("year", "text"), *((row["year"], row["text"]) for row in rows)])
+    (folder / "raw.csv").write_text(table.getvalue())
+    (folder / "lines").write_text("".join(f"{row['year']}\n" for row in rows))
+    fit_tiny(folder / "run", "hlda-variational", corpus=raw)
+    return folder
+
+
+def test_a_run_keeps_short_fields_and_no_others(folder: Path) -> None:
+    run = RunDir(folder / "run")
+    kept = run.documents
+    assert kept is not None and set(kept.tags) == {"year", "by", "draft"}
+    assert kept.tags["year"].names == ("1990", "1991", "1992", "1993")
+    members = kept.tags["by"].members.toarray()
+    for place, doc in enumerate(run.split.train_docs):
+        by = {kept.tags["by"].names[tag] for tag in np.flatnonzero(members[place])}
+        assert by == [{"ann"}, {"ann", "=bob"}, set(), {"cat"}][doc % 4]
+    lines = (folder / "run" / "documents.jsonl").read_text().splitlines()
+    assert json.loads(lines[0])["metadata"].keys() == {"year", "by", "draft"}
+
+
+def test_a_run_without_metadata_reads_the_table_it_was_fitted_to(
+    folder: Path, fit_tiny: Call, tmp_path: Path
+) -> None:
+    plain = tmp_path / "plain"
+    fit_tiny(
+        plain, "hlda-variational", corpus=folder / "raw.jsonl", overrides=["data.metadata=false"]
+    )
+    assert "metadata" not in (plain / "documents.jsonl").read_text()
+    wanted = hiertopics.topics(folder / "run", by="year")
+    assert hiertopics.topics(plain, by="year") == wanted
+    with pytest.raises(DataError, match="no field 'month'"):
+        hiertopics.topics(plain, by="month")
+
+
+def test_every_source_of_a_column_says_the_same(folder: Path) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.table({"year": [years(doc) for doc in range(N)]})
+    pyarrow.parquet.write_table(table, folder / "raw.parquet")
+    run = folder / "run"
+    wanted = hiertopics.show_tree(run, sides=["year"])
+    assert "year: 1990 |" in wanted
+    for name in ("raw.jsonl", "raw.csv", "raw.parquet", "lines"):
+        assert hiertopics.show_tree(run, sides=[f"year={folder / name}"]) == wanted, name
+    shares = hiertopics.topics(run, by="year")
+    assert hiertopics.topics(run, by="year", sides=[f"year={folder / 'raw.csv'}"]) == shares
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--by", "month"), "no field 'month'; there are"),
+        (("--by", "month", "--side", "month=raw.csv"), "no field 'month'; there are"),
+        (("--by", "year", "--side", "year=short.csv"), "2 records, but the corpus"),
+        (("--by", "year", "--side", "year=not.parquet"), "cannot be read as parquet"),
+        (("--by", "text", "--side", "text=long.csv"), "no values of at most 200 letters"),
+        (("--by", "year", "--seed", "-1"), "--seed must be >= 0"),
+        (("--by", "year", "--docs", "2"), "--docs has no meaning with --by"),
+        (("--side", "year"), "--side has no meaning without --by"),
+        (("--by", "year", "--side", "year="), "--side expects NAME or NAME=FILE"),
+    ],
+)
+def test_a_column_that_is_none_is_told(
+    folder: Path, call: Call, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "short.csv").write_text("year\n1\n2\n")
+    (folder / "not.parquet").write_text("x")
+    (folder / "long.csv").write_text("text\n" + "x" * 300 + "\n")
+    told = call("topics", "run", *words)
+    assert (told.code, told.out) == (2, "") and message in told.err
+
+
+def test_shares_are_means_over_the_documents_of_a_value(folder: Path) -> None:
+    run = RunDir(folder / "run")
+    records = hiertopics.topics(run, by="year")
+    theta, train = run.theta.toarray(), run.split.train_docs
+    year = np.array([years(doc) for doc in train])
+    below = theta.copy()
+    for node in range(run.tree.n_nodes - 1, -1, -1):
+        if run.tree.parent[node] >= 0:
+            below[:, run.tree.parent[node]] += below[:, node]
+    assert [(r["id"], r["value"]) for r in records] == [
+        (node, str(value)) for node in run.tree.shown.tolist() for value in range(1990, 1994)
+    ]
+    for record in records:
+        mine = year == int(record["value"])
+        assert record["of"] == mine.sum()
+        assert record["share"] == pytest.approx(below[mine, record["id"]].mean())
+        rest = below[~mine, record["id"]].mean()
+        assert record["difference"] == pytest.approx(record["share"] - rest)
+        passing = (run.paths.node[mine] == record["id"]).any(axis=1).sum()
+        assert record["n_docs"] == passing
+        assert record["low"] <= record["share"] + 1e-9 and record["share"] <= record["high"] + 1e-9
+        assert record["difference_low"] - 1e-9 <= record["difference"]
+
+
+def test_intervals_are_those_of_resampled_documents() -> None:
+    """A mean of many: the bootstrap's bounds are the normal ones."""
+    rng = np.random.default_rng(0)
+    value = rng.beta(2, 5, size=(400, 1))
+    half = (np.arange(400) % 2)[:, None]
+    members = sparse.csr_array(np.hstack([half, 1 - half]).astype(float))
+    found = _intervals(members, sparse.csr_array(value), 0)
+    for at, chosen in enumerate((half[:, 0] == 1, half[:, 0] == 0)):
+        error = value[chosen].std() / np.sqrt(chosen.sum())
+        assert found["low"][at, 0] == pytest.approx(value[chosen].mean() - 1.96 * error, abs=0.003)
+        assert found["high"][at, 0] == pytest.approx(value[chosen].mean() + 1.96 * error, abs=0.003)
+    error = np.sqrt(sum(value[half[:, 0] == one].var() / 200 for one in (0, 1)))
+    width = found["difference_high"] - found["difference_low"]
+    assert width[0, 0] == pytest.approx(2 * 1.96 * error, rel=0.1)
+    assert np.allclose(found["difference"][0], -found["difference"][1])
+
+
+def test_nodes_in_blocks_have_the_same_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    below, members = (
+        sparse.csr_array(rng.random((30, 7))),
+        sparse.csr_array(np.eye(3)[np.arange(30) % 3]),
+    )
+    whole = _intervals(members, below, 5)
+    monkeypatch.setattr("hiertopics.views.bycolumn.MOST_CELLS", 6000)
+    parts = _intervals(members, below, 5)
+    assert all((whole[name] == parts[name]).all() for name in whole)
+    assert (whole["low"] != _intervals(members, below, 6)["low"]).any()
+
+
+def test_one_document_has_no_interval_and_no_rest_no_difference() -> None:
+    below = sparse.csr_array(np.ones((3, 1)))
+    members = sparse.csr_array(np.array([[1.0, 0], [0, 1], [0, 1]]))
+    found = _intervals(members, below, 0)
+    assert np.isnan(found["low"][0, 0]) and found["low"][1, 0] == 1.0
+    alone = _intervals(members[:, [1]][1:], below[1:], 0)
+    assert np.isnan(alone["difference"][0, 0]) and np.isnan(alone["difference_high"][0, 0])
+
+
+def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call) -> None:
+    run = folder / "run"
+    records = hiertopics.topics(run, by="by")
+    lines = call("topics", run, "--by", "by", "--format", "json").out.splitlines()
+    assert [json.loads(line) for line in lines] == records
+    rows = list(
+        csv.DictReader(io.StringIO(call("topics", run, "--by", "by", "--format", "csv").out))
+    )
+    assert [row["value"].removeprefix("'") for row in rows] == [r["value"] for r in records]
+    assert "'=bob" in {row["value"] for row in rows}
+    text = call("topics", run, 0, "--by", "by").out
+    assert text.count("\n") == 1 + 3 and "difference_low" in text
+    assert call("topics", run, "--by", "by").out == call("topics", run, "--by", "by").out
+    with pytest.raises(UsageError, match="at most 2"):
+        hiertopics.views.bycolumn.MOST_VALUES, before = 2, hiertopics.views.bycolumn.MOST_VALUES
+        try:
+            hiertopics.topics(run, by="year")
+        finally:
+            hiertopics.views.bycolumn.MOST_VALUES = before
+
+
+def test_fields_that_come_late_or_go_are_empty_elsewhere() -> None:
+    table = Metadata()
+    for values in ({"a": 1}, {"b": "x"}, {"a": None, "c": {"deep": 1}}, {"a": [2, "3"], "c": "y"}):
+        table.add(values)
+    tags = table.tags()
+    assert set(tags) == {"a", "b"} and tags["a"].names == ("1", "2", "3")
+    assert tags["a"].members.toarray().tolist() == [
+        [True, False, False], [False] * 3, [False] * 3, [False, True, True]
+    ]  # fmt: skip
+
+
+def test_metadata_are_no_part_of_the_corpus(folder: Path) -> None:
+    read = read_corpus(hiertopics.Source(folder / "raw.jsonl", metadata=True))
+    plain = read_corpus(hiertopics.Source(folder / "raw.jsonl"))
+    assert read.metadata and not plain.metadata and read.fingerprint == plain.fingerprint
+    assert read.select([1, 2]).metadata["year"].members.shape[0] == 2
+    assert column_of(folder / "raw.csv", "year", "csv").names == read.metadata["year"].names
+
+
+def test_the_page_shows_the_columns_that_a_run_keeps(folder: Path, tmp_path: Path) -> None:
+    hiertopics.report(folder / "run", output=tmp_path / "p.html", json=tmp_path / "p.json")
+    columns = json.loads((tmp_path / "p.json").read_text())["columns"]
+    assert {one["name"]: one["ordered"] for one in columns} == {
+        "year": True,
+        "by": False,
+        "draft": False,
+    }
