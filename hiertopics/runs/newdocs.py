@@ -201,8 +201,8 @@ def infer(
     output: None writes no file. .csv, .jsonl, .parquet: a row per document
     (``docrows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
     with paths put more arrays into it: the best path of each document, as in paths.npz, and its
-    other paths with their chances (``PathMixture.to_arrays``). data: entries of the ``data`` section that describe a file.
-    Raises UsageError, DataError or RunError.
+    other paths with their chances (``PathMixture.to_arrays``). data: entries of ``data``
+    that describe a file. Raises UsageError, DataError or RunError.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
