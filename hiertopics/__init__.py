@@ -32,6 +32,7 @@ _HOMES = {
     "export": "views.showing",
     "fit": "api",
     "infer": "runs.newdocs",
+    "null_check": "scoring.null",
     "label": "views.labelling",
     "merge": "fitting.reshaping",
     "read_corpus": "formats.reading",

@@ -16,6 +16,7 @@ from hiertopics.cli.options import (
     note_single_draws,
     protocol_option,
     put,
+    tell,
     workers_option,
 )
 
@@ -47,6 +48,12 @@ if TYPE_CHECKING:
     "--samples", type=int, metavar="N", help="Documents drawn for empirical. [default: 100000]"
 )
 @click.option("--k", type=int, metavar="N", help="Neighbours that vote. [default: 7]")
+@click.option(
+    "--null",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Instead: the same fit N times to the corpus with its words shuffled over documents.",
+)
 @click.option("--score", metavar="RULE", help="How groups are told: mixture, single or documents.")
 @click.option(
     "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
@@ -63,6 +70,9 @@ def command(**options: Any) -> int:
     from hiertopics.files import to_json
     from hiertopics.views.render.records import to_score_table, to_task_table
 
+    if options["null"] is not None:
+        return _null(options)
+    options.pop("null")
     names = ("task", "heldout", "as_json", "runs")
     task, heldout, as_json, runs = (options.pop(name) for name in names)
     score = _score_of(task, heldout, options)
@@ -77,6 +87,25 @@ def command(**options: Any) -> int:
     if task is None and not (as_json or options["average"]):
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
+    return 0
+
+
+def _null(options: dict[str, Any]) -> int:
+    """Say how trees of shuffled words look beside that of each run."""
+    from hiertopics.files import to_json
+    from hiertopics.scoring.null import null_check
+    from hiertopics.views.render.records import to_null_table
+
+    kept = ("null", "runs", "workers", "as_json")
+    for name, value in options.items():
+        if name not in kept and value is not None and value is not False:
+            raise click.UsageError(f"--{name.replace('_', '-')} has no meaning with --null")
+    for path in options["runs"] or (None,):
+        record = null_check(chosen_run(path), options["null"], workers=options["workers"], say=tell)
+        if options["as_json"]:
+            put(to_json(record))
+        else:
+            put(to_null_table(record), nl=False)
     return 0
 
 

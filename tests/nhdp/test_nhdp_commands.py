@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny import small_settings
 
 BACKENDS = ["nhdp-variational", "nhdp-gibbs"]
 
@@ -48,15 +49,30 @@ def test_branches_that_do_not_rise_are_refused(tiny_file: Path, call: Callable[.
     assert done.code == 2 and "branches must rise" in done.err
 
 
-@pytest.mark.parametrize("text", ["1 0:3\n", "1 0:1\n1 0:2\n1 0:1\n", "2 0:1 1:1\n1 1:1\n1 0:1\n"])
-def test_a_corpus_with_hardly_anything_in_it_gives_a_smaller_tree(
-    text: str, tmp_path: Path, call: Callable[..., Any]
+FEW = {
+    "one document": "3 0:1 1:2 2:1\n",
+    "one word": "1 0:3\n1 0:2\n1 0:1\n",
+    "documents of one token": "1 0:1\n1 1:1\n1 2:1\n",
+    "more branches than words": "2 0:1 1:1\n1 1:1\n1 0:1\n",
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("text", FEW.values(), ids=FEW)
+def test_a_corpus_with_hardly_anything_in_it_gives_a_smaller_tree_and_a_note(
+    text: str, backend: str, tmp_path: Path, call: Callable[..., Any]
 ) -> None:
-    """One document, one word, documents of one token; more branches than there are words."""
     (tmp_path / "few.ldac").write_text(text)
-    keys = ["model.truncation=7", "model.branches=[3, 5]", "inference.start_iterations=5"]
-    settings = [word for key in keys for word in ("-s", key)]
-    fit = ["fit", "few.ldac", "-b", "nhdp-variational", "--holdout", "none", "--iterations", 6]
-    done = call(*fit, *settings, "-o", "run")
-    assert done.code == 0, done.err
-    assert call("show-tree", "run").code == 0
+    small = [word for key in small_settings(backend) for word in ("-s", key)]
+    fit = ["fit", "few.ldac", "-b", backend, "--holdout", "none", "--iterations", 4, *small]
+    for branches, said in (("auto", "too small or uniform"), ("[3, 5, 9]", "asks for 4 levels")):
+        run = tmp_path / branches[:4]
+        done = call(*fit, "-s", f"model.branches={branches}", "-o", run)
+        assert done.code == 0, done.err
+        assert "Traceback" not in done.err
+        nodes = json.loads((run / "tree.json").read_text())["nodes"]
+        notes = [line for line in done.err.splitlines() if said in line]
+        assert len(notes) == (branches != "auto" or len(nodes) <= 2)
+        assert all(note.startswith("note: ") for note in notes)
+        assert len(nodes) <= 4
+        assert call("show-tree", run).code == 0

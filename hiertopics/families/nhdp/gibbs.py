@@ -220,7 +220,8 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
         state.mixing, state.n_dk.astype(float), state.n_wk.astype(float), settings.model.eta
     )
     summary = common.summarise(fitted)
-    notes = (*summary.notes, *notes_on_shards(settings.inference.shards))
+    on_shape = common.notes_on_shape(summary.tree, settings.model.branches)
+    notes = (*summary.notes, *on_shape, *notes_on_shards(settings.inference.shards))
     return replace(summary, notes=notes)
 
 

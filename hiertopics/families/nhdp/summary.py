@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from hiertopics.numeric.mixtures import all_entries
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95
+FEW_NODES = 2
 
 
 class Fitted(NamedTuple):
@@ -86,6 +87,18 @@ def pruned(fitted: Fitted) -> Fitted:
     concentration, stop_a, stop_b = (np.where(leaf, at_leaf, row[kept]) for at_leaf, row in rows)
     left = Mixing(smaller, share[kept], concentration, stop_a, stop_b)
     return Fitted(left, n_di[:, kept], n_wi[:, kept], fitted.eta)
+
+
+def notes_on_shape(tree: Tree, branches: Literal["auto"] | list[int]) -> tuple[str, ...]:
+    """Say where the corpus gave a smaller tree than ``model.branches`` asks for, or hardly one."""
+    depth = int(tree.depth.max())
+    if branches != "auto" and depth <= len(branches):
+        asked = f"{len(branches) + 1} levels below the root, of {branches} nodes and the leaves"
+        return (f"the corpus gave {depth}, where model.branches asks for {asked}",)
+    if tree.n_nodes <= FEW_NODES:
+        few = "a single node" if tree.n_nodes == 1 else f"{tree.n_nodes} nodes"
+        return (f"the tree has {few}; the corpus is too small or uniform for branches",)
+    return ()
 
 
 def mixing_of(tree: Tree) -> Mixing:

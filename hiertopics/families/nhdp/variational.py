@@ -84,9 +84,11 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     n_dk, n_wk = counts_of(state, data)
     columns = columns_for(state)
     eta = settings.model.eta
-    return common.summarise(
+    summary = common.summarise(
         common.Fitted(state.mixing, columns.gather(n_dk), columns.gather(n_wk), eta)
     )
+    notes = common.notes_on_shape(summary.tree, settings.model.branches)
+    return replace(summary, notes=(*summary.notes, *notes))
 
 
 def counts_of(state: State, data: Data) -> tuple[NDArray[np.floating], NDArray[np.floating]]:

@@ -144,6 +144,13 @@ def to_agreement_table(record: Row) -> str:
     return to_table(rows, columns, right=columns) + f"{share}\n"
 
 
+def to_null_table(record: Row) -> str:
+    """Return a line for the run and one for each fit to shuffled words."""
+    rows = [{"fit": record["run"], **record["own"]}]
+    rows += [{"fit": f"shuffled, seed {one['seed']}", **one} for one in record["fits"]]
+    return to_table(rows, ("fit", *record["own"]))
+
+
 def to_task_table(records: Sequence[Row]) -> str:
     """Return a line per run and a line per baseline; one that several runs share stands once."""
     rows = [{**record, "method": record["run"]} for record in records]

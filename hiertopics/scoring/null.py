@@ -1,0 +1,153 @@
+"""``eval --null``: how a tree of no structure looks, beside the run's own.
+
+The training documents' words are shuffled over them, so that each keeps its length and each word
+its count, and the same fit is made with several seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics import registry, seeds
+from hiertopics.corpora.observations import refuse_other_kind
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.matching import marks_of, supported_by
+from hiertopics.data.tree import ROOT, Support, Tree
+from hiertopics.engine import Workers
+from hiertopics.errors import NumericalError, UsageError
+from hiertopics.model import AnyBackend, Context, Settings, Summary
+from hiertopics.runs.manifest import MADE_BY
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.runs.scorefiles import keep_score
+from hiertopics.runs.soundness import blamed, check_summary
+from hiertopics.scoring.hierarchy import hierarchy_quality
+from hiertopics.scoring.quality import topic_quality
+from hiertopics.units import format_duration
+
+LARGEST = 2**31
+
+
+def null_check(
+    run: Path | str | RunDir,
+    n_fits: int,
+    *,
+    workers: int = 1,
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+) -> dict[str, Any]:
+    """Fit what a run was fitted to, its words shuffled, ``n_fits`` times; return how that looks.
+
+    The words are shuffled once; the fits differ by their seeds. Seeds and shuffle derive from the
+    run's own. say: is told how long it will take. Kept in the run's folder ``eval``.
+
+    Keys: run, backend, null (``n_fits``), iterations, own, fits: a record of each fit, and its
+    seed. A record has depth (levels below the root), nodes, branches (nodes next to the root),
+    coherence_npmi, parent_child_npmi and stability: the share of the tokens below the root at nodes
+    that another of the fits found again, mean over the others; the run's own is what ``agree
+    --write`` found. None stands for what does not exist, such as a flat model's stability. Raises
+    UsageError, or DataError where the corpus is gone.
+    """
+    target = opened(run)
+    if n_fits < 1:
+        raise UsageError(f"--null must be >= 1, got {n_fits}")
+    experiment, manifest = target.experiment, target.manifest
+    refuse_other_kind(experiment, ("counts",), "--null")
+    if MADE_BY in manifest:
+        raise UsageError(f"{target.path} was made of other runs; --null takes one that was fitted")
+    tree, corpus = target.supported_tree, read_original(target).train
+    own = _figures(tree, corpus, None if tree.support is None else _share(tree, tree.support))
+    took = format_duration(n_fits * float(manifest["wall_seconds"]))
+    say(f"about {took}: as long as the fit, {n_fits} times")
+    shuffled = shuffle(corpus, seeds.derive(experiment.seed, "null words"))
+    own_seeds = [
+        int(seeds.derive(experiment.seed, "null", number).integers(LARGEST))
+        for number in range(n_fits)
+    ]
+    backend = registry.load_for(experiment)
+    settings = Settings(experiment.model, experiment.inference)
+    with Workers(workers) as pool:
+        made = [
+            _fitted(target, backend, shuffled, settings, Context(seed, 0, pool))
+            for seed in own_seeds
+        ]
+    found = _stabilities(made)
+    record = {
+        "run": str(target.path),
+        "backend": manifest["backend"],
+        "null": n_fits,
+        "iterations": manifest["iterations"],
+        "own": own,
+        "fits": [
+            {"seed": seed, **_figures(summary.tree, shuffled, stability)}
+            for seed, summary, stability in zip(own_seeds, made, found, strict=True)
+        ],
+    }
+    keep_score(target, "null", {"n": n_fits}, record, {"seed": np.array(own_seeds)})
+    return record
+
+
+def shuffle(corpus: Corpus, rng: np.random.Generator) -> Corpus:
+    """Return the corpus with its tokens dealt out anew: lengths and words' counts stay."""
+    counts = corpus.counts
+    words = rng.permutation(np.repeat(counts.indices, counts.data))
+    docs = np.repeat(np.arange(corpus.n_docs), corpus.doc_lengths)
+    dealt = sparse.coo_array((np.ones_like(words), (docs, words)), shape=counts.shape).tocsr()
+    dealt.sum_duplicates()
+    return corpus.with_counts(sparse.csr_array(dealt.astype(counts.dtype)))
+
+
+def _fitted(
+    run: RunDir, backend: AnyBackend, corpus: Corpus, settings: Settings, first: Context
+) -> Summary:
+    """Return what a fit of as many iterations as the run's summarises."""
+    context = first
+    data = backend.prepare(corpus, settings)
+    state = backend.init(data, settings, first)
+    for iteration in range(1, int(run.manifest["iterations"]) + 1):
+        context = Context(first.seed, iteration, first.workers)
+        state, _ = backend.step(state, data, settings, context)
+    summary = backend.summarise(state, data, settings, context)
+    try:
+        check_summary(summary)
+    except NumericalError as error:
+        raise NumericalError(f"{error}{blamed(run.experiment, corpus)}") from error
+    return summary
+
+
+def _figures(tree: Tree, corpus: Corpus, stability: float | None) -> dict[str, Any]:
+    quality, of_tree = topic_quality(tree, corpus), hierarchy_quality(tree, corpus)
+    depth = tree.depth[tree.shown]
+    return {
+        "depth": int(depth.max(initial=0)),
+        "nodes": len(tree.shown),
+        "branches": int((depth == 1).sum()),
+        "coherence_npmi": quality.coherence_npmi,
+        "parent_child_npmi": of_tree.parent_child_npmi,
+        "stability": stability,
+    }
+
+
+def _share(tree: Tree, support: Support) -> float | None:
+    """Return the share of the tokens below the root at a node, times the others that found it."""
+    lower = tree.parent != ROOT
+    tokens = tree.n_tokens[lower]
+    if not tokens.sum() > 0:
+        return None
+    return float(tokens @ support.found[lower] / (tokens.sum() * support.n_others))
+
+
+def _stabilities(made: list[Summary]) -> list[float | None]:
+    """Return of each fit what the others find again of it; None where there are no others."""
+    if len(made) < 2:
+        return [None] * len(made)
+    marks = [marks_of(summary.tree, summary.theta.toarray()) for summary in made]
+    return [
+        _share(summary.tree, supported_by(marks[one], marks[:one] + marks[one + 1 :]))
+        for one, summary in enumerate(made)
+    ]
