@@ -22,7 +22,7 @@ from benchmarks.records import Record
 from benchmarks.table import Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
 from hiertopics.engine import Workers
-from hiertopics.families.tssb import binary, binary_kernels, mcmc, trees
+from hiertopics.families.tssb import binary, binary_kernels, trees
 from hiertopics.families.tssb.layout import NONE, Process, make_nodes, room
 from hiertopics.families.tssb.state import State
 from hiertopics.families.tssb.stick_kernels import count, draw_sticks
@@ -57,7 +57,7 @@ def measure(rounds: int, rows: int, columns: int, nodes: int) -> Iterator[Record
         settings = _settings()
         data, state = _planted(rows, columns, nodes)
         for iteration in range(1, BURN_IN + 1):
-            state, _ = mcmc.step(state, data, settings, Context(0, iteration, pool))
+            state, _ = binary.one.step(state, data, settings, Context(0, iteration, pool))
         chain = copy.deepcopy(state)
         systems = {
             "pass, likelihoods when asked for": Timed(_Pass(chain, data, settings, False), 3),
@@ -110,7 +110,7 @@ class _Iteration:
         for _ in range(n_sweeps):
             self._iteration += 1
             context = Context(0, self._iteration, self._pool)
-            self._state, _ = mcmc.step(self._state, self._data, self._settings, context)
+            self._state, _ = binary.one.step(self._state, self._data, self._settings, context)
 
 
 class _Product:
@@ -156,7 +156,7 @@ def _planted(n_rows: int, n_columns: int, n_nodes: int) -> tuple[binary.Data, St
     count(home, nodes)
     draw_sticks(nodes, PROCESS, rng, True)
     law = np.append(np.full(n_columns, VARIANCE), binary.FIRST_STEP)
-    return binary.Data(rows), State(home, binary.no_topics(n_rows), nodes, PROCESS, law)
+    return binary.Data(rows), State(home, nodes, PROCESS, law)
 
 
 def _random_tree(n_nodes: int, rng: np.random.Generator) -> NDArray[np.int32]:

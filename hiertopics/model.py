@@ -214,11 +214,6 @@ def always(settings: object) -> bool:
     return True
 
 
-def counts(model: Any) -> str:
-    """Observe counts of words, under every Model."""
-    return "counts"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sharded(Generic[DataT]):
     """How a state that is ``local`` and global is placed: ``State.local`` is ``Pieces``.
@@ -256,8 +251,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     simulate(settings, sizes, context): a corpus from the model's own generative story, with the
     truth beside it. memory: the bytes of a fit's largest arrays, for the estimate printed before.
 
-    observes: "counts", "vectors" or "bits", by the Model. Vectors and bits are ``Vectors``
-    everywhere above. sampler: successive states are draws of a posterior, thinned ones are kept.
+    observes: "counts", "vectors" or "bits"; vectors and bits are ``Vectors`` everywhere above.
+    sampler: successive states are draws of a posterior, thinned ones are kept.
     monotone: whether the objective is promised never to fall between structural moves, under the
     settings at hand.
 
@@ -297,7 +292,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     simulate: Callable[..., tuple[SeenT, Mapping[str, NDArray[Any]]]]
     memory: Callable[[SeenT, SettingsT], int]
 
-    observes: Callable[[Any], str] = counts
+    observes: str = "counts"
     sampler: bool = False
     monotone: Callable[[SettingsT], bool] = never
 

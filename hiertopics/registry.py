@@ -91,8 +91,9 @@ BACKENDS: dict[str, Entry] = {
         {"inference.method=sticks": "hiertopics.families.chdp.paper.sticks"},
     ),
     "tssb-mcmc": Entry(
-        "hiertopics.families.tssb.mcmc",
+        "hiertopics.families.tssb.text",
         "documents at the nodes of a tree without bounds: tree-structured stick breaking by MCMC",
+        {"model.likelihood=binary": "hiertopics.families.tssb.binary"},
     ),
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",

@@ -341,14 +341,13 @@ def tssb_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
         kappa = float(truth["kappa"])
         above = np.vstack([np.full(model.n_topics, text.root_share(model)), shares])
         values = logs(shares, kappa * above[truth["parent"] + 1], rng)
-        law, offsets = np.array([kappa]), np.zeros(len(values))
-    else:
-        topics = binary.no_topics(data.n_docs)
-        values = binary.on_grid(truth["value"])
-        offsets = np.array([binary.kernels.offset_of(value) for value in values])
-        law = np.append(truth["variance"], binary.FIRST_STEP)
+        nodes, node = seated(truth, values, np.zeros(len(values)), process, rng)
+        return text.State(node, nodes, process, np.array([kappa]), topics)
+    values = binary.on_grid(truth["value"])
+    offsets = np.array([binary.kernels.offset_of(value) for value in values])
+    law = np.append(truth["variance"], binary.FIRST_STEP)
     nodes, node = seated(truth, values, offsets, process, rng)
-    return State(node, topics, nodes, process, law)
+    return State(node, nodes, process, law)
 
 
 def seated(

@@ -1,7 +1,6 @@
 """What a backend observes: counts of words or rows of numbers, and what differs between them.
 
-A backend says so by ``observes``, a function of its ``Model``; everything that depends on it is in
-this one table.
+A backend says so by ``observes``; everything that depends on it is in this one table.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def kind_of(backend: str, model: Any) -> str:
 
     Raises UsageError for an unknown name.
     """
-    return registry.load(backend, model=model).observes(model)
+    return registry.load(backend, model=model).observes
 
 
 def observed_by(experiment: Experiment) -> Observed:

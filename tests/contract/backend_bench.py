@@ -59,8 +59,11 @@ class Bench:
         return 1 if "inference.sampler=irp" in self.small else 1000
 
     def seen(self, corpus: Any) -> Any:
-        """Return a corpus as the backend observes it: counts, or the table of them."""
-        return to_vectors(corpus) if self.of_vectors and isinstance(corpus, Corpus) else corpus
+        """Return a corpus as the backend observes it: counts, the table of them, or of what is."""
+        if not self.of_vectors or not isinstance(corpus, Corpus):
+            return corpus
+        table = to_vectors(corpus)
+        return replace(table, rows=table.rows > 0) if self.module.observes == "bits" else table
 
     def prepare(self, corpus: Corpus) -> Any:
         """Return the corpus laid out."""

@@ -18,7 +18,7 @@ from stepping import advance, at, begin
 from benchmarks.distances import correlation, edges_between, lineage
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import DataError, UsageError
-from hiertopics.families.tssb import binary, binary_kernels, mcmc, trees
+from hiertopics.families.tssb import binary, binary_kernels, trees
 from hiertopics.families.tssb.assign_kernels import product
 from hiertopics.files import read_npz
 from hiertopics.model import Settings, Sizes
@@ -56,8 +56,8 @@ def planted(n_rows: int = 210, block: int = 12) -> tuple[Vectors, NDArray[np.int
 
 def fitted(vectors: Vectors, settings: Settings, n_iterations: int, seed: int = 0) -> Any:
     """Return the laid out rows and the state after some iterations."""
-    state, data = begin(mcmc, vectors, settings, seed=seed)
-    return data, advance(mcmc, state, data, settings, n_iterations, seed=seed)
+    state, data = begin(binary.one, vectors, settings, seed=seed)
+    return data, advance(binary.one, state, data, settings, n_iterations, seed=seed)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def grown() -> Any:
 
 def test_a_planted_tree_is_found(grown: Any) -> None:
     settings, _, node, data, state = grown
-    summary = mcmc.summarise(state, data, settings, at(0))
+    summary = binary.one.summarise(state, data, settings, at(0))
     home = summary.theta.toarray().argmax(axis=1)
     assert adjusted_rand_score(node, home) > 0.8
     apart = edges_between(lineage(summary.tree.parent)[home])
@@ -80,7 +80,7 @@ def test_a_planted_tree_is_found(grown: Any) -> None:
 
 def test_rows_that_differ_more_stand_further_apart(grown: Any) -> None:
     settings, vectors, _, data, state = grown
-    summary = mcmc.summarise(state, data, settings, at(0))
+    summary = binary.one.summarise(state, data, settings, at(0))
     assert summary.paths is not None
     first, second = np.triu_indices(vectors.n_docs, 1)
     differing = np.abs(vectors.rows[first] - vectors.rows[second]).sum(axis=1)
@@ -129,7 +129,7 @@ def test_the_objective_is_that_of_rows_and_nodes_one_by_one(grown: Any) -> None:
         mass[node] = reach * np.exp(chain.nodes.log_nu[node])
         below[node] = reach * np.exp(chain.nodes.log_rest[node])
     expected = of_rows + np.log(mass[chain.node]).sum()
-    assert mcmc.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-6)
+    assert binary.one.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-6)
 
 
 def test_sums_and_offsets_are_those_of_numpy() -> None:
@@ -148,11 +148,11 @@ def test_the_chances_of_all_rows_add_up_to_one() -> None:
     rows = np.array(list(itertools.product((0.0, 1.0), repeat=5)))
     vectors = Vectors(rows, default_columns(5))
     data, state = fitted(vectors, settings, 5)
-    tree = mcmc.summarise(state, data, settings, at(0)).tree
-    density = mcmc.log_density(tree, vectors, settings)
+    tree = binary.one.summarise(state, data, settings, at(0)).tree
+    density = binary.one.log_density(tree, vectors, settings)
     assert np.exp(density).sum() == pytest.approx(1, abs=1e-7)
-    theta = mcmc.infer(tree, vectors, settings, at(0)).theta.toarray()
-    alone = mcmc.infer(tree, vectors.select([7]), settings, at(0)).theta
+    theta = binary.one.infer(tree, vectors, settings, at(0)).theta.toarray()
+    alone = binary.one.infer(tree, vectors.select([7]), settings, at(0)).theta
     assert (alone.toarray()[0] == theta[7]).all()
     # Over all rows, weighted by their chances, the posterior averages to the prior.
     masses = np.exp(tree.extra["log_mass"])
@@ -168,7 +168,7 @@ def test_chances_of_a_newborn_child_are_means_over_the_diffusion() -> None:
 
 def test_simulated_rows_have_the_chances_of_their_nodes() -> None:
     settings = settings_of()
-    vectors, truth = mcmc.simulate(settings, Sizes(4000, 6, 1), at(0, seed=1))
+    vectors, truth = binary.one.simulate(settings, Sizes(4000, 6, 1), at(0, seed=1))
     assert set(np.unique(vectors.rows)) == {0.0, 1.0}
     expected = truth["mean"][truth["node"]]
     error = np.sqrt((expected * (1 - expected)).sum(axis=0))

@@ -9,7 +9,7 @@ import pytest
 from stepping import at, begin, corpus_of
 
 from hiertopics.errors import ConfigError
-from hiertopics.families.tssb import mcmc
+from hiertopics.families.tssb import text
 from hiertopics.model import Settings
 from hiertopics.settings.config import build
 from hiertopics.settings.layers import parse_set
@@ -17,7 +17,7 @@ from hiertopics.settings.layers import parse_set
 
 def built(*settings: str) -> Settings:
     layers = [("the backend", {"backend": "tssb-mcmc"}), ("--set", parse_set(settings))]
-    made = build(layers, model_type=mcmc.Model, inference_type=mcmc.Inference)
+    made = build(layers, model_type=text.one.Model, inference_type=text.one.Inference)
     return Settings(made.model, made.inference)
 
 
@@ -26,10 +26,10 @@ def infos(*settings: str) -> list[Any]:
     rows = np.random.default_rng(0).poisson(2.0, (20, 5))
     corpus = corpus_of(rows)
     chosen = built("model.n_topics=3", "inference.start_sweeps=2", *settings)
-    state, data = begin(mcmc, corpus, chosen)
+    state, data = begin(text.one, corpus, chosen)
     found = []
     for iteration in range(1, 11):
-        state, info = mcmc.step(state, data, chosen, at(iteration))
+        state, info = text.one.step(state, data, chosen, at(iteration))
         found.append(info)
     return found
 

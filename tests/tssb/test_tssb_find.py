@@ -19,8 +19,8 @@ from hiertopics.families.tssb.layout import (
     with_room,
 )
 from hiertopics.families.tssb.share_kernels import Dirichlet
-from hiertopics.families.tssb.starts import plant
 from hiertopics.families.tssb.summary import masses_below
+from hiertopics.families.tssb.trees import plant
 
 WIDE = Process(2.0, 0.9, 60.0, 64)
 LAW = Dirichlet(2.0)

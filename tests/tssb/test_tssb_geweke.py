@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from tssb_geweke import N_TOPICS, joint_test
 
+from hiertopics.chains import chains
 from hiertopics.families.tssb import (
     binary,
     share_kernels,
@@ -18,6 +20,7 @@ from hiertopics.families.tssb import (
     urn_kernels,
 )
 from hiertopics.families.tssb.binary_kernels import Diffusion
+from hiertopics.families.tssb.mcmc import sampler
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -113,6 +116,12 @@ def children_pushed_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binary, "family_of", wrong)
 
 
+def judge_by(monkeypatch: pytest.MonkeyPatch, **parts: Any) -> None:
+    """Put a likelihood in the place of that of rows that differs in these parts."""
+    one = sampler(replace(binary.likelihood, **parts))
+    monkeypatch.setattr(binary, "backend", chains(one, numbered=True))
+
+
 def births_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
     law = binary.law
 
@@ -120,7 +129,7 @@ def births_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
         right = law(*arguments)
         return right._replace(scale=2.0 * right.scale)
 
-    monkeypatch.setattr(binary, "law", wrong)
+    judge_by(monkeypatch, law=wrong)
 
 
 def stale_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +141,7 @@ def stale_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
         after.nodes.offset[:] = before
         return after
 
-    monkeypatch.setattr(binary, "update", wrong)
+    judge_by(monkeypatch, update=wrong)
 
 
 MUTANTS: dict[str, tuple[str, Patch]] = {

@@ -13,7 +13,7 @@ from stepping import advance, at, begin, corpus_of
 from tree_cases import PRIOR, at_root, urn
 
 from hiertopics.data.tree import Tree
-from hiertopics.families.tssb import mcmc, text
+from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.process_kernels import log_stops
 from hiertopics.families.tssb.stick_kernels import count
@@ -29,19 +29,19 @@ def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
     layer = {"model": {"n_topics": n_topics}, "inference": {"start_sweeps": 5, **inference}}
     built = build(
         [("test", {"backend": "tssb-mcmc", **layer})],
-        model_type=mcmc.Model,
-        inference_type=mcmc.Inference,
+        model_type=text.one.Model,
+        inference_type=text.one.Inference,
     )
     settings = Settings(built.model, built.inference)
-    state, data = begin(mcmc, CORPUS, settings)
-    state = advance(mcmc, state, data, settings, 7)
-    return mcmc.summarise(state, data, settings, at(0)), settings
+    state, data = begin(text.one, CORPUS, settings)
+    state = advance(text.one, state, data, settings, 7)
+    return text.one.summarise(state, data, settings, at(0)), settings
 
 
 def drawn(n_topics: int, n_samples: int) -> tuple[Summary, list[Any]]:
     summary, settings = fitted(n_topics)
     rng = np.random.default_rng(2)
-    return summary, list(mcmc.predictive(summary.tree, n_samples, settings, rng))
+    return summary, list(text.one.predictive(summary.tree, n_samples, settings, rng))
 
 
 def test_one_topic_is_the_smoothed_multinomial() -> None:
@@ -69,13 +69,15 @@ def test_rounded_rows_are_distributions_near_the_exact_ones() -> None:
 
 def test_as_many_topics_as_nodes_stay_topics() -> None:
     """Only arrays by node get the row outside."""
-    settings = Settings(mcmc.Model(n_topics=5), mcmc.Inference(start="root", start_sweeps=1))
-    data = mcmc.prepare(CORPUS, settings)
+    settings = Settings(
+        text.one.Model(n_topics=5), text.one.Inference(start="root", start_sweeps=1)
+    )
+    data = text.one.prepare(CORPUS, settings)
     for seed in range(200):
-        state = mcmc.init(data, settings, at(0, seed=seed))
-        state, info = mcmc.step(state, data, settings, at(1, seed=seed))
+        state = text.one.init(data, settings, at(0, seed=seed))
+        state, info = text.one.step(state, data, settings, at(1, seed=seed))
         if info.n_nodes == 5:
-            tree = mcmc.summarise(state, data, settings, at(0)).tree
+            tree = text.one.summarise(state, data, settings, at(0)).tree
             assert tree.extra["topics"].shape == (5, 6)
             assert tree.extra["shares"].shape == (6, 5)
             return
@@ -133,7 +135,7 @@ def test_documents_drawn_are_as_varied_as_the_levels_that_they_go_down(max_depth
     mean, newborn = tree.extra["shares"][tree.shown], squares_of_newcomers(tree)
     own, below = np.exp(extra["log_mass"][tree.shown]), extra["below"][tree.shown]
     assert own.sum() + below.sum() == pytest.approx(1, abs=1e-9)
-    blocks = list(mcmc.predictive(tree, n_samples, settings, np.random.default_rng(5)))
+    blocks = list(text.one.predictive(tree, n_samples, settings, np.random.default_rng(5)))
     found = sum(block.weights @ block.mixtures**2 for block in blocks) / n_samples
     fourth = sum(block.weights @ block.mixtures**4 for block in blocks) / n_samples
     error = np.sqrt((fourth - found**2) / n_samples)

@@ -27,7 +27,7 @@ from tree_cases import (
     z_scores,
 )
 
-from hiertopics.families.tssb import mcmc
+from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.process_kernels import ProcessBounds
 
@@ -79,12 +79,12 @@ def test_data_that_say_nothing_follow_the_urn(flat: NDArray[np.float64]) -> None
     """T3: documents without words after four steps, of which two are by the urn too."""
     process = {"alpha0": PRIOR.alpha0, "decay": PRIOR.decay, "gamma": PRIOR.gamma}
     settings = settings_of(
-        mcmc, n_topics=1, start="prior", start_sweeps=0, max_depth=PRIOR.max_depth, **process
+        text.one, n_topics=1, start="prior", start_sweeps=0, max_depth=PRIOR.max_depth, **process
     )
     found = []
     for seed in range(900):
-        state, data = begin(mcmc, corpus_of(np.zeros((3, 2))), settings, seed=seed)
-        state = advance(mcmc, state, data, settings, 4, seed=seed)
+        state, data = begin(text.one, corpus_of(np.zeros((3, 2))), settings, seed=seed)
+        state = advance(text.one, state, data, settings, 4, seed=seed)
         found.append(statistics(seats(state.nodes.parent, state.node)))
     rows = np.array(found, dtype=float)
     error = rows.std(axis=0) / np.sqrt(len(rows))

@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from stepping import advance, begin, corpus_of
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.tssb import mcmc
+from hiertopics.families.tssb import text
 from hiertopics.model import Settings
 from hiertopics.settings.config import build
 
@@ -22,7 +22,7 @@ MAIN = ((0, 1), (0, 2), (1, 3), (2, 4), (2, 5), (3, 6), (3, 7))
 def settings_of(settle_every: int, **model: object) -> Settings:
     inference = {"start_sweeps": 60, "burn_in": 0, "settle_every": settle_every}
     layer = {"backend": "tssb-mcmc", "model": model, "inference": inference}
-    built = build([("test", layer)], model_type=mcmc.Model, inference_type=mcmc.Inference)
+    built = build([("test", layer)], model_type=text.one.Model, inference_type=text.one.Inference)
     return Settings(built.model, built.inference)
 
 
@@ -47,7 +47,7 @@ def test_documents_of_a_planted_node_share_a_node(seed: int, settle_every: int) 
     """T10: seven nodes, 200 documents of 100 tokens."""
     corpus, node = planted(200, 100)
     settings = settings_of(settle_every, n_topics=N_TOPICS, kappa=5.0)
-    state, data = begin(mcmc, corpus, settings, seed=seed)
-    state = advance(mcmc, state, data, settings, 150, seed=seed)
+    state, data = begin(text.one, corpus, settings, seed=seed)
+    state = advance(text.one, state, data, settings, 150, seed=seed)
     found = state.node
     assert adjusted_rand_score(node, found) > 0.8

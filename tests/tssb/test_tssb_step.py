@@ -8,7 +8,7 @@ import numpy as np
 from stepping import at, begin, corpus_of, settings_of
 from tssb_geweke import put
 
-from hiertopics.families.tssb import mcmc, starts, stick_kernels, text
+from hiertopics.families.tssb import stick_kernels, text, trees
 from hiertopics.families.tssb.layout import Process
 
 N_DOCS = 8
@@ -23,9 +23,11 @@ def stepped(before: Process, now: Process, depth: int) -> Any:
     hold fixed, so that every step draws it.
     """
     fixed = {name: getattr(now, name) for name in ("alpha0", "decay", "gamma")}
-    settings = settings_of(mcmc, n_topics=1, start="root", start_sweeps=0, settle_every=0, **fixed)
-    state, data = begin(mcmc, corpus_of(np.zeros((N_DOCS, 2))), settings)
-    nodes = starts.bare(np.zeros(1), 0.0)
+    settings = settings_of(
+        text.one, n_topics=1, start="root", start_sweeps=0, settle_every=0, **fixed
+    )
+    state, data = begin(text.one, corpus_of(np.zeros((N_DOCS, 2))), settings)
+    nodes = trees.bare(np.zeros(1), 0.0)
     home = np.full(N_DOCS, depth, np.int32)
     for node in range(1, depth + 1):
         nodes.size[0] = node + 1
@@ -33,8 +35,8 @@ def stepped(before: Process, now: Process, depth: int) -> Any:
     stick_kernels.count(home, nodes)
     stick_kernels.draw_sticks(nodes, before, np.random.default_rng(0), True)
     topics = text.counted(data, np.zeros(0, np.int16), 1)
-    put(state, mcmc.State(home, topics, nodes, before, np.array([1.0])))
-    state, _ = mcmc.step(state, data, settings, at(1))
+    put(state, text.State(home, nodes, before, np.array([1.0]), topics))
+    state, _ = text.one.step(state, data, settings, at(1))
     assert state.node.tolist() == [depth] * N_DOCS and state.nodes.size[0] == depth + 1
     assert state.process == now
     return state

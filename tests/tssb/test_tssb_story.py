@@ -13,7 +13,7 @@ from stepping import at, corpus_of, settings_of
 from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
 
 from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.families.tssb import mcmc, starts
+from hiertopics.families.tssb import binary, text, trees
 from hiertopics.model import Settings, Sizes
 
 N_DRAWS = 3_000
@@ -22,8 +22,12 @@ SHALLOW = {"alpha0": 2.0, "decay": 0.5, "gamma": 1.0}
 THREE = {"alpha0": 1.5, "decay": 0.4, "gamma": 1.2, "max_depth": 4}
 
 
+def backend_for(settings: Settings) -> Any:
+    return {"text": text, "binary": binary}[settings.model.likelihood].one
+
+
 def by_simulate(settings: Settings, n_data: int, seed: int) -> State:
-    _, truth = mcmc.simulate(settings, Sizes(n_data, 2, 1), at(0, seed=seed))
+    _, truth = backend_for(settings).simulate(settings, Sizes(n_data, 2, 1), at(0, seed=seed))
     return seats(truth["parent"], truth["node"])
 
 
@@ -32,8 +36,9 @@ def by_start(settings: Settings, n_data: int, seed: int) -> State:
     corpus: Any = corpus_of(table)
     if settings.model.likelihood == "binary":
         corpus = Vectors(table, default_columns(2))
-    data = mcmc.prepare(corpus, settings)
-    state = mcmc.init(data, settings, at(0, seed=seed))
+    backend = backend_for(settings)
+    data = backend.prepare(corpus, settings)
+    state = backend.init(data, settings, at(0, seed=seed))
     return seats(state.nodes.parent, state.node)
 
 
@@ -50,7 +55,7 @@ def likelihood(request: pytest.FixtureRequest) -> str:
 
 def settings_for(likelihood: str, process: dict[str, Any]) -> Settings:
     keys = {"n_topics": 2, "start": "prior", "start_sweeps": 0}
-    return settings_of(mcmc, likelihood=likelihood, **keys, **process)
+    return settings_of(text.one, likelihood=likelihood, **keys, **process)
 
 
 def chances_of_depths(settings: Settings) -> NDArray[np.float64]:
@@ -102,8 +107,8 @@ def test_room_for_the_tree_changes_no_draw(monkeypatch: pytest.MonkeyPatch) -> N
     settings = settings_for("text", DEFAULTS)
     found = []
     for growth in (2, 40):
-        monkeypatch.setattr(starts, "GROWTH", growth)
-        _, truth = mcmc.simulate(settings, Sizes(60, 3, 4), at(0))
+        monkeypatch.setattr(trees, "GROWTH", growth)
+        _, truth = text.one.simulate(settings, Sizes(60, 3, 4), at(0))
         found.append([array.tobytes() for array in truth.values()])
     assert len(truth["parent"]) > 128
     assert found[0] == found[1]

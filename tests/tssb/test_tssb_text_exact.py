@@ -12,7 +12,7 @@ from scipy.special import gammaln, softmax
 from stepping import advance, at, begin, corpus_of, docs_of, settings_of
 
 from hiertopics.families.flat.token_layout import lay_out
-from hiertopics.families.tssb import mcmc, text, topic_kernels
+from hiertopics.families.tssb import text, topic_kernels
 
 CORPUS = corpus_of(np.random.default_rng(5).poisson(1.2, (12, 5)))
 TINY = corpus_of([[2, 1, 0], [1, 0, 2]])
@@ -26,9 +26,9 @@ N_SWEEPS = 40_000
 @pytest.fixture(scope="module")
 def fitted() -> Any:
     """Return settings, data and the state of a short fit."""
-    settings = settings_of(mcmc, n_topics=3, start_sweeps=5)
-    state, data = begin(mcmc, CORPUS, settings)
-    return settings, data, advance(mcmc, state, data, settings, 7)
+    settings = settings_of(text.one, n_topics=3, start_sweeps=5)
+    state, data = begin(text.one, CORPUS, settings)
+    return settings, data, advance(text.one, state, data, settings, 7)
 
 
 def log_words(word: NDArray[np.int64], z: NDArray[np.int64], n_words: int, eta: float) -> float:
@@ -81,14 +81,14 @@ def test_the_objective_is_that_of_nodes_topics_and_words_one_by_one(fitted: Any)
     node_of_token = np.repeat(state.node, CORPUS.doc_lengths)
     expected = np.log(mass[state.node]).sum() + nodes.value[node_of_token, z].sum()
     expected += log_words(word, z, CORPUS.n_words, settings.model.eta)
-    assert mcmc.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-9)
+    assert text.one.objective(state, data, settings, at(0)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_new_document_lies_at_nodes_by_their_mass_and_its_words(fitted: Any) -> None:
     settings, data, state = fitted
-    tree = mcmc.summarise(state, data, settings, at(0)).tree
+    tree = text.one.summarise(state, data, settings, at(0)).tree
     corpus = corpus_of([[3, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 1, 0, 4, 2]])
     log_weights = tree.extra["log_mass"] + corpus.counts.toarray() @ np.log(tree.phi).T
-    theta = mcmc.infer(tree, corpus, settings, at(0)).theta.toarray()
+    theta = text.one.infer(tree, corpus, settings, at(0)).theta.toarray()
     assert theta == pytest.approx(softmax(log_weights, axis=1), abs=1e-11)
     assert theta[1] == pytest.approx(np.exp(tree.extra["log_mass"]), abs=1e-11)

@@ -14,13 +14,13 @@ from stepping import begin, corpus_of, settings_of
 
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.tssb import binary, mcmc, text
+from hiertopics.families.tssb import binary, text
 from hiertopics.families.tssb.binary_kernels import Diffusion, offset_of
 from hiertopics.families.tssb.config import process_bounds
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.share_kernels import Dirichlet, draw_log_dirichlet
-from hiertopics.families.tssb.starts import plant
 from hiertopics.families.tssb.state import State
+from hiertopics.families.tssb.trees import plant
 from hiertopics.model import Settings
 
 PROCESS = {"alpha0": (0.3, 5.0), "decay": (0.1, 0.9), "gamma": (0.3, 5.0), "max_depth": 4}
@@ -83,14 +83,14 @@ def joint_test(
 
 def story_of_text(keys: dict[str, Any]) -> Story:
     settings = settings_of(
-        mcmc, n_topics=N_TOPICS, eta=0.7, kappa=KAPPA, start_sweeps=0,
+        text.one, n_topics=N_TOPICS, eta=0.7, kappa=KAPPA, start_sweeps=0,
         burn_in=0, **PROCESS, **keys,
     )  # fmt: skip
     template = corpus_of([[length, 0, 0] for length in LENGTHS])
-    state, _ = begin(mcmc, template, settings)
+    state, _ = begin(text.one, template, settings)
     data = joint.room_for_words(LENGTHS, N_WORDS)
     return Story(
-        mcmc.backend,
+        text.backend,
         state,
         data,
         settings,
@@ -105,13 +105,13 @@ def story_of_text(keys: dict[str, Any]) -> Story:
 
 def story_of_rows(keys: dict[str, Any]) -> Story:
     settings = settings_of(
-        mcmc, likelihood="binary", variance=VARIANCE, persistence=PERSISTENCE, burn_in=0,
+        binary.one, likelihood="binary", variance=VARIANCE, persistence=PERSISTENCE, burn_in=0,
         slice_every=3, leapfrog_steps=8, **PROCESS, **keys,
     )  # fmt: skip
     vectors = Vectors(np.eye(ROWS, COLUMNS), default_columns(COLUMNS))
-    state, data = begin(mcmc, vectors, settings)
+    state, data = begin(binary.one, vectors, settings)
     return Story(
-        mcmc.backend,
+        binary.backend,
         state,
         data,
         settings,
@@ -148,7 +148,8 @@ def begin_text(state: Any, data: Data, settings: Settings, rng: np.random.Genera
     ).astype(np.int16)
     # Any words will do: they are drawn next.
     joint.lay_words(np.array(LENGTHS), np.zeros(len(z), np.int32), z, N_WORDS, data.words)
-    put(state, State(home, text.counted(data, z, N_TOPICS), nodes, process, np.array([kappa])))
+    topics = text.counted(data, z, N_TOPICS)
+    put(state, text.State(home, nodes, process, np.array([kappa]), topics))
     draw_words(state, data, settings, rng)
 
 
@@ -168,7 +169,7 @@ def begin_rows(state: Any, data: Any, settings: Settings, rng: np.random.Generat
     law = Diffusion(PERSISTENCE, np.sqrt(variance))
     nodes, home = plant(data.rows, root, offset_of(root), "prior", process, law, rng)
     values = np.append(variance, binary.FIRST_STEP)
-    put(state, State(home, binary.no_topics(ROWS), nodes, process, values))
+    put(state, State(home, nodes, process, values))
     draw_rows(state, data, rng)
 
 

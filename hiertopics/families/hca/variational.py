@@ -117,11 +117,6 @@ def memory(corpus: Vectors, settings: Settings) -> int:
     return 8 * (per_row * corpus.n_docs + globals_)
 
 
-def observes(model: Model) -> str:
-    """Return the kind of data that the model is for."""
-    return "vectors"
-
-
 backend: Backend[Vectors, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
@@ -136,7 +131,7 @@ backend: Backend[Vectors, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    observes=observes,
+    observes="vectors",
     pieces=Sharded(Local=Local, parts=parts_of, build=as_they_are, bounds=bounds),
     renewed=with_structure,
     monotone=always,

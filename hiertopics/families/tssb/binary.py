@@ -1,7 +1,8 @@
-"""The binary model: rows of 0 and 1; parameters of nodes diffuse down the tree.
+"""tssb-mcmc of rows of 0 and 1: parameters of nodes diffuse down the tree.
 
-A row has a 1 in column p with chance sigmoid(theta_p), theta those of its node; a node's theta is
-normal around its parent's, the root's around 0 (theory/tssb 2 and 4.5).
+The algorithm is ``mcmc``; this is what it asks of rows. A row has a 1 in column p with chance
+sigmoid(theta_p), theta those of its node; a node's theta is normal around its parent's, the root's
+around 0 (theory/tssb 2 and 4.5).
 
     paper               here
     theta_e             nodes.value[e], on the grid of binary_kernels
@@ -14,24 +15,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, logsumexp
 
-from hiertopics.data.vectors import Vectors
+from hiertopics.chains import Chains, chains
+from hiertopics.data.tree import Tree
+from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
 from hiertopics.families.tssb import diffusion_kernels as moves
 from hiertopics.families.tssb.binary_kernels import Diffusion
-from hiertopics.families.tssb.binary_prediction import log_density as log_density
-from hiertopics.families.tssb.binary_prediction import scorer as scorer
-from hiertopics.families.tssb.config import Model, ends
+from hiertopics.families.tssb.config import Model, Settings, ends, middle
 from hiertopics.families.tssb.diffusion_kernels import Family
-from hiertopics.families.tssb.layout import Nodes
-from hiertopics.families.tssb.state import Rows, Start, State
-from hiertopics.families.tssb.topic_kernels import Topics
-from hiertopics.model import Context, Settings
+from hiertopics.families.tssb.layout import Process
+from hiertopics.families.tssb.mcmc import sampler, score
+from hiertopics.families.tssb.state import Likelihood, Rng, Rows, State, before
+from hiertopics.families.tssb.summary import used_nodes
+from hiertopics.families.tssb.trees import bare, seated
+from hiertopics.model import Backend, Context, Hyperparameters, Sizes, without
 
 FIRST_STEP = 0.3
 STEPS = (0.001, 0.9)
@@ -39,7 +42,8 @@ STEPS = (0.001, 0.9)
 ACCEPTANCE, GAIN = 0.8, 0.3
 """What the step size aims at in burn-in, and how fast its log moves there."""
 
-Rng = Callable[[str], np.random.Generator]
+LARGEST = 40.0
+"""Of log odds: beyond, a chance is 0 or 1 in double precision."""
 
 
 class Data(NamedTuple):
@@ -58,13 +62,14 @@ def prepare(corpus: Vectors, settings: Settings) -> Data:
     return Data(np.ascontiguousarray(corpus.rows, dtype=np.uint8))
 
 
-def start(data: Data, settings: Settings, rng: Rng) -> Start:
-    """Return no topics, variances at the middle of their range, and a root like all rows."""
+def start(data: Data, settings: Settings, rng: Rng) -> State:
+    """Return variances at the middle of their range, and a root like all rows."""
     n_docs, n_columns = data.rows.shape
     variance = np.full(n_columns, sum(ends(settings.model.variance)) / 2)
     share = (data.rows.sum(axis=0, dtype=np.float64) + 1.0) / (n_docs + 2.0)
     root = on_grid(logit(share))
-    return Start(no_topics(n_docs), np.append(variance, FIRST_STEP), root, kernels.offset_of(root))
+    nodes, node = bare(root, kernels.offset_of(root)), np.zeros(n_docs, np.int32)
+    return State(node, nodes, middle(settings.model), np.append(variance, FIRST_STEP))
 
 
 def on_grid(theta: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -72,13 +77,7 @@ def on_grid(theta: NDArray[np.float64]) -> NDArray[np.float32]:
     return (np.round(theta * kernels.GRID) / kernels.GRID).astype(np.float32)
 
 
-def no_topics(n_docs: int) -> Topics:
-    """Return the tables of a model without tokens."""
-    nothing = np.zeros((n_docs, 0), np.int32)
-    return Topics(np.zeros(0, np.int16), nothing, nothing[:0], np.zeros(0, np.int64))
-
-
-def features(topics: Topics, data: Data) -> NDArray[np.uint8]:
+def features(state: State, data: Data) -> NDArray[np.uint8]:
     """Return what the log likelihood of a row is linear in."""
     return data.rows
 
@@ -106,13 +105,6 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     nodes.value[used] = on_grid(theta)
     nodes.offset[used] = [kernels.offset_of(value) for value in nodes.value[used]]
     return replace(state, law=np.append(variance, step_size))
-
-
-def used_nodes(nodes: Nodes) -> NDArray[np.int64]:
-    """Return the root and all nodes with data at or below them."""
-    used = nodes.n_sub[: nodes.size[0]] > 0
-    used[0] = True
-    return np.flatnonzero(used)
 
 
 def family_of(
@@ -206,3 +198,111 @@ def chance_of_child(
 def memory(corpus: Vectors, model: Model) -> tuple[int, int]:
     """Return the bytes of a chain's data, and of a node."""
     return corpus.n_docs * corpus.n_columns, 4 * corpus.n_columns
+
+
+class Linear(NamedTuple):
+    """Log likelihoods x . slope + offset: slope float64 [m, P], offset [m]."""
+
+    slope: NDArray[np.float64]
+    offset: NDArray[np.float64]
+
+    def of(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log likelihood of a row at each place, float64 [m]."""
+        return np.asarray(self.slope @ row + self.offset)
+
+
+def linear(log_odds: NDArray[np.float64]) -> Linear:
+    """Return the log likelihoods under log odds [m, P], which are put on the grid."""
+    slope = np.round(np.clip(log_odds, -LARGEST, LARGEST) * kernels.GRID) / kernels.GRID
+    return Linear(slope, np.array([kernels.offset_of(row) for row in slope]))
+
+
+def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], NDArray[np.float64]]:
+    """Return a function: the log likelihood of row ``doc`` at each node, then outside the tree.
+
+    A row that comes to a node outside the tree comes to a new child of one of its nodes, whose
+    parameters are integrated out; deeper newcomers are taken for children too.
+    """
+    shown = tree.shown
+    at, under = linear(tree.extra["value"][shown]), linear(logit(tree.extra["newborn"][shown]))
+    with np.errstate(divide="ignore"):
+        log_share = np.log(tree.extra["below"][shown]) - tree.extra["log_mass"][-1]
+
+    def score(doc: int) -> NDArray[np.float64]:
+        row = corpus.rows[doc]
+        return np.append(at.of(row), logsumexp(log_share + under.of(row)))
+
+    return score
+
+
+def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.float64]:
+    """Return the log chance of each row before it is seen, float64 [n_docs].
+
+    A mixture over the nodes of the tree and their new children, by their masses.
+    """
+    score, log_mass = scorer(tree, corpus), tree.extra["log_mass"]
+    return np.array([logsumexp(log_mass + score(doc)) for doc in range(corpus.n_docs)])
+
+
+def story(
+    model: Model,
+    sizes: Sizes,
+    process: Process,
+    rng: np.random.Generator,
+    drawn: Hyperparameters,
+) -> tuple[Vectors, dict[str, NDArray[Any]]]:
+    """Draw rows of ``n_words`` columns, sticks integrated out (theory/tssb 1 and 2).
+
+    Truth: parent int32 [n_nodes] of the tree, parents first; node int32 [n_docs]; value
+    [n_nodes, P], the parameters, and mean [n_nodes, P], the chances of a 1; variance [P];
+    theta [n_docs, n_nodes]. Variances that are not drawn lie amid their range.
+    """
+    variance = drawn.get("variance", np.full(sizes.n_words, sum(ends(model.variance)) / 2))
+    spread = np.sqrt(variance if model.root_variance is None else model.root_variance)
+    root = (spread * rng.standard_normal(sizes.n_words)).astype(np.float32)
+    law = Diffusion(model.persistence, np.sqrt(variance))
+    nodes, node = seated(sizes.n_docs, root, kernels.offset_of(root), process, law, rng)
+    n = int(nodes.size[0])
+    value = nodes.value[:n].astype(np.float64)
+    mean = expit(value)
+    theta = np.zeros((sizes.n_docs, n))
+    theta[np.arange(sizes.n_docs), node] = 1.0
+    rows = (rng.random((sizes.n_docs, sizes.n_words)) < mean[node]).astype(np.float64)
+    return Vectors(rows, default_columns(sizes.n_words)), {
+        "parent": nodes.parent[:n],
+        "node": node,
+        "value": value,
+        "mean": mean,
+        "variance": variance,
+        "theta": theta,
+    }
+
+
+def ranges(sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """Return that each column has a variance."""
+    return {"variance": (sizes.n_words,)}
+
+
+likelihood = Likelihood(
+    observes="bits",
+    State=State,
+    prepare=prepare,
+    start=start,
+    features=features,
+    law=law,
+    closeness=closeness,
+    update=update,
+    log_likelihood=log_likelihood,
+    log_extra=log_extra,
+    rows=rows,
+    scorer=scorer,
+    story=story,
+    ranges=ranges,
+    memory=memory,
+    log_density=log_density,
+    renewed=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
+)
+one: Backend[Vectors, Data, State, Settings] = sampler(likelihood)
+backend: Backend[Vectors, Data, Chains[State]] = chains(
+    one, score=score, numbered=True, before=before
+)

@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.process_kernels import ProcessBounds
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import Iterations, SamplerConfig, Summarise
 
 Positive = Annotated[float, Meta(gt=0)]
@@ -147,3 +149,12 @@ def ends(value: float | tuple[float, ...]) -> tuple[float, float]:
 def process_bounds(model: Model) -> ProcessBounds:
     """Return the ranges of the parameters of the process."""
     return ProcessBounds(ends(model.alpha0), ends(model.decay), ends(model.gamma))
+
+
+def middle(model: Model) -> Process:
+    """Return the process at the middle of its ranges."""
+    alpha0, decay, gamma = (sum(bounds) / 2 for bounds in process_bounds(model))
+    return Process(alpha0, decay, gamma, model.max_depth)
+
+
+Settings = SettingsOf[Model, Inference]

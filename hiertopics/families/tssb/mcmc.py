@@ -8,6 +8,8 @@ of the process with the sticks integrated out.
 R. Adams, Z. Ghahramani, M. Jordan: Tree-structured stick breaking for hierarchical data, NIPS 2010
 (theory/tssb; two of the paper's steps are corrected there).
 
+What data are and what nodes have for parameters is up to a likelihood: ``text`` or ``binary``.
+
     paper                     here
     alpha_0, lambda, gamma    Process: alpha0, decay, gamma
     nu, psi, phi, pi          log_nu, log_psi; shares of children; masses
@@ -17,34 +19,42 @@ R. Adams, Z. Ghahramani, M. Jordan: Tree-structured stick breaking for hierarchi
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.chains import Chains, chains
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb import summary as common
-from hiertopics.families.tssb.config import Inference as Inference
-from hiertopics.families.tssb.config import Model as Model
-from hiertopics.families.tssb.config import process_bounds
-from hiertopics.families.tssb.infer import infer as infer
-from hiertopics.families.tssb.likelihoods import LIKELIHOODS
-from hiertopics.families.tssb.predictive import predictive as predictive
+from hiertopics.families.tssb.config import (
+    Inference,
+    Model,
+    Settings,
+    ends,
+    middle,
+    process_bounds,
+)
+from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.process_kernels import draw_process
-from hiertopics.families.tssb.simulate import draw_hyperparameters as draw_hyperparameters
-from hiertopics.families.tssb.simulate import middle
-from hiertopics.families.tssb.simulate import simulate as simulate
-from hiertopics.families.tssb.starts import plant
-from hiertopics.families.tssb.state import State, before, keep
-from hiertopics.families.tssb.trees import assign, reordered, resettle
-from hiertopics.model import Backend, Context, PerChain, Settings, Summary
+from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT
+from hiertopics.families.tssb.trees import assign, plant, reordered, resettle
+from hiertopics.model import (
+    NONE_DRAWN,
+    Backend,
+    Context,
+    Hyperparameters,
+    PerChain,
+    Posterior,
+    Sizes,
+    Summary,
+    value_of,
+)
 
-OBSERVED = {"text": "counts", "binary": "bits"}
 NODES_PER_DATUM = 4
+PROCESS = ("alpha0", "decay", "gamma")
 
 
 class Info(NamedTuple):
@@ -66,119 +76,144 @@ class Info(NamedTuple):
     moved: int
 
 
-def observes(model: Model) -> str:
-    """Return the kind of data that the likelihood is for."""
-    return OBSERVED[model.likelihood]
+@dataclass(frozen=True)
+class Sampler(Generic[SeenT, DataT, StateT]):
+    """The functions of the backend of one chain; see ``sampler``."""
+
+    likelihood: Likelihood[SeenT, DataT, StateT]
+
+    def init(self, data: DataT, settings: Settings, context: Context) -> StateT:
+        """Return a state whose data were put into a tree as ``inference.start`` says."""
+        state = self.likelihood.start(data, settings, context.rng)
+        nodes, node = plant(
+            self.likelihood.features(state, data),
+            state.nodes.value[0],
+            float(state.nodes.offset[0]),
+            settings.inference.start,
+            state.process,
+            self.likelihood.law(state.law, settings.model),
+            context.rng("tree"),
+        )
+        return replace(state, node=node, nodes=nodes)
+
+    def step(
+        self, state: StateT, data: DataT, settings: Settings, context: Context
+    ) -> tuple[StateT, Info]:
+        """Redraw assignments, parameters of nodes, sticks, order and process."""
+        state, moved = self._moved(state, data, settings, context)
+        state = self.likelihood.update(state, data, settings, context)
+        state = _new_sticks(state, settings.model, context.rng("sticks"))
+        nodes, n = state.nodes, int(state.nodes.size[0])
+        used = nodes.n_sub[:n] > 0
+        info = Info(
+            int(used.sum()),
+            int((nodes.n_at[:n] > 0).sum()),
+            int(nodes.depth[:n][used].max(initial=0)),
+            self.objective(state, data, settings, context),
+            *state.process[:3],
+            self.likelihood.closeness(state.law),
+            moved,
+        )
+        return state, info
+
+    def _moved(
+        self, state: StateT, data: DataT, settings: Settings, context: Context
+    ) -> tuple[StateT, int]:
+        """Return the state after passes of its data, in place, and how many moves there were."""
+        features = self.likelihood.features(state, data)
+        law = self.likelihood.law(state.law, settings.model)
+        rng, moved, nodes = context.rng("assign"), 0, state.nodes
+        for _ in range(settings.inference.assignment_sweeps):
+            nodes, changed = assign(features, state.node, nodes, state.process, law, rng)
+            moved += changed
+        every = settings.inference.settle_every
+        if every and context.iteration % every == 0:
+            rng = context.rng("settle")
+            nodes, changed = resettle(features, state.node, nodes, state.process, law, rng)
+            moved += changed
+        return replace(state, nodes=nodes), moved
+
+    def summarise(
+        self, state: StateT, data: DataT, settings: Settings, context: Context
+    ) -> Summary:
+        """Return this draw as a tree."""
+        used = common.used_nodes(state.nodes)
+        rows = self.likelihood.rows(state, used, data, settings)
+        summary = common.summarise(state, used, rows)
+        if settings.inference.shards == 1:
+            return summary
+        note = "inference.shards has no effect: data are visited one after the other"
+        return replace(summary, notes=(*summary.notes, note))
+
+    def infer(self, tree: Tree, corpus: SeenT, settings: Settings, context: Context) -> Posterior:
+        """Return theta, the chance of each node given a datum, and the most probable node's path.
+
+        The draw is held fixed (theory/tssb 6).
+        """
+        return common.infer(tree, self.likelihood.scorer(tree, corpus), corpus.n_docs, context)
+
+    def objective(self, state: StateT, data: DataT, settings: Settings, context: Context) -> float:
+        """Return the log likelihood of data, their nodes and, for text, words (theory/tssb 5)."""
+        log_pi = kernels.log_masses(state.nodes)[state.node].sum()
+        given_nodes = self.likelihood.log_likelihood(state, data)
+        return float(log_pi + given_nodes + self.likelihood.log_extra(state, data, settings))
+
+    def per_chain(
+        self, state: StateT, data: DataT, settings: Settings, context: Context
+    ) -> PerChain:
+        """Return the objective, numbers of the tree and its process, and paths."""
+        process = state.process
+        traces = {
+            "objective": [self.objective(state, data, settings, context)],
+            "n_nodes": [float((state.nodes.n_sub > 0).sum())],
+            "alpha0": [process.alpha0],
+            "decay": [process.decay],
+            "gamma": [process.gamma],
+            "kappa": [self.likelihood.closeness(state.law)],
+        }
+        return PerChain(traces, common.paths_to(state.nodes, state.node)[None])
+
+    def memory(self, corpus: SeenT, settings: Settings) -> int:
+        """Return the bytes of data and nodes, for some nodes per datum."""
+        of_data, per_node = self.likelihood.memory(corpus, settings.model)
+        n_nodes = 64 + NODES_PER_DATUM * corpus.n_docs
+        return int(of_data + 2 * n_nodes * (per_node + 64))
+
+    def simulate(
+        self,
+        settings: Settings,
+        sizes: Sizes,
+        context: Context,
+        drawn: Hyperparameters = NONE_DRAWN,
+    ) -> tuple[SeenT, Mapping[str, NDArray[Any]]]:
+        """Draw data under the config's values, the middles of ranges, sticks integrated out.
+
+        drawn: alpha0, decay, gamma, kappa and variance [P] where they are not those.
+        """
+        model = settings.model
+        between = middle(model)
+        alpha0, decay, gamma = (value_of(name, between, drawn) for name in PROCESS)
+        process = Process(alpha0, decay, gamma, model.max_depth)
+        return self.likelihood.story(model, sizes, process, context.rng("simulate"), drawn)
+
+    def draw_hyperparameters(
+        self, settings: Settings, sizes: Sizes, context: Context
+    ) -> Hyperparameters:
+        """Draw from their uniform priors what the config gives ranges for.
+
+        That is alpha0, decay, gamma, and kappa for text, variance [n_words] for rows of 0 and 1.
+        """
+        model, rng = settings.model, context.rng("hyperparameters")
+        shapes = {**dict.fromkeys(PROCESS, ()), **self.likelihood.ranges(sizes)}
+        drawn = {}
+        for name, shape in shapes.items():
+            low, high = ends(getattr(model, name))
+            if low < high:
+                drawn[name] = np.asarray(rng.uniform(low, high, shape))
+        return drawn
 
 
-def prepare(corpus: Corpus, settings: Settings) -> Any:
-    """Lay the data out for the kernels."""
-    return LIKELIHOODS[settings.model.likelihood].prepare(corpus, settings)
-
-
-def init(data: Any, settings: Settings, context: Context) -> State:
-    """Return a state whose data were put into a tree as ``inference.start`` says."""
-    likelihood = LIKELIHOODS[settings.model.likelihood]
-    start = likelihood.start(data, settings, context.rng)
-    process = middle(settings.model)
-    nodes, node = plant(
-        likelihood.features(start.topics, data),
-        start.root,
-        start.offset,
-        settings.inference.start,
-        process,
-        likelihood.law(start.law, settings.model),
-        context.rng("tree"),
-    )
-    return State(node, start.topics, nodes, process, start.law)
-
-
-def step(state: State, data: Any, settings: Settings, context: Context) -> tuple[State, Info]:
-    """Redraw assignments, parameters of nodes, sticks, order and process."""
-    likelihood = LIKELIHOODS[settings.model.likelihood]
-    state, moved = _moved(state, data, settings, context)
-    state = likelihood.update(state, data, settings, context)
-    state = _new_sticks(state, settings.model, context.rng("sticks"))
-    nodes, n = state.nodes, int(state.nodes.size[0])
-    used = nodes.n_sub[:n] > 0
-    info = Info(
-        int(used.sum()),
-        int((nodes.n_at[:n] > 0).sum()),
-        int(nodes.depth[:n][used].max(initial=0)),
-        objective(state, data, settings, context),
-        *state.process[:3],
-        likelihood.closeness(state.law),
-        moved,
-    )
-    return state, info
-
-
-def summarise(state: State, data: Any, settings: Settings, context: Context) -> Summary:
-    """Return this draw as a tree."""
-    likelihood = LIKELIHOODS[settings.model.likelihood]
-    summary = common.summarise(state, data, likelihood, settings)
-    if settings.inference.shards == 1:
-        return summary
-    note = "inference.shards has no effect: data are visited one after the other"
-    return replace(summary, notes=(*summary.notes, note))
-
-
-def per_chain(state: State, data: Any, settings: Settings, context: Context) -> PerChain:
-    """Return the objective, numbers of the tree and its process, and paths."""
-    closeness = LIKELIHOODS[settings.model.likelihood].closeness
-    process = state.process
-    traces = {
-        "objective": [objective(state, data, settings, context)],
-        "n_nodes": [float((state.nodes.n_sub > 0).sum())],
-        "alpha0": [process.alpha0],
-        "decay": [process.decay],
-        "gamma": [process.gamma],
-        "kappa": [closeness(state.law)],
-    }
-    return PerChain(traces, common.paths_to(state.nodes, state.node)[None])
-
-
-def objective(state: State, data: Any, settings: Settings, context: Context) -> float:
-    """Return the log likelihood of data, their nodes and, for text, words (theory/tssb 5)."""
-    likelihood = LIKELIHOODS[settings.model.likelihood]
-    log_pi = kernels.log_masses(state.nodes)[state.node].sum()
-    given_nodes = likelihood.log_likelihood(state, data)
-    return float(log_pi + given_nodes + likelihood.log_extra(state, data, settings))
-
-
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of data and nodes, for some nodes per datum."""
-    of_data, per_node = LIKELIHOODS[settings.model.likelihood].memory(corpus, settings.model)
-    n_nodes = 64 + NODES_PER_DATUM * corpus.n_docs
-    return int(of_data + 2 * n_nodes * (per_node + 64))
-
-
-def log_density(tree: Tree, corpus: Any, settings: Settings) -> NDArray[np.float64]:
-    """Return the log chance of each row of 0 and 1 before it is seen, float64 [n_docs]."""
-    log_chance: NDArray[np.float64] = LIKELIHOODS[settings.model.likelihood].log_density(
-        tree, corpus, settings
-    )
-    return log_chance
-
-
-def _moved(state: State, data: Any, settings: Settings, context: Context) -> tuple[State, int]:
-    """Return the state after passes of its data, in place, and how many moves there were."""
-    likelihood = LIKELIHOODS[settings.model.likelihood]
-    features = likelihood.features(state.topics, data)
-    law = likelihood.law(state.law, settings.model)
-    rng, moved, nodes = context.rng("assign"), 0, state.nodes
-    for _ in range(settings.inference.assignment_sweeps):
-        nodes, changed = assign(features, state.node, nodes, state.process, law, rng)
-        moved += changed
-    every = settings.inference.settle_every
-    if every and context.iteration % every == 0:
-        rng = context.rng("settle")
-        nodes, changed = resettle(features, state.node, nodes, state.process, law, rng)
-        moved += changed
-    return replace(state, nodes=nodes), moved
-
-
-def _new_sticks(state: State, model: Model, rng: np.random.Generator) -> State:
+def _new_sticks(state: StateT, model: Model, rng: np.random.Generator) -> StateT:
     """Redraw sticks, the order of children, the process and sticks again, in place of the old."""
     kernels.draw_sticks(state.nodes, state.process, rng, True)
     nodes = reordered(state.nodes, state.node, state.process, rng)
@@ -187,30 +222,34 @@ def _new_sticks(state: State, model: Model, rng: np.random.Generator) -> State:
     return replace(state, nodes=nodes, process=process)
 
 
-def _score(state: State, info: Info) -> float:
+def score(state: State, info: Info) -> float:
+    """Return the log likelihood, by which draws are compared."""
     return info.log_likelihood
 
 
-one: Backend[Any, Any, State] = Backend(
-    Model=Model,
-    Inference=Inference,
-    State=State,
-    Info=Info,
-    objective_name="complete-data log likelihood",
-    prepare=prepare,
-    init=init,
-    step=step,
-    summarise=summarise,
-    infer=infer,
-    objective=objective,
-    simulate=simulate,
-    memory=memory,
-    observes=observes,
-    per_chain=per_chain,
-    predictive=predictive,
-    log_density=log_density,
-    draw_hyperparameters=draw_hyperparameters,
-)
-backend: Backend[Any, Any, Chains[State]] = chains(
-    one, score=_score, keep=keep, numbered=True, before=before
-)
+def sampler(
+    likelihood: Likelihood[SeenT, DataT, StateT],
+) -> Backend[SeenT, DataT, StateT, Settings]:
+    """Return the backend of one chain under a likelihood."""
+    of = Sampler(likelihood)
+    return Backend(
+        Model=Model,
+        Inference=Inference,
+        State=likelihood.State,
+        Info=Info,
+        objective_name="complete-data log likelihood",
+        prepare=likelihood.prepare,
+        init=of.init,
+        step=of.step,
+        summarise=of.summarise,
+        infer=of.infer,
+        objective=of.objective,
+        simulate=of.simulate,
+        memory=of.memory,
+        observes=likelihood.observes,
+        per_chain=of.per_chain,
+        predictive=likelihood.predictive,
+        log_density=likelihood.log_density,
+        draw_hyperparameters=of.draw_hyperparameters,
+        renewed=likelihood.renewed,
+    )

@@ -1,45 +1,45 @@
-"""The sampler's state, and what a likelihood tells of its start and of its nodes."""
+"""The sampler's state, and what a likelihood is: all that the sampler asks of a model of data."""
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
+from hiertopics.data.vectors import Vectors
+from hiertopics.families.tssb.config import Model, Settings
 from hiertopics.families.tssb.layout import Nodes, Process, make_nodes
 from hiertopics.families.tssb.stick_kernels import count
-from hiertopics.families.tssb.topic_kernels import Topics
-from hiertopics.model import Settings
+from hiertopics.model import Components, Context, Hyperparameters, Renewed, Sizes, as_saved
 from hiertopics.states import Arrays
 
 STICKS = ("log_nu", "log_rest", "log_psi", "log_psi_rest")
 
+Rng = Callable[[str], np.random.Generator]
+
 
 @dataclass
 class State:
-    """One draw: node of each datum int32 [n], topics of tokens, tree, process, law [L].
+    """One draw: node of each datum int32 [n], tree, process, law [L].
 
     law: float64, what the parameters of nodes are drawn from (text: kappa).
     """
 
     node: NDArray[np.int32]
-    topics: Topics
     nodes: Nodes
     process: Process
     law: NDArray[np.float64]
 
 
-class Start(NamedTuple):
-    """Topics, the law's values [L], the root's parameters [P] and offset: all before the tree."""
-
-    topics: Topics
-    law: NDArray[np.float64]
-    root: NDArray[np.floating]
-    offset: float
+SeenT = TypeVar("SeenT", bound=Corpus | Vectors)
+DataT = TypeVar("DataT")
+StateT = TypeVar("StateT", bound=State)
 
 
 class Rows(NamedTuple):
@@ -54,31 +54,59 @@ class Rows(NamedTuple):
     whole: dict[str, NDArray[Any]]
 
 
-def keep(state: State) -> State:
-    """Return a copy of a state without the counts of topics, which follow from those of tokens."""
-    return copy.deepcopy(replace(state, topics=without_counts(state.topics)))
+@dataclass(frozen=True, kw_only=True)
+class Likelihood(Generic[SeenT, DataT, StateT]):
+    """What data are and what nodes have for parameters.
 
+    observes, State, renewed, predictive, log_density: as of the backend. prepare: lay data out.
+    start: the state of all data at the root of a tree without sticks. features: what the log
+    likelihood of a datum is linear in, [n, P]. law: the law that a node's parameters follow, of
+    the values [L]; closeness: how closely nodes follow their parents under it. update: redraw the
+    parameters of nodes and the law, and what else the state has. log_likelihood: of all data at
+    their nodes; log_extra: the log probability of what is besides data and nodes. rows: of the
+    nodes [n] of the second argument. scorer: a function, the log likelihood of a new datum at each
+    row of the tree. story(model, sizes, process, rng, drawn): data from the model, and the truth.
+    ranges: the parameter of the law that has a range, and the shape of its draw. memory: bytes of
+    a chain's data, and of a node.
+    """
 
-def without_counts(topics: Topics) -> Topics:
-    """Return the topics of tokens alone."""
-    return Topics(topics.z, topics.n_dk[:0], topics.n_wk[:0], topics.n_k[:0])
+    observes: str
+    State: type[StateT]
+    prepare: Callable[[SeenT, Settings], DataT]
+    start: Callable[[DataT, Settings, Rng], StateT]
+    features: Callable[[StateT, DataT], NDArray[np.number]]
+    law: Callable[[NDArray[np.float64], Model], Any]
+    closeness: Callable[[NDArray[np.float64]], float]
+    update: Callable[[StateT, DataT, Settings, Context], StateT]
+    log_likelihood: Callable[[StateT, DataT], float]
+    log_extra: Callable[[StateT, DataT, Settings], float]
+    rows: Callable[[StateT, NDArray[np.int64], DataT, Settings], Rows]
+    scorer: Callable[[Tree, SeenT], Callable[[int], NDArray[np.float64]]]
+    story: Callable[
+        [Model, Sizes, Process, np.random.Generator, Hyperparameters],
+        tuple[SeenT, Mapping[str, NDArray[Any]]],
+    ]
+    ranges: Callable[[Sizes], dict[str, tuple[int, ...]]]
+    memory: Callable[[SeenT, Model], tuple[int, int]]
+    predictive: (
+        Callable[[Tree, int, Settings, np.random.Generator], Iterable[Components]] | None
+    ) = None
+    log_density: Callable[[Tree, SeenT, Settings], NDArray[np.float64]] | None = None
+    renewed: Renewed = as_saved
 
 
 def before(arrays: Arrays, settings: Settings) -> Chains[State]:
     """Return the chains of a checkpoint that held them packed, trees in rows of equal length."""
     n_chains, max_depth = len(arrays["size"]), settings.model.max_depth
-    parts = {name: np.split(arrays[name], n_chains) for name in (*Topics._fields, "best_z")}
-    now, best = [], []
-    for chain in range(n_chains):
-        topics = Topics(*(parts[name][chain] for name in Topics._fields))
-        now.append(_unpacked(arrays, "", chain, topics, max_depth))
-        drawn = without_counts(topics)._replace(z=parts["best_z"][chain])
-        best.append(_unpacked(arrays, "best_", chain, drawn, max_depth))
+    now, best = (
+        [_unpacked(arrays, prefix, chain, max_depth) for chain in range(n_chains)]
+        for prefix in ("", "best_")
+    )
     scores = np.array(arrays["best_score"])
     return Chains(now, best if np.isfinite(scores).all() else [], scores)
 
 
-def _unpacked(arrays: Arrays, prefix: str, chain: int, topics: Topics, max_depth: int) -> State:
+def _unpacked(arrays: Arrays, prefix: str, chain: int, max_depth: int) -> State:
     """Return the state of a draw; depths and counts of its tree follow from the arrays."""
 
     def row(name: str) -> NDArray[Any]:
@@ -100,4 +128,4 @@ def _unpacked(arrays: Arrays, prefix: str, chain: int, topics: Topics, max_depth
     nodes.known[:size] = nodes.n_sub[:size] > 0
     nodes.known[0] = True
     alpha0, decay, gamma = row("process").tolist()
-    return State(node, topics, nodes, Process(alpha0, decay, gamma, max_depth), row("law"))
+    return State(node, nodes, Process(alpha0, decay, gamma, max_depth), row("law"))

@@ -1,37 +1,49 @@
-"""From a draw to what users see: nodes with data, and one row for all other nodes."""
+"""What users see of a draw: nodes with data, a row for all others, and new data at them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import logsumexp
 
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.tssb.layout import Nodes
-from hiertopics.families.tssb.state import State
+from hiertopics.families.tssb.state import Rows, State
 from hiertopics.families.tssb.stick_kernels import log_masses
-from hiertopics.model import Paths, Settings, Summary
+from hiertopics.model import Context, Paths, Posterior, Summary
+
+NEGLIGIBLE = 1e-12
+LEAST = -1e4
+"""The log of a mass that is zero in double precision."""
 
 
-def summarise(state: State, data: Any, likelihood: Any, settings: Settings) -> Summary:
-    """Return the nodes with data at or below them, in pre-order, and a last row outside.
+def used_nodes(nodes: Nodes) -> NDArray[np.int64]:
+    """Return the root and all nodes with data at or below them."""
+    used = nodes.n_sub[: nodes.size[0]] > 0
+    used[0] = True
+    return np.flatnonzero(used)
+
+
+def summarise(state: State, used: NDArray[np.int64], rows: Rows) -> Summary:
+    """Return the nodes ``used``, in pre-order, and a last row outside.
 
     ``Tree.extra`` gets log_mass [n], the log prior mass of each row; below [n], the mass of what
     hangs below a node and holds no datum; process [4]: alpha0, decay, gamma and max_depth; and
-    what the likelihood adds. The row outside is the mean of what is there before it has data.
+    what the likelihood adds: ``rows``. The row outside is the mean of what is there before it has
+    data.
     """
     nodes = state.nodes
     n = int(nodes.size[0])
-    used = np.flatnonzero((nodes.n_sub[:n] > 0) | (np.arange(n) == 0))
     new_id = np.full(n, ROOT, dtype=np.int32)
     new_id[used] = np.arange(len(used))
     parent = new_id[nodes.parent[used]]
     parent[0] = ROOT
     mass = np.exp(log_masses(nodes)[used])
     below = masses_below(nodes)[used]
-    rows = likelihood.rows(state, used, data, settings)
     outside = below / below.sum() if below.sum() > 0 else mass / mass.sum()
     outside /= outside.sum()
     n_tokens = np.append(rows.n_tokens, 0.0)
@@ -60,8 +72,26 @@ def summarise(state: State, data: Any, likelihood: Any, settings: Settings) -> S
     return Summary(tree, theta, Paths(lineage(tree)[home], np.zeros(len(home))))
 
 
-LEAST = -1e4
-"""The log of a mass that is zero in double precision."""
+def infer(
+    tree: Tree, score: Callable[[int], NDArray[np.float64]], n_docs: int, context: Context
+) -> Posterior:
+    """Return theta, the chance of each node given a document, and the most probable node's path.
+
+    score: the log likelihood of a document at each row. What else nodes have is integrated out.
+    All nodes outside the tree count as one, with what is expected there; a new document founds no
+    node of its own.
+    """
+
+    def weigh(doc: int) -> NDArray[np.float64]:
+        log_weight = tree.extra["log_mass"] + score(doc)
+        weight = np.exp(log_weight - logsumexp(log_weight))
+        weight[weight < NEGLIGIBLE] = 0.0
+        return np.asarray(weight / weight.sum())
+
+    theta = np.array(context.map(weigh, range(n_docs))).reshape(n_docs, tree.n_nodes)
+    best = theta[:, tree.shown].argmax(axis=1)
+    chance = np.maximum(theta[np.arange(n_docs), best], NEGLIGIBLE)
+    return Posterior(sparse.csr_array(theta), Paths(lineage(tree)[best], np.log(chance)))
 
 
 def masses_below(nodes: Nodes) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
-"""The text model: K topics; each node has shares of its own, drawn around its parent's.
+"""tssb-mcmc of texts: K topics; each node has shares of its own, drawn around its parent's.
 
-A document takes its node's topic shares, theta_e; each token a topic of those and a word of the
-topic. Topics are integrated out; shares are kept, as logs (theory/tssb 3).
+The algorithm is ``mcmc``; this is what it asks of texts. A document takes its node's topic shares,
+theta_e; each token a topic of those and a word of the topic. Topics are integrated out; shares are
+kept, as logs (theory/tssb 3).
 
     paper                  here
     z_dn, n_dk, n_kw       Topics: z, n_dk, n_wk (transposed)
@@ -11,23 +12,31 @@ topic. Topics are integrated out; shares are kept, as logs (theory/tssb 3).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.chains import Chains, chains
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.tssb import share_kernels, topic_kernels
-from hiertopics.families.tssb.config import Model, ends
-from hiertopics.families.tssb.layout import Nodes
+from hiertopics.families.tssb import state as common
+from hiertopics.families.tssb.config import Model, Settings, ends, middle
+from hiertopics.families.tssb.layout import Nodes, Process
+from hiertopics.families.tssb.mcmc import sampler, score
 from hiertopics.families.tssb.share_kernels import Dirichlet
-from hiertopics.families.tssb.state import Rows, Start, State
+from hiertopics.families.tssb.state import Likelihood, Rng, Rows
 from hiertopics.families.tssb.topic_kernels import Topics
-from hiertopics.model import Context, Settings
+from hiertopics.families.tssb.trees import bare, seated
+from hiertopics.model import Backend, Components, Context, Hyperparameters, Sizes
+from hiertopics.states import Arrays
 
 BITS = 16
 """Digits of a word probability that are written."""
@@ -35,7 +44,15 @@ BITS = 16
 START_MASS = 50.0
 """Pseudo-counts of all topics of a document, in the flat model that topics begin with."""
 
-Rng = Callable[[str], np.random.Generator]
+BLOCK = 1000
+"""Documents that are drawn at once."""
+
+
+@dataclass
+class State(common.State):
+    """One draw, with the topics of tokens."""
+
+    topics: Topics
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -43,7 +60,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
     return lay_out(corpus)
 
 
-def start(data: Data, settings: Settings, rng: Rng) -> Start:
+def start(data: Data, settings: Settings, rng: Rng) -> State:
     """Return topics after sweeps of a flat model, and a root drawn from the prior."""
     model = settings.model
     draws = rng("topics")
@@ -57,7 +74,7 @@ def start(data: Data, settings: Settings, rng: Rng) -> Start:
     root = np.empty(model.n_topics)
     mass = np.full(model.n_topics, kappa * root_share(model))
     share_kernels.draw_log_dirichlet(mass, root, rng("root"))
-    return Start(topics, np.array([kappa]), root, 0.0)
+    return State(rows, bare(root, 0.0), middle(model), np.array([kappa]), topics)
 
 
 def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
@@ -69,9 +86,9 @@ def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
     return topics
 
 
-def features(topics: Topics, data: Data) -> NDArray[np.int32]:
+def features(state: State, data: Data) -> NDArray[np.int32]:
     """Return what the log likelihood of a document is linear in."""
-    return topics.n_dk
+    return state.topics.n_dk
 
 
 def law(values: NDArray[np.float64], model: Model) -> Dirichlet:
@@ -176,3 +193,126 @@ def memory(corpus: Corpus, model: Model) -> tuple[int, int]:
     """Return the bytes of a chain's tokens and counts, and of a node."""
     tables = 4 * model.n_topics * (corpus.n_docs + corpus.n_words)
     return 8 * corpus.n_tokens + tables, 8 * model.n_topics
+
+
+def predictive(
+    tree: Tree, n_samples: int, settings: Settings, rng: np.random.Generator
+) -> Iterator[Components]:
+    """Yield ``n_samples`` draws of topic shares, those of one node as one component.
+
+    Source: theory/tssb 6.
+
+    A document may come to a node that is not in the tree; its shares are then drawn from the law,
+    level by level, and forgotten afterwards.
+    """
+    alpha0, decay, gamma, max_depth = tree.extra["process"]
+    process = Process(float(alpha0), float(decay), float(gamma), int(max_depth))
+    nodes, shares = tree.shown, tree.extra["shares"]
+    masses = np.concatenate([np.exp(tree.extra["log_mass"][nodes]), tree.extra["below"][nodes]])
+    times = rng.multinomial(n_samples, masses / masses.sum())
+    at, below = times[: len(nodes)], times[len(nodes) :]
+    seen = nodes[at > 0]
+    for start in range(0, len(seen), BLOCK):
+        chosen = seen[start : start + BLOCK]
+        weights = at[chosen].astype(np.float64)
+        yield Components(weights, shares[chosen], tree.extra["topics"])
+    parents = np.repeat(nodes, below)
+    kappa = float(tree.extra["kappa"][0])
+    for start in range(0, len(parents), BLOCK):
+        chosen = parents[start : start + BLOCK]
+        drawn = shares[chosen].copy()
+        share_kernels.draw_newcomers(drawn, tree.depth[chosen], kappa, process, rng)
+        yield Components(np.ones(len(chosen)), drawn, tree.extra["topics"])
+
+
+def story(
+    model: Model,
+    sizes: Sizes,
+    process: Process,
+    rng: np.random.Generator,
+    drawn: Hyperparameters,
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus, sticks integrated out (theory/tssb 1 and 3).
+
+    Truth: parent int32 [n_nodes] of the tree, parents first; node int32 [n_docs]; shares
+    [n_nodes, K] and topics [K, n_words]; theta [n_docs, n_nodes] and phi [n_nodes, n_words].
+    A kappa that is not drawn is as near to n_topics as its range allows.
+    """
+    kappa = float(drawn.get("kappa", np.clip(model.n_topics, *ends(model.kappa))))
+    root = np.empty(model.n_topics)
+    share_kernels.draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
+    nodes, node = seated(sizes.n_docs, root, 0.0, process, Dirichlet(kappa), rng)
+    n = int(nodes.size[0])
+    shares = np.exp(nodes.value[:n])
+    shares /= shares.sum(axis=1, keepdims=True)
+    topics = rng.dirichlet(np.full(sizes.n_words, model.eta), model.n_topics)
+    phi = shares @ topics
+    theta = np.zeros((sizes.n_docs, n))
+    theta[np.arange(sizes.n_docs), node] = 1.0
+    counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
+    for doc in range(sizes.n_docs):
+        z = rng.multinomial(sizes.doc_length, shares[node[doc]])
+        for topic in np.flatnonzero(z):
+            counts[doc] += rng.multinomial(z[topic], topics[topic]).astype(np.int32)
+    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    return corpus, {
+        "parent": nodes.parent[:n],
+        "node": node,
+        "shares": shares,
+        "topics": topics,
+        "theta": theta,
+        "phi": phi,
+    }
+
+
+def ranges(sizes: Sizes) -> dict[str, tuple[int, ...]]:
+    """Return that kappa is a number."""
+    return {"kappa": ()}
+
+
+def keep(state: State) -> State:
+    """Return a copy of a state without the counts of topics, which follow from those of tokens."""
+    return copy.deepcopy(replace(state, topics=without_counts(state.topics)))
+
+
+def without_counts(topics: Topics) -> Topics:
+    """Return the topics of tokens alone."""
+    return Topics(topics.z, topics.n_dk[:0], topics.n_wk[:0], topics.n_k[:0])
+
+
+def before(arrays: Arrays, settings: Settings) -> Chains[State]:
+    """Return the chains of a checkpoint that held them packed, topics one after the other."""
+    found = common.before(arrays, settings)
+    names = (*Topics._fields, "best_z")
+    *counted, best_z = (np.split(arrays[name], len(found.now)) for name in names)
+    topics = [Topics(*of_chain) for of_chain in zip(*counted, strict=True)]
+    drawn = [without_counts(now)._replace(z=z) for now, z in zip(topics, best_z, strict=True)]
+    now, best = (
+        [State(**vars(one), topics=own) for one, own in zip(states, of_states, strict=False)]
+        for states, of_states in ((found.now, topics), (found.best, drawn))
+    )
+    return Chains(now, best, found.best_score)
+
+
+likelihood = Likelihood(
+    observes="counts",
+    State=State,
+    prepare=prepare,
+    start=start,
+    features=features,
+    law=law,
+    closeness=closeness,
+    update=update,
+    log_likelihood=log_likelihood,
+    log_extra=log_extra,
+    rows=rows,
+    scorer=scorer,
+    story=story,
+    ranges=ranges,
+    memory=memory,
+    predictive=predictive,
+)
+one: Backend[Corpus, Data, State, Settings] = sampler(likelihood)
+backend: Backend[Corpus, Data, Chains[State]] = chains(
+    one, score=score, keep=keep, numbered=True, before=before
+)

@@ -1,4 +1,4 @@
-"""Steps of a chain that move its tree: a pass of assignments, culling, order and sticks."""
+"""What makes a chain's tree (theory/tssb 4.7) and moves it: passes, culling, order, sticks."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb import assign_kernels, find_kernels, urn_kernels
+from hiertopics.families.tssb import assign_kernels, find_kernels, start_kernels, urn_kernels
 from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb.layout import (
+    NONE,
     Nodes,
     Process,
+    make_nodes,
     make_places,
     places_with_room,
     room,
@@ -21,6 +23,66 @@ from hiertopics.families.tssb.layout import (
 GROWTH = 2
 BLOCK = 4096
 """Data whose log likelihoods are tabled at once."""
+
+
+def plant(
+    features: NDArray[np.number],
+    root: NDArray[np.floating],
+    offset: float,
+    how: str,
+    process: Process,
+    law: Any,
+    rng: np.random.Generator,
+) -> tuple[Nodes, NDArray[np.int32]]:
+    """Return a tree at rest, its sticks drawn, and the node of each datum int32 [n].
+
+    root, offset: the root's parameters. how: insertion, root or prior, as the config says.
+    """
+    if how == "prior":
+        nodes, home = seated(len(features), root, offset, process, law, rng)
+        kernels.draw_sticks(nodes, process, rng, False)
+        nodes = reordered(nodes, home, process, rng)
+    else:
+        nodes, home = bare(root, offset), np.zeros(len(features), np.int32)
+        if how == "insertion":
+            order, done = rng.permutation(len(home)), 0
+            while True:
+                done = start_kernels.insert(features, order, done, home, nodes, process, law, rng)
+                if done == len(home):
+                    break
+                nodes = with_room(nodes, GROWTH * len(nodes.parent))
+        kernels.count(home, nodes)
+        nodes = cull(nodes, home)
+    kernels.draw_sticks(nodes, process, rng, True)
+    return nodes, home
+
+
+def seated(
+    n_data: int,
+    root: NDArray[np.floating],
+    offset: float,
+    process: Process,
+    law: Any,
+    rng: np.random.Generator,
+) -> tuple[Nodes, NDArray[np.int32]]:
+    """Return a tree drawn from the prior, sticks integrated out, and the node of each datum.
+
+    All nodes have data at or below them; they stand in pre-order. The node of each: int32 [n_data].
+    """
+    nodes, home, done = bare(root, offset), np.zeros(n_data, np.int32), 0
+    while True:
+        done = start_kernels.seat(home, done, nodes, process, law, rng)
+        if done == n_data:
+            return cull(nodes, home), home
+        nodes = with_room(nodes, GROWTH * len(nodes.parent))
+
+
+def bare(root: NDArray[np.floating], offset: float) -> Nodes:
+    """Return a tree of a root alone, without data."""
+    nodes = make_nodes(room(1), len(root), root.dtype.type)
+    nodes.size[0], nodes.parent[0], nodes.known[0] = 1, NONE, True
+    nodes.value[0], nodes.offset[0] = root, offset
+    return nodes
 
 
 def assign(
