@@ -28,7 +28,7 @@ from hiertopics.families.ncrp.config import VariationalInference
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.cells import csr_of
-from hiertopics.families.ncrp.variational.state import Sums, local_pass, refit
+from hiertopics.families.ncrp.variational.state import State, Sums, local_pass, refit
 from hiertopics.model import Context, Settings
 
 LEAVES_PER_BRANCH = 7
@@ -59,7 +59,7 @@ class EStep:
         rows, rng = clustering.weighted_rows(csr_of(self._data)), self._context.rng("start")
         leaf = clustering.cluster(rows, n_nodes * LEAVES_PER_BRANCH // (LEAVES_PER_BRANCH + 1), rng)
         branch = np.column_stack([leaf // LEAVES_PER_BRANCH, leaf])
-        self._state = starts.from_paths(branch, self._data, self._settings, self._context)
+        self._state = starts.from_paths(State, branch, self._data, self._settings, self._context)
         for _ in range(BURN_IN):
             refit(self._state, self._pass())
 

@@ -67,6 +67,7 @@ BACKENDS: dict[str, Entry] = {
     "hlda-variational": Entry(
         "hiertopics.families.ncrp.variational.backend",
         "a tree of topics whose shape is learned: variational inference under the nested CRP",
+        {"inference.mode=meanfield": "hiertopics.families.ncrp.paper.meanfield"},
     ),
     "hlda-gibbs": Entry(
         "hiertopics.families.ncrp.sampler.backend",
@@ -106,6 +107,7 @@ BACKENDS: dict[str, Entry] = {
     "hca-variational": Entry(
         "hiertopics.families.hca.variational",
         "a tree of principal axes in rows of numbers: variational inference under the nested CRP",
+        {"inference.mode=meanfield": "hiertopics.families.hca.meanfield"},
     ),
 }
 

@@ -11,7 +11,6 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
 
-
 OF_NODES = {
     "vectors": ("mean", "scale", "mu", "tau"),
     "bits": ("mean", "value", "newborn", "variance"),

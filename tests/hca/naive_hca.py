@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import gammaln, psi, softmax, xlogy
 from stepping import at
 
+from hiertopics.families.hca import meanfield
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import Sums
 from hiertopics.families.hca.state import Data, State, in_pieces, lay_out
@@ -42,9 +43,9 @@ def random_state(
     half = rng.normal(size=(n_nodes, n_nodes))
     chances = rng.dirichlet(np.ones(n_nodes), n_docs)
     data = random_data(seed, n_docs, n_columns, n_shards)
-    return State(
-        local=in_pieces(data, at(0), chances[:, :0] if structured else chances),
-        structured=structured,
+    kind = State if structured else meanfield.State
+    state = kind(
+        local=in_pieces(kind, data, at(0)),
         parent=PARENT,
         mean=rng.normal(size=(n_nodes, n_columns)),
         cov=0.05 * half @ half.T + 0.02 * np.eye(n_nodes),
@@ -56,6 +57,7 @@ def random_state(
         noise_b=1.5,
         depth=3,
     )
+    return replace(state, local=state.in_slots(chances))
 
 
 def random_data(seed: int, n_docs: int = 9, n_columns: int = 5, n_shards: int = 1) -> Data:

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from stepping import at
 
+from hiertopics import registry
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca import moves, proposals, starts
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.draft import OUT, Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
-from hiertopics.model import Settings
+from hiertopics.model import Context, Settings
 
 STARTS = ("clusters", "residuals", "axes")
 
@@ -24,6 +25,11 @@ def settings_for(
 ) -> Settings:
     model = Model(depth=depth, max_nodes=max_nodes, vector_variance=10.0)
     return Settings(model, Inference(start=start, mode=mode, trial_sweeps=10))  # type: ignore[arg-type]
+
+
+def first_state(data: Data, settings: Settings, context: Context) -> State:
+    kind = registry.load("hca-variational", inference=settings.inference).State
+    return starts.first_state(kind, data, settings, context)  # type: ignore[arg-type]
 
 
 def blobs(n_docs: int = 150, n_columns: int = 6) -> Data:
@@ -51,7 +57,7 @@ def assert_whole(draft: Draft, max_nodes: int | None = None) -> None:
 @pytest.mark.parametrize("depth", [2, 3, 5])
 @pytest.mark.parametrize("max_nodes", [1, 4, 9, 30])
 def test_no_start_makes_too_large_a_tree(start: str, depth: int, max_nodes: int) -> None:
-    state = starts.first_state(blobs(), settings_for(depth, max_nodes, start=start), at(0))
+    state = first_state(blobs(), settings_for(depth, max_nodes, start=start), at(0))
     assert 1 <= state.n_nodes <= max_nodes
     assert state.n_nodes == max_nodes or start == "axes" or max_nodes == 30
     assert state.parent[0] == ROOT and (np.diff(state.nodes.level) >= 0).all()
@@ -75,7 +81,7 @@ def test_widths_grow_by_one_factor_and_spend_all_nodes() -> None:
 @pytest.mark.parametrize("start", STARTS)
 def test_a_start_lays_the_root_along_the_first_principal_axis(start: str) -> None:
     data = blobs()
-    state = starts.first_state(data, settings_for(start=start), at(0))
+    state = first_state(data, settings_for(start=start), at(0))
     _, _, axes = np.linalg.svd(data.rows - data.rows.mean(axis=0))
     root = state.mean[0] / np.linalg.norm(state.mean[0])
     assert abs(root @ axes[0]) == pytest.approx(1, abs=1e-9)
@@ -84,7 +90,7 @@ def test_a_start_lays_the_root_along_the_first_principal_axis(start: str) -> Non
 
 def test_one_path_of_axes_is_principal_component_analysis() -> None:
     data = blobs()
-    state = starts.first_state(data, settings_for(start="axes"), at(0))
+    state = first_state(data, settings_for(start="axes"), at(0))
     _, strength, axes = np.linalg.svd(data.rows - data.rows.mean(axis=0))
     for level in range(3):
         length = np.linalg.norm(state.mean[level])
@@ -96,7 +102,7 @@ def test_one_path_of_axes_is_principal_component_analysis() -> None:
 def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None:
     data, settings = blobs(), settings_for(depth, 12)
     rng = np.random.default_rng(depth)
-    state = starts.first_state(data, settings, at(0))
+    state = first_state(data, settings, at(0))
     kinds = {kind.__name__: 0 for kind in proposals.kinds(depth)}
     for _ in range(60):
         scores = slot_scores(state, settings.model)
@@ -114,7 +120,7 @@ def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None
 
 def good_state(settings: Settings) -> tuple[Data, State]:
     data = blobs()
-    state = starts.first_state(data, settings, at(0))
+    state = first_state(data, settings, at(0))
     for _ in range(30):
         moves.sweep(state, data, settings)
     return data, state

@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 from stepping import advance, at, begin
 
 from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.families.hca import meanfield
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.prediction import log_density
@@ -182,9 +183,9 @@ def test_meanfield_inference_starts_at_the_average_and_settles() -> None:
     settings = Settings(
         Model(depth=2, max_nodes=3, vector_variance=10.0), Inference(mode="meanfield")
     )
-    state, data = begin(hca, vectors, settings)
-    state = advance(hca, state, data, settings, 15)
+    state, data = begin(meanfield.backend, vectors, settings)
+    state = advance(meanfield.backend, state, data, settings, 15)
     summary = hca.summarise(state, data, settings, at(0))
-    found = hca.infer(summary.tree, vectors, settings, at(0))
+    found = meanfield.infer(summary.tree, vectors, settings, at(0))
     assert found.paths is not None and summary.paths is not None
     assert (found.paths.node == summary.paths.node).mean() > 0.97

@@ -12,6 +12,7 @@ from variational_cases import (
     adjusted_rand,
     best_leaves,
     bound,
+    family,
     fitted,
     planted,
     settings_of,
@@ -24,10 +25,14 @@ from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import sampled_starts, starts
 from hiertopics.families.ncrp.variational.cells import Data
+from hiertopics.families.ncrp.variational.state import State
 from hiertopics.model import Settings
 
 CORPUS, _, _ = planted(0, 60)
 FLAT = {"start": "gibbs", "eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}
+
+
+start_of = variational.backend.init
 
 
 def prepared(**keys: object) -> tuple[Data, Settings]:
@@ -60,7 +65,7 @@ def test_topics_are_the_gibbs_counts_up_to_the_smoothing(mode: str) -> None:
     """T12: each token adds count / (count + 1) of itself where it is, the rest by the prior."""
     data, settings = prepared(mode=mode, start_sweeps=5)
     chain = best_draw(data, settings)
-    state = variational.init(data, settings, at(0))
+    state = family(settings).init(data, settings, at(0))
     counts = counts_of(chain)
     assert state.n_nodes == len(counts)
     branch = chain.path[:, 1:]
@@ -99,19 +104,17 @@ def test_the_best_of_the_draws_is_taken() -> None:
 
 def test_documents_start_on_their_gibbs_paths_and_a_fit_improves_on_that() -> None:
     data, settings = prepared(start_sweeps=40, moves="none")
-    start = variational.init(data, settings, at(0))
+    start = start_of(data, settings, at(0))
     chain = best_draw(data, settings)
     assert adjusted_rand(best_leaves(start, data), chain.path[:, -1] - chain.first[2]) > 0.9
     state, _ = fitted(CORPUS, settings, 0, 8)
     _, short = prepared(start_sweeps=0)
-    assert (
-        bound(state, data) > bound(start, data) > bound(variational.init(data, short, at(0)), data)
-    )
+    assert bound(state, data) > bound(start, data) > bound(start_of(data, short, at(0)), data)
 
 
 def test_the_start_derives_from_the_seed() -> None:
     data, settings = prepared(start_sweeps=2)
-    first, again, other = (variational.init(data, settings, at(0, seed=seed)) for seed in (0, 0, 1))
+    first, again, other = (start_of(data, settings, at(0, seed=seed)) for seed in (0, 0, 1))
     assert first.lam.tobytes() == again.lam.tobytes()
     assert first.lam.shape != other.lam.shape or not np.array_equal(first.lam, other.lam)
 
@@ -120,8 +123,8 @@ def test_sweeps_improve_on_clusters_of_documents() -> None:
     data, plain = prepared(start="clusters", start_sweeps=0, moves="none")
     _, refined = prepared(start="clusters", start_sweeps=20, moves="none")
     branch = starts.cluster_branches(data, plain, at(0))
-    found = variational.init(data, plain, at(0))
-    assert np.array_equal(found.lam, starts.from_paths(branch, data, plain, at(0)).lam)
+    found = start_of(data, plain, at(0))
+    assert np.array_equal(found.lam, starts.from_paths(State, branch, data, plain, at(0)).lam)
     ends = [bound(*fitted(CORPUS, settings, 0, 8)) for settings in (plain, refined)]
     assert ends[1] > ends[0] + 50
 
@@ -162,9 +165,9 @@ def test_the_smallest_leaves_fold_into_the_nearest_large_one() -> None:
 
 def test_max_nodes_bounds_the_start() -> None:
     data, settings = prepared(start_sweeps=1)
-    free = variational.init(data, settings, at(0)).n_nodes
+    free = start_of(data, settings, at(0)).n_nodes
     _, settings = prepared(start_sweeps=1, max_nodes=free - 3)
-    assert variational.init(data, settings, at(0)).n_nodes <= free - 3
+    assert start_of(data, settings, at(0)).n_nodes <= free - 3
 
 
 @pytest.mark.parametrize("start", ["clusters", "gibbs"])
@@ -172,5 +175,5 @@ def test_a_start_reports_each_of_its_sweeps(start: str) -> None:
     data, settings = prepared(start=start, start_sweeps=3)
     reported: list[tuple[int, int]] = []
     watched = replace(at(0), report=lambda done, total: reported.append((done, total)))
-    variational.init(data, settings, watched)
+    start_of(data, settings, watched)
     assert reported == [(1, 3), (2, 3), (3, 3)]

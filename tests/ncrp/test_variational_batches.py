@@ -7,7 +7,16 @@ import copy
 import numpy as np
 import pytest
 from stepping import at
-from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
+from variational_cases import (
+    MODES,
+    adjusted_rand,
+    best_leaves,
+    bound,
+    family,
+    fitted,
+    planted,
+    settings_of,
+)
 
 from hiertopics.families.ncrp.variational import backend as variational
 
@@ -20,7 +29,7 @@ def test_one_batch_of_all_at_full_rate_is_a_sweep(mode: str) -> None:
     whole = settings_of(**keys)
     batch = settings_of(batch_size=500, batch_delay=0.0, **keys)
     data = variational.prepare(CORPUS, whole)
-    state = variational.init(data, whole, at(0))
+    state = family(whole).init(data, whole, at(0))
     same = copy.deepcopy(state)
     state, _ = variational.step(state, data, whole, at(1))
     same, _ = variational.step(same, data, batch, at(1))

@@ -11,10 +11,10 @@ import pytest
 from stepping import at
 from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
 
+from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.cells import Data
-from hiertopics.families.ncrp.variational.prediction import slot_chances
 from hiertopics.families.ncrp.variational.state import State
 
 COUNTS = varied().counts.toarray().astype(float)
@@ -23,7 +23,8 @@ COUNTS = varied().counts.toarray().astype(float)
 @pytest.fixture(autouse=True)
 def all_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """No slot is too rare to count."""
-    monkeypatch.setattr(states, "RARE", {mode: 0.0 for mode in MODES})
+    for family in (states, meanfield):
+        monkeypatch.setattr(family, "RARE", 0.0)
 
 
 @pytest.fixture(params=MODES)
@@ -60,7 +61,7 @@ def test_without_the_mass_left_over_the_bound_approaches_the_whole_from_below() 
     for _ in range(5):
         for node in np.flatnonzero(state.nodes.level < 2)[::-1]:
             state = paper_moves.expand(state, int(node))
-        chances = slot_chances(state)
+        chances = state.slot_chances()
         leaves = state.nodes.level == 2
         gaps.append(-np.log(chances[:, leaves].sum(axis=1)).sum())
     assert (np.diff(gaps) < 0).all()
@@ -79,9 +80,9 @@ def test_updates_after_expansion_raise_the_bound(grown: tuple[State, Data]) -> N
 
 def test_mass_of_an_expanded_slot_is_split_by_its_series(grown: tuple[State, Data]) -> None:
     state, data = grown
-    before = slot_chances(state)
+    before = state.slot_chances()
     wider = paper_moves.expand(state, 0)
-    after = slot_chances(wider)
+    after = wider.slot_chances()
     stay = np.exp(-1.0 / state.gamma)
     new = int(np.flatnonzero(wider.parent == 0)[-1])
     leaf = int(np.flatnonzero(wider.parent == new)[0])
@@ -108,7 +109,7 @@ def test_growing_from_the_root_opens_paths_seeded_by_documents() -> None:
         np.random.default_rng(0), (-1,), COUNTS, np.ones(3), 1.0, 0.5, structured=True
     )
     state, data = state_of(q), data_of(COUNTS)
-    chances = slot_chances(state)
+    chances = state.slot_chances()
     wider, n_grown = paper_moves.grow(state, data, chances, 100, at(3))
     assert n_grown == 2 and wider.n_nodes == 5
     leaves = list(wider.nodes.leaves)

@@ -10,16 +10,25 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 from stepping import at, corpus_of
-from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
+from variational_cases import (
+    MODES,
+    adjusted_rand,
+    best_leaves,
+    bound,
+    family,
+    fitted,
+    planted,
+    settings_of,
+)
 
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import joins, moves, reshaping, splits, starts
 from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import GONE, Draft, draft_of, state_of_draft
-from hiertopics.families.ncrp.variational.prediction import slot_chances
 from hiertopics.families.ncrp.variational.reshaping import FRESH
 from hiertopics.families.ncrp.variational.state import State
+from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.states import to_arrays
 
 GAMMA, ETA = 1.4, 0.3
@@ -34,7 +43,7 @@ def fit(request: pytest.FixtureRequest) -> tuple[State, Data]:
 
 
 def draft(state: State, data: Data) -> Draft:
-    return draft_of(state, slot_chances(state))
+    return draft_of(state, state.slot_chances())
 
 
 def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
@@ -178,7 +187,7 @@ def test_a_branch_that_mixes_themes_is_split_and_the_bound_rises() -> None:
     state, data = fitted(CORPUS, settings, 0, 3)
     assert state.n_nodes == 3
     before = bound(state, data)
-    chances = slot_chances(state)
+    chances = state.slot_chances()
     made, n_made = splits.split_level(state, data, chances, 1, 100, at(5))
     assert (made.n_nodes, n_made) == (5, 1)
     assert bound(made, data) > before + 10
@@ -191,7 +200,7 @@ def test_leaves_of_one_theme_are_not_split() -> None:
     rng = np.random.default_rng(0)
     corpus = corpus_of(rng.multinomial(40, np.full(12, 1 / 12), 30))
     state, data = fitted(corpus, settings_of(moves="none", start_leaves=1, start_sweeps=0), 0, 3)
-    chances = slot_chances(state)
+    chances = state.slot_chances()
     for level in (1, 2):
         assert splits.split_level(state, data, chances, level, 100, at(5))[1] == 0
 
@@ -204,28 +213,28 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
     levels = by_level[np.repeat(np.arange(120), np.diff(data.cells.ptr)), data.cells.word]
     cut = branch.copy()
     cut[branch[:, 1] == 0, 0] = 7
-    state = starts.from_assignment(cut, levels, data, settings, at(0))
+    state = starts.from_assignment(family(settings).State, cut, levels, data, settings, at(0))
     for iteration in range(1, 4):
         state, _ = variational.step(state, data, settings, at(iteration))
     assert state.nodes.bounds[2] == 5
     before = bound(state, data)
-    made, n_made = joins.join_level(state, data, slot_chances(state), 1)
+    made, n_made = joins.join_level(state, data, state.slot_chances(), 1)
     assert n_made == 1 and made.nodes.bounds[2] == 4
     assert bound(made, data) > before
     assert adjusted_rand(made.nodes.path[best_leaves(made, data), 1], branch[:, 0]) == 1.0
-    assert joins.join_level(made, data, slot_chances(made), 1)[1] == 0
+    assert joins.join_level(made, data, made.slot_chances(), 1)[1] == 0
 
 
 def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
     state, data = fit
-    chances = slot_chances(state)
+    chances = state.slot_chances()
     tried = [splits.split_level(state, data, chances, level, 100, at(5)) for level in (1, 2)]
     tried.append(joins.join_level(state, data, chances, 1))
     assert sum(n_made for _, n_made in tried) > 0
     for made, _ in tried:
         tokens = (made.lam - made.lam.dtype.type(made.eta)).sum()
         assert tokens == pytest.approx(data.doc_lengths.sum(), rel=1e-3)
-        if not state.structured:
+        if isinstance(state, MeanField):
             assert made.chances.sum(axis=1) == pytest.approx(1)
 
 
@@ -234,7 +243,7 @@ def test_a_guarded_round_never_lowers_the_bound_and_else_changes_nothing(
     fit: tuple[State, Data], kind: str
 ) -> None:
     state, data = fit
-    mode = "structured" if state.structured else "meanfield"
+    mode = "meanfield" if isinstance(state, MeanField) else "structured"
     settings = settings_of(mode=mode, moves=kind, gamma=GAMMA, eta=ETA)
     before = bound(state, data)
     kept = set()
@@ -287,7 +296,7 @@ def test_moves_come_at_iterations_known_beforehand() -> None:
     """No schedule depends on the total number of iterations."""
     settings = settings_of(moves_every=3, start_leaves=12)
     data = variational.prepare(CORPUS, settings)
-    state = variational.init(data, settings, at(0))
+    state = family(settings).init(data, settings, at(0))
     tried = []
     for iteration in range(1, 10):
         state, info = variational.step(state, data, settings, at(iteration))

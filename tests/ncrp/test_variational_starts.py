@@ -5,13 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from stepping import at
-from variational_cases import MODES, adjusted_rand, best_leaves, bound, fitted, planted, settings_of
+from variational_cases import (
+    MODES,
+    adjusted_rand,
+    best_leaves,
+    bound,
+    family,
+    fitted,
+    planted,
+    settings_of,
+)
 
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.cells import Data, csr_of
-from hiertopics.families.ncrp.variational.prediction import slot_chances
 from hiertopics.families.ncrp.variational.state import State
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
@@ -23,7 +31,8 @@ def from_truth(mode: str = "structured") -> tuple[State, Data]:
     settings = settings_of(mode=mode, moves="none", **FLAT)
     data = variational.prepare(CORPUS, settings)
     levels = BY_LEVEL[np.repeat(np.arange(150), np.diff(data.cells.ptr)), data.cells.word]
-    return starts.from_assignment(BRANCH, levels, data, settings, at(0)), data
+    kind = family(settings).State
+    return starts.from_assignment(kind, BRANCH, levels, data, settings, at(0)), data
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -93,7 +102,7 @@ def test_any_depth_goes(depth: int, start: str) -> None:
     settings = settings_of(start=start, depth=depth, moves_every=2, start_leaves=6)
     state, data = fitted(corpus, settings, 0, 6)
     assert state.nodes.depth == depth == state.tau.shape[1]
-    assert slot_chances(state).sum(axis=1) == pytest.approx(1)
+    assert state.slot_chances().sum(axis=1) == pytest.approx(1)
 
 
 @pytest.mark.slow
@@ -134,7 +143,7 @@ def test_the_default_fit_finds_the_planted_tree() -> None:
     settings = settings_of(**FLAT)
     data = variational.prepare(corpus, settings)
     levels = by_level[np.repeat(np.arange(300), np.diff(data.cells.ptr)), data.cells.word]
-    truth = starts.from_assignment(branch, levels, data, settings, at(0))
+    truth = starts.from_assignment(State, branch, levels, data, settings, at(0))
     for iteration in range(1, 21):
         truth, _ = variational.step(truth, data, settings_of(moves="none", **FLAT), at(iteration))
     fits = [fitted(corpus, settings, seed, 30) for seed in range(5)]

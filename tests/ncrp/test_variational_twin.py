@@ -8,8 +8,8 @@ import pytest
 from naive_variational import Q
 from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
 
+from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import state as states
-from hiertopics.families.ncrp.variational.prediction import slot_chances
 
 DEEP = (-1, 0, 0, 1, 1, 2, 3, 5, 5, 6)
 PRIOR = np.array([2.0, 0.7, 1.5, 0.3, 1.0])
@@ -18,7 +18,8 @@ PRIOR = np.array([2.0, 0.7, 1.5, 0.3, 1.0])
 @pytest.fixture(autouse=True)
 def all_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     """No slot is too rare to count."""
-    monkeypatch.setattr(states, "RARE", {mode: 0.0 for mode in MODES})
+    for family in (states, meanfield):
+        monkeypatch.setattr(family, "RARE", 0.0)
 
 
 @pytest.fixture(params=MODES)
@@ -83,7 +84,7 @@ def test_shards_add_up_to_the_whole(q: Q) -> None:
 
 
 def test_chances_of_slots_are_the_naive_ones(q: Q) -> None:
-    found = slot_chances(state_of(q))
+    found = state_of(q).slot_chances()
     expected = naive.at_best_levels(q).chances if q.structured else q.chances
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-6)
 

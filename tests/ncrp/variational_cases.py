@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,11 +11,13 @@ from naive_variational import Q
 from numpy.typing import ArrayLike, NDArray
 from stepping import at, corpus_of
 
+from hiertopics import registry
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational.cells import Data, lay_out
 from hiertopics.families.ncrp.variational.state import State, local_pass, place, refit
-from hiertopics.model import Settings
+from hiertopics.model import AnyBackend, Settings
 
 MODES = ("meanfield", "structured")
 TREE = (-1, 0, 0, 0, 1, 1, 3)
@@ -39,10 +42,9 @@ def data_of(counts: ArrayLike, n_shards: int = 1) -> Data:
 
 def state_of(q: Q, n_shards: int = 1) -> State:
     """Return the package's state of naive factors; the rest of q is where it is best."""
-    chances = np.zeros((len(q.counts), 0)) if q.structured else q.chances.copy()
-    return State(
-        local=place(data_of(q.counts, n_shards), at(0), q.tau.copy(), chances),
-        structured=q.structured,
+    kind, n_nodes = (State if q.structured else meanfield.State), len(q.parent)
+    state = kind(
+        local=place(kind, data_of(q.counts, n_shards), at(0), q.tau.copy(), np.ones(n_nodes)),
         parent=np.array(q.parent, dtype=np.int32),
         stick_a=q.a.copy(),
         stick_b=q.b.copy(),
@@ -52,6 +54,12 @@ def state_of(q: Q, n_shards: int = 1) -> State:
         eta=q.eta,
         n_outside=0.0,
     )
+    return replace(state, local=state.in_slots(q.chances.copy()))
+
+
+def family(settings: Settings) -> AnyBackend:
+    """Return the backend of these settings."""
+    return registry.load("hlda-variational", inference=settings.inference)
 
 
 def exact_sweep(state: State, rounds: int = 1) -> None:
@@ -61,7 +69,7 @@ def exact_sweep(state: State, rounds: int = 1) -> None:
 
 def fitted(corpus: Corpus, settings: Settings, seed: int, iterations: int) -> tuple[State, Data]:
     """Return the state after ``init`` and some steps."""
-    state, data = stepping.begin(variational, corpus, settings, seed=seed)
+    state, data = stepping.begin(family(settings), corpus, settings, seed=seed)
     return stepping.advance(variational, state, data, settings, iterations, seed=seed), data
 
 
@@ -111,6 +119,4 @@ def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
 
 def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
     """Return the most probable slot of each document."""
-    from hiertopics.families.ncrp.variational.prediction import slot_chances
-
-    return np.asarray(np.argmax(slot_chances(state), axis=1))
+    return np.asarray(np.argmax(state.slot_chances(), axis=1))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca.state import State
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
-from hiertopics.families.nested.tree_state import having
 
 OUT = ROOT - 1
 
@@ -125,12 +124,9 @@ def state_of_draft(draft: Draft, state: State, gamma: float) -> State:
     slot = place[draft.slot]
     mass = np.bincount(slot, minlength=len(live)).astype(np.float64)
     sticks = fit_sticks(nodes_of(shape, draft.depth), mass, gamma)
-    local = state.local
-    if not state.structured:
-        local = having(local, chances=np.eye(len(live))[slot])
     return replace(
         state,
-        local=local,
+        local=state.in_slots(np.eye(len(live))[slot]),
         parent=shape,
         mean=np.array([draft.axes[node] for node in live]),
         cov=np.eye(len(live)) * np.trace(state.cov) / state.n_nodes,

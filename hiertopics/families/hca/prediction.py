@@ -10,24 +10,13 @@ from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers, as_given
 from hiertopics.families.hca.config import Settings
-from hiertopics.families.hca.kernels import structured_scores
-from hiertopics.families.hca.meanfield_kernels import meanfield_scores
-from hiertopics.families.hca.state import (
-    LOG_2_PI,
-    Data,
-    State,
-    as_they_are,
-    globals_of,
-    slot_chances,
-    slot_scores,
-)
+from hiertopics.families.hca.kernels import Globals, structured_scores
+from hiertopics.families.hca.state import LOG_2_PI, Data, State, as_they_are, slot_chances
 from hiertopics.families.nested.posteriors import place, sparse_rows
 from hiertopics.families.nested.slots import Nodes, log_masses, mean_masses, nodes_of, subtree_sums
 from hiertopics.model import Context, Posterior, Summary
 
 LIVE_DOCS = 1.0
-ROUNDS = 20
-"""Local rounds of new rows under mean field (theory/ncrp 7)."""
 
 
 def summarise(state: State, data: Data, settings: Settings) -> Summary:
@@ -41,7 +30,7 @@ def summarise(state: State, data: Data, settings: Settings) -> Summary:
     share [n_nodes], of the rows in each slot.
     """
     model, nodes = settings.model, state.nodes
-    chances = slot_chances(slot_scores(state, model)) if state.structured else state.chances
+    chances = state.slot_chances(model)
     live, slot_of = _live(nodes, chances.sum(axis=0))
     n_live = len(live)
     new_id = np.full(nodes.n_nodes, ROOT)
@@ -87,19 +76,10 @@ def infer(tree: Tree, corpus: Vectors, settings: Settings, context: Context) -> 
     """Return theta and the best paths of new rows by local steps, the tree held fixed.
 
     Source: theory/ncrp 7.
-
-    Under mean field a row starts at the training rows' average.
     """
-    shown = tree.kind == NODE
-    state = _state_of(tree, settings)
-    given = globals_of(state, settings.model, tree.extra["log_mass"][shown])
-    scores = np.empty((corpus.n_docs, state.n_nodes))
-    if state.structured:
-        structured_scores(corpus.rows, given, scores)
-    else:
-        start = np.tile(tree.extra["share"][shown], (corpus.n_docs, 1))
-        meanfield_scores(corpus.rows, start, given, ROUNDS, scores)
-    return _placed(state.parent, state.depth, slot_chances(scores))
+    scores = np.empty((corpus.n_docs, int((tree.kind == NODE).sum())))
+    structured_scores(corpus.rows, given_by(State, tree, settings), scores)
+    return where(tree, settings, scores)
 
 
 def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.float64]:
@@ -126,6 +106,11 @@ def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.f
     return found
 
 
+def where(tree: Tree, settings: Settings, scores: NDArray[np.float64]) -> Posterior:
+    """Return theta and the best paths of rows whose log S of slots these are."""
+    return _placed(tree.parent[tree.kind == NODE], settings.model.depth, slot_chances(scores))
+
+
 def _placed(parent: NDArray[np.int32], depth: int, chances: NDArray[np.float64]) -> Posterior:
     rows = sparse_rows(chances)
     return place(parent, depth, rows, np.full((rows.nnz, depth), 1.0 / depth))
@@ -141,12 +126,11 @@ def _live(nodes: Nodes, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], N
     return np.flatnonzero(alive), slot_of
 
 
-def _state_of(tree: Tree, settings: Settings) -> State:
-    """Return the globals of a tree as a state, without sticks, whose masses the tree has."""
+def given_by(kind: type[State], tree: Tree, settings: Settings) -> Globals:
+    """Return what local steps need, from a tree, which has masses in place of sticks."""
     shown = tree.kind == NODE
     n_nodes, extra = int(shown.sum()), tree.extra
-    structured = settings.inference.mode == "structured"
-    return State(
+    state = kind(
         local=Workers().place(as_they_are, [], as_given, None),
         parent=tree.parent[shown],
         mean=extra["mean"][shown],
@@ -157,6 +141,6 @@ def _state_of(tree: Tree, settings: Settings) -> State:
         mu_variance=float(extra["mu_variance"][0]),
         noise_a=float(extra["noise"][0]),
         noise_b=float(extra["noise"][1]),
-        structured=structured,
         depth=settings.model.depth,
     )
+    return state.globals(settings.model, extra["log_mass"][shown])

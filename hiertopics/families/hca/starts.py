@@ -20,7 +20,7 @@ DOCS_PER_LEAF = 10
 KMEANS_ROUNDS = 20
 
 
-def first_state(data: Data, settings: Settings, context: Context) -> State:
+def first_state(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
     """Return the first state by the start of the config."""
     model, inference = settings.model, settings.inference
     centre = data.total / max(data.n_docs, 1)
@@ -35,7 +35,7 @@ def first_state(data: Data, settings: Settings, context: Context) -> State:
         _add_levels(draft, [1] * min(model.depth, model.max_nodes))
         draft.slot[:] = len(draft.parent) - 1
     draft.lay_from(0)
-    return _made(draft, data, centre, settings, context)
+    return _made(kind, draft, data, centre, settings, context)
 
 
 def widths(model: Model, n_docs: int) -> list[int]:
@@ -124,7 +124,12 @@ def _far_apart(
 
 
 def _made(
-    draft: Draft, data: Data, centre: NDArray[np.float64], settings: Settings, context: Context
+    kind: type[State],
+    draft: Draft,
+    data: Data,
+    centre: NDArray[np.float64],
+    settings: Settings,
+    context: Context,
 ) -> State:
     """Return the state of a draft; noise is what the axes leave of the rows."""
     model = settings.model
@@ -135,9 +140,8 @@ def _made(
     )
     noise_a = model.noise_shape + 0.5 * n_docs * n_columns
     noise_b = model.noise_rate + 0.5 * left
-    structured = settings.inference.mode == "structured"
-    base = State(
-        local=in_pieces(data, context, np.zeros((n_docs, 0 if structured else 1))),
+    base = kind(
+        local=in_pieces(kind, data, context),
         parent=np.array([ROOT], dtype=np.int32),
         mean=np.zeros((1, n_columns)),
         cov=np.full((1, 1), min(noise_b / noise_a / max(n_docs, 1), model.vector_variance)),
@@ -147,7 +151,6 @@ def _made(
         mu_variance=1.0 / (1.0 / model.mean_variance + n_docs * noise_a / noise_b),
         noise_a=noise_a,
         noise_b=noise_b,
-        structured=structured,
         depth=model.depth,
     )
     return state_of_draft(draft, base, model.gamma)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,6 @@ from hiertopics.families.hca.kernels import (
     structured_scores,
     structured_step,
 )
-from hiertopics.families.hca.meanfield_kernels import meanfield_scores, meanfield_step
 from hiertopics.families.nested.slots import Nodes, log_masses, nodes_of, sticks_term
 from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.model import Context
@@ -49,20 +49,20 @@ class Data(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What belongs to the rows of a piece: chances."""
-
-    chances: NDArray[np.float64]
+    """What belongs to the rows of a piece: nothing."""
 
 
 @dataclass(kw_only=True)
 class State(TreeState):
-    """The variational parameters.
+    """The variational parameters, coordinates depending on the path.
 
     mean: float64 [n_nodes, n_columns], of the nodes' vectors; cov: float64 [n_nodes, n_nodes],
     their covariance, the same in every column. mu: float64 [n_columns], the mean of all rows,
     mu_variance its variance. noise_a, noise_b: shape and rate of the noise precision. depth:
-    levels.
+    levels. Local: what pieces have.
     """
+
+    Local: ClassVar[Callable[..., Any]] = Local
 
     mean: NDArray[np.float64]
     cov: NDArray[np.float64]
@@ -81,6 +81,24 @@ class State(TreeState):
     def precision(self) -> float:
         """E tau, the expected noise precision."""
         return self.noise_a / self.noise_b
+
+    @staticmethod
+    def begun(n_docs: int) -> dict[str, NDArray[np.float64]]:
+        """Return what pieces begin with, by name, for a tree of one node."""
+        return {}
+
+    def globals(self, model: Model, log_mass: NDArray[np.float64] | None = None) -> Globals:
+        """Return what local steps need; see ``globals_of``."""
+        given = globals_of(self, model, log_mass)
+        return given._replace(base=given.base + 0.5 * np.linalg.slogdet(given.cover)[1])
+
+    def given(self, model: Model, rounds: int) -> Given:
+        """Return what a pass takes to the rows."""
+        return Given(self.globals(model), rounds, _visit, _scores)
+
+    def slot_chances(self, model: Model) -> NDArray[np.float64]:
+        """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
+        return slot_chances(slot_scores(self, model))
 
 
 def lay_out(rows: NDArray[np.float64], n_shards: int) -> Data:
@@ -104,14 +122,17 @@ def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
     return {"chances": data.shard_bounds}
 
 
-def in_pieces(data: Data, context: Context, chances: NDArray[np.float64]) -> Pieces[Rows, Local]:
-    """Place the rows in pieces, with their chances [n_docs, n_nodes]."""
-    states = cut(Local, {"chances": chances}, bounds(data))
+def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[Rows, Any]:
+    """Place the rows in pieces, for a tree of one node."""
+    states = cut(kind.Local, kind.begun(data.n_docs), bounds(data))
     return context.place(as_they_are, parts_of(data), as_given, Each(states))
 
 
 def globals_of(state: State, model: Model, log_mass: NDArray[np.float64] | None = None) -> Globals:
-    """Return what local steps need; log_mass: of slots, where the sticks do not tell."""
+    """Return what local steps need under mean field.
+
+    log_mass: of slots, where the sticks do not tell.
+    """
     nodes, n_columns = state.nodes, state.mean.shape[1]
     path, depth = nodes.path, nodes.depth
     inside = path >= 0
@@ -127,28 +148,30 @@ def globals_of(state: State, model: Model, log_mass: NDArray[np.float64] | None 
     e_log_precision = psi(state.noise_a) - np.log(state.noise_b)
     noise = e_log_precision - LOG_2_PI - precision * state.mu_variance
     base = log_mass + 0.5 * n_columns * noise
-    if state.structured:
-        base = base + 0.5 * np.linalg.slogdet(cover)[1]
     axes = np.ascontiguousarray(state.mean.T)
     return Globals(path, axes, state.mu, precision, of_path, cover, base)
 
 
 class Given(NamedTuple):
-    """What a pass takes to the rows. rounds: local rounds under mean field; 0 moves nothing."""
+    """What a pass takes to the rows. rounds: local rounds under mean field; 0 moves nothing.
+
+    visit: does the local step of some rows in place. scores: writes log S of the slots.
+    """
 
     globals: Globals
-    structured: bool
     rounds: int
+    visit: Callable[[Rows, Any, Given, Sums], float]
+    scores: Callable[[Rows, Any, Given, NDArray[np.float64]], None]
 
 
 def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
-    """Do every row's local step; under mean field ``chances`` move.
+    """Do every row's local step; what belongs to rows moves.
 
     rounds: local rounds under mean field; 0 moves nothing. Returns the sums and the rows' share
     of the bound before the pass. Raises NumericalError.
     """
-    given, local = Given(globals_of(state, model), state.structured, rounds), state.local
-    parts = local.step(_local_step, given) if rounds else local.ask(_visit, given)
+    given, local = state.given(model, rounds), state.local
+    parts = local.step(_local_step, given) if rounds else local.ask(_summed, given)
     sums = parts[0][0]
     for part, _ in parts[1:]:
         for total, own in zip(sums, part, strict=True):
@@ -159,11 +182,11 @@ def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float
     return sums, value
 
 
-def _local_step(rows: Rows, local: Local, given: Given) -> tuple[Local, tuple[Sums, float]]:
-    return local, _visit(rows, local, given)
+def _local_step(rows: Rows, local: Any, given: Given) -> tuple[Any, tuple[Sums, float]]:
+    return local, _summed(rows, local, given)
 
 
-def _visit(rows: Rows, local: Local, given: Given) -> tuple[Sums, float]:
+def _summed(rows: Rows, local: Any, given: Given) -> tuple[Sums, float]:
     """Do the local step of a piece's rows in place, if there are rounds."""
     n_columns, n_nodes = given.globals.axes.shape
     sums = Sums(
@@ -173,24 +196,25 @@ def _visit(rows: Rows, local: Local, given: Given) -> tuple[Sums, float]:
         np.zeros((n_nodes, n_columns)),
         np.zeros(1),
     )
-    if given.structured:
-        return sums, structured_step(rows, 0, len(rows), given.globals, sums)
-    value = meanfield_step(rows, 0, len(rows), local.chances, given.globals, given.rounds, sums)
-    return sums, value
+    return sums, given.visit(rows, local, given, sums)
+
+
+def _visit(rows: Rows, local: Local, given: Given, sums: Sums) -> float:
+    return float(structured_step(rows, 0, len(rows), given.globals, sums))
+
+
+def _scores(rows: Rows, local: Local, given: Given, scores: NDArray[np.float64]) -> None:
+    structured_scores(rows, given.globals, scores)
 
 
 def slot_scores(state: State, model: Model) -> NDArray[np.float64]:
     """Return log S of the slots for each row, float64 [n_docs, n_nodes], not normalised."""
-    given = Given(globals_of(state, model), state.structured, 1)
-    return stacked(state.local.ask(_slot_scores, given))
+    return stacked(state.local.ask(_slot_scores, state.given(model, 1)))
 
 
-def _slot_scores(rows: Rows, local: Local, given: Given) -> NDArray[np.float64]:
+def _slot_scores(rows: Rows, local: Any, given: Given) -> NDArray[np.float64]:
     scores = np.empty((len(rows), len(given.globals.path)))
-    if given.structured:
-        structured_scores(rows, given.globals, scores)
-    else:
-        meanfield_scores(rows, local.chances, given.globals, given.rounds, scores)
+    given.scores(rows, local, given, scores)
     return scores
 
 

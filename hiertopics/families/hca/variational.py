@@ -5,7 +5,7 @@ space of the vectors on it; the tree is truncated, and what lies outside it is a
 exactly by path slots.
 
 C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009,
-section 5.
+section 5. Here a row's coordinates depend on its path; the paper's mean field is in ``meanfield``.
 
     paper                 here
     c, q(c)               path; chances of slots
@@ -17,12 +17,14 @@ section 5.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.families.hca import moves, prediction, starts
 from hiertopics.families.hca.config import Inference as Inference
@@ -33,7 +35,6 @@ from hiertopics.families.hca.prediction import log_density as log_density
 from hiertopics.families.hca.simulate import simulate as simulate
 from hiertopics.families.hca.state import (
     Data,
-    Local,
     State,
     as_they_are,
     bounds,
@@ -41,8 +42,8 @@ from hiertopics.families.hca.state import (
     lay_out,
     parts_of,
 )
-from hiertopics.families.nested.tree_state import heavier_first, with_structure
-from hiertopics.model import Backend, Context, Sharded, Summary, always
+from hiertopics.families.nested.tree_state import heavier_first, without_chances
+from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary, always
 
 
 class Info(NamedTuple):
@@ -62,11 +63,6 @@ class Info(NamedTuple):
 def prepare(corpus: Vectors, settings: Settings) -> Data:
     """Lay the rows out."""
     return lay_out(corpus.rows, settings.inference.shards)
-
-
-def init(data: Data, settings: Settings, context: Context) -> State:
-    """Return the first state by the start of the config."""
-    return starts.first_state(data, settings, context)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -117,23 +113,38 @@ def memory(corpus: Vectors, settings: Settings) -> int:
     return 8 * (per_row * corpus.n_docs + globals_)
 
 
-backend: Backend[Vectors, Data, State, Settings] = Backend(
-    Model=Model,
-    Inference=Inference,
-    State=State,
-    Info=Info,
-    objective_name="evidence lower bound",
-    prepare=prepare,
-    init=init,
-    step=step,
-    summarise=summarise,
-    infer=infer,
-    objective=objective,
-    simulate=simulate,
-    memory=memory,
-    observes="vectors",
-    pieces=Sharded(Local=Local, parts=parts_of, build=as_they_are, bounds=bounds),
-    renewed=with_structure,
-    monotone=always,
-    log_density=log_density,
-)
+Infer = Callable[[Tree, Vectors, Settings, Context], Posterior]
+
+
+def variational(
+    kind: type[State], infer: Infer, renewed: Renewed
+) -> Backend[Vectors, Data, State, Settings]:
+    """Return the backend of a family of states."""
+
+    def init(data: Data, settings: Settings, context: Context) -> State:
+        """Return the first state by the start of the config."""
+        return starts.first_state(kind, data, settings, context)
+
+    return Backend(
+        Model=Model,
+        Inference=Inference,
+        State=kind,
+        Info=Info,
+        objective_name="evidence lower bound",
+        prepare=prepare,
+        init=init,
+        step=step,
+        summarise=summarise,
+        infer=infer,
+        objective=objective,
+        simulate=simulate,
+        memory=memory,
+        observes="vectors",
+        pieces=Sharded(Local=kind.Local, parts=parts_of, build=as_they_are, bounds=bounds),
+        renewed=renewed,
+        monotone=always,
+        log_density=log_density,
+    )
+
+
+backend = variational(State, infer, without_chances)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.families.ncrp.config import level_prior
+from hiertopics.families.ncrp.config import GibbsSettings, Model, level_prior
 from hiertopics.families.ncrp.sampler.hyperparameters import draw_from_prior
 from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import (
@@ -20,10 +20,14 @@ from hiertopics.model import (
     Sizes,
     value_of,
 )
+from hiertopics.settings.config import InferenceConfig
 
 
 def simulate(
-    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
+    settings: Settings[Model, InferenceConfig],
+    sizes: Sizes,
+    context: Context,
+    drawn: Hyperparameters = NONE_DRAWN,
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus under the config's values, sticks integrated out.
 
@@ -57,7 +61,9 @@ def simulate(
     }
 
 
-def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+def draw_hyperparameters(
+    settings: GibbsSettings, sizes: Sizes, context: Context
+) -> Hyperparameters:
     """Draw gamma, eta and level_prior [L] from the priors of hlda-gibbs, each if a fit would."""
     inference = settings.inference
     asked = (inference.sample_gamma, inference.sample_eta, inference.sample_level_prior)

@@ -1,8 +1,15 @@
-"""What every variational state on a truncated tree has, and the order of its siblings."""
+"""What every variational state on a truncated tree has, and the order of its siblings.
+
+A state is of one of two families. Under ``MeanField`` q of a document's path is a parameter,
+``chances`` of slots, with the documents. In the structured family, which ``TreeState`` is by
+itself, what a document has at each level depends on its path; q of the path then follows from
+everything else, and nothing is kept of it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -20,36 +27,27 @@ from hiertopics.families.nested.slots import (
     renumbered,
     subtree_sums,
 )
-from hiertopics.model import Settings
 
 State = TypeVar("State", bound="TreeState")
+Reseat = Callable[[Any, Any, Any], tuple[Any, None]]
 
 
 @dataclass(kw_only=True)
 class TreeState(ABC):
     """The tree, its sticks and, in pieces, what belongs to documents.
 
-    local: states with chances, float64 [n_docs, n_nodes], q of slots under mean field; without
-    columns in the structured family, where the other parameters say what it is. parent: int32
-    [n_nodes], nodes in the order of ``slots``. stick_a, stick_b: float64 [n_nodes]. structured:
-    whether what a document has at each level depends on its path in q.
+    parent: int32 [n_nodes], nodes in the order of ``slots``. stick_a, stick_b: float64 [n_nodes].
     """
 
     local: Pieces[Any, Any]
     parent: NDArray[np.int32]
     stick_a: NDArray[np.float64]
     stick_b: NDArray[np.float64]
-    structured: bool
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes of the truncated tree."""
         return len(self.parent)
-
-    @property
-    def chances(self) -> NDArray[np.float64]:
-        """The chances of all documents; of a single piece not a copy."""
-        return joined(self.local, "chances")
 
     @property
     @abstractmethod
@@ -61,12 +59,39 @@ class TreeState(ABC):
         """The tree's sticks."""
         return Sticks(self.stick_a, self.stick_b)
 
+    def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
+        """Return pieces whose q of slots a task has changed: as they are, where none is kept."""
+        return self.local
 
-def with_structure(arrays: dict[str, NDArray[Any]], settings: Settings) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a saved state with ``structured``, which was told by its chances."""
-    if "chances" not in arrays:
-        return arrays
-    return {**arrays, "structured": np.asarray(arrays["chances"].shape[1] == 0)}
+    def in_slots(self, chances: NDArray[np.float64]) -> Pieces[Any, Any]:
+        """Return pieces of this q of slots [n_docs, n_nodes]: as they are, where none is kept."""
+        return self.local
+
+
+@dataclass(kw_only=True)
+class MeanField(TreeState):
+    """A state whose pieces have ``chances``, float64 [n_docs, n_nodes], q of slots."""
+
+    @property
+    def chances(self) -> NDArray[np.float64]:
+        """The chances of all documents; of a single piece not a copy."""
+        return joined(self.local, "chances")
+
+    def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
+        """Return pieces of their own whose chances a task has changed."""
+        found = self.local.copy()
+        found.step(task, message)
+        return found
+
+    def in_slots(self, chances: NDArray[np.float64]) -> Pieces[Any, Any]:
+        """Return pieces of their own, with these chances."""
+        return having(self.local, chances=chances)
+
+
+def without_chances(arrays: dict[str, NDArray[Any]], settings: object) -> dict[str, NDArray[Any]]:
+    """Leave out what told the families apart when they had one state: chances without columns."""
+    gone = ("structured", "chances")
+    return {name: array for name, array in arrays.items() if name.split(".")[-1] not in gone}
 
 
 def having(local: Pieces[Any, Any], **arrays: NDArray[Any]) -> Pieces[Any, Any]:
@@ -86,18 +111,11 @@ def each(local: Pieces[Any, Any], **arrays: NDArray[Any]) -> Each:
 
 
 def _n_docs(piece: Any, state: Any, _: None) -> int:
-    return len(state.chances)
+    return len(state[0])
 
 
 def _replaced(piece: Any, state: Any, arrays: dict[str, NDArray[Any]]) -> tuple[Any, None]:
     return state._replace(**arrays), None
-
-
-def columns_taken(local: Pieces[Any, Any], order: NDArray[np.int64]) -> Pieces[Any, Any]:
-    """Return pieces of their own, the columns of their chances in another order."""
-    found = local.copy()
-    found.step(_columns_taken, order)
-    return found
 
 
 def _columns_taken(piece: Any, state: Any, order: NDArray[np.int64]) -> tuple[Any, None]:
@@ -121,6 +139,6 @@ def heavier_first(
     sticks = fit_sticks(nodes_of(parent, nodes.depth), slot_mass[order], gamma)
     if betaln(*sticks).sum() < betaln(*fit_sticks(nodes, slot_mass, gamma)).sum():
         return None
-    local = state.local if state.structured else columns_taken(state.local, order)
+    local = state.reseated(_columns_taken, order)
     state = replace(state, local=local, parent=parent, stick_a=sticks.a, stick_b=sticks.b)
     return state, order

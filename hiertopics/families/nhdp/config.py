@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.families.flat.config import Truncation
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 
@@ -95,3 +96,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Variational sweeps on the tree before tokens are drawn.")
     ] = 40
     inner_share: InnerShare = 0.8
+
+
+VariationalSettings = SettingsOf[Model, VariationalInference]
+GibbsSettings = SettingsOf[Model, GibbsInference]

@@ -28,8 +28,9 @@ from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import starts, variational
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import GibbsInference as Inference
+from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.config import Model as Model
-from hiertopics.families.nhdp.config import VariationalInference
+from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.learning import SMALLEST
@@ -39,7 +40,7 @@ from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.state import columns_for
-from hiertopics.model import Backend, Context, PerChain, Settings, Summary
+from hiertopics.model import Backend, Context, PerChain, Summary
 from hiertopics.numeric.evidence import log_rising
 
 
@@ -123,7 +124,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         start_iterations=settings.inference.start_iterations,
         inner_share=settings.inference.inner_share,
     )
-    begun = Settings(settings.model, schedule)
+    begun = VariationalSettings(settings.model, schedule)
     state = starts.init(data.pairs, begun, context)
     for iteration in range(1, settings.inference.variational_sweeps + 1):
         now = replace(context, iteration=iteration)
@@ -260,7 +261,7 @@ def per_chain(state: State, data: Data, settings: Settings, context: Context) ->
     return PerChain({"objective": [log_joint], "n_nodes": [n_nodes]})
 
 
-one: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

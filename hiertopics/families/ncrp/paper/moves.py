@@ -6,7 +6,7 @@ Its third move, to prune, is a method of every draft.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import Draft
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import Local, State
+from hiertopics.families.ncrp.variational.state import State
 from hiertopics.families.nested.pairs import cosines, disjoint_pairs
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.model import Context
@@ -68,19 +68,15 @@ def expand(state: State, slot: int, seeds: NDArray[np.float64] | None = None) ->
     if seeds is not None:
         topics += seeds.T
     lam = np.column_stack([state.lam, topics.astype(state.lam.dtype)])
-    local = state.local
-    if not state.structured:
-        stay = np.exp(-1.0 / state.gamma)  # e^h, the ratio of the slot's geometric weights
-        shares = (1 - stay) ** np.arange(1, n_new + 1) * np.append(np.full(n_new - 1, stay), 1.0)
-        local = local.copy()
-        local.step(_expand, Opened(slot, stay, shares, order))
+    stay = np.exp(-1.0 / state.gamma)  # e^h, the ratio of the slot's geometric weights
+    shares = (1 - stay) ** np.arange(1, n_new + 1) * np.append(np.full(n_new - 1, stay), 1.0)
     return replace(
         state,
         parent=renumbered(parent, order),
         lam=np.ascontiguousarray(lam[:, order]),
         stick_a=np.append(state.stick_a, np.ones(n_new))[order],
         stick_b=np.append(state.stick_b, np.full(n_new, state.gamma))[order],
-        local=local,
+        local=state.reseated(_expand, Opened(slot, stay, shares, order)),
     )
 
 
@@ -93,7 +89,7 @@ class Opened(NamedTuple):
     order: NDArray[np.int64]
 
 
-def _expand(piece: Cells, local: Local, opened: Opened) -> tuple[Local, None]:
+def _expand(piece: Cells, local: Any, opened: Opened) -> tuple[Any, None]:
     chances, slot = local.chances, opened.slot
     chances = np.column_stack([chances, chances[:, [slot]] * opened.shares])
     chances[:, slot] *= opened.stay

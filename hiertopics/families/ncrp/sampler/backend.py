@@ -29,6 +29,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters
 from hiertopics.families.ncrp.config import GibbsInference as Inference
+from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.sampler import hyperparameters, joint_kernels, partial
@@ -40,7 +41,7 @@ from hiertopics.families.ncrp.sampler.state import State, before, begin, begins,
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
-from hiertopics.model import Backend, Context, PerChain, Settings, Summary
+from hiertopics.model import Backend, Context, PerChain, Summary
 
 
 class Info(NamedTuple):
@@ -195,7 +196,7 @@ def _draw_prior(
     return prior
 
 
-one: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

@@ -14,11 +14,12 @@ from hiertopics.data.tree import ROOT, Tree
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.config import GibbsInference
+from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import infer_kernels as kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree
 from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
-from hiertopics.model import Context, Posterior, Settings, Summary
+from hiertopics.model import Context, Posterior, Summary
 
 BURN_IN = 50
 N_SAMPLES = 150

@@ -8,16 +8,16 @@ it ended (C. Wang, D. Blei, NIPS 2009, keep the best of 200 trajectories).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.families.flat.token_layout import Data
+from hiertopics.families.ncrp.config import GibbsInference
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
-from hiertopics.model import Settings
 from hiertopics.states import Arrays
 
 COUNTED = ("n_dl", "n_wk", "n_k", "parent", "visits")
@@ -72,13 +72,15 @@ def slots(chain: Chain) -> NDArray[np.int32]:
     return chain.path - chain.first[:-1].astype(np.int32)
 
 
-def begins(schedule: Any, iteration: int) -> bool:
+def begins(schedule: GibbsInference, iteration: int) -> bool:
     """Return whether ``iteration`` is the first of a try other than the first try."""
     place, step = divmod(iteration - 1, schedule.restart_iterations)
     return 0 < place < schedule.restarts and step == 0
 
 
-def tried(state: State, data: Data, score: float, schedule: Any, iteration: int) -> State:
+def tried(
+    state: State, data: Data, score: float, schedule: GibbsInference, iteration: int
+) -> State:
     """Return the state after an iteration whose draw has the log probability ``score``.
 
     The best try goes on at the end of the last one.
@@ -99,7 +101,7 @@ def tried(state: State, data: Data, score: float, schedule: Any, iteration: int)
     return begin(state.chain, state.prior, tries)
 
 
-def before(arrays: Arrays, settings: Settings) -> Chains[State]:
+def before(arrays: Arrays, settings: object) -> Chains[State]:
     """Return the chains of a checkpoint that held them one after the other along the first axis.
 
     There the leading try was where the best draw is, whose log joint was then -inf.

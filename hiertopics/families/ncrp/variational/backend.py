@@ -3,7 +3,8 @@
 Each document takes one path from the root to a leaf of an infinite tree and mixes the topics on
 it; the tree is truncated, and what lies outside it is accounted for exactly by path slots.
 
-C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009.
+C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009. Here
+a document's levels depend on its path; the paper's mean field is in ``paper.meanfield``.
 
     paper                 here
     c, q(c)               path; chances of slots
@@ -36,7 +37,6 @@ from hiertopics.families.ncrp.variational import (
 from hiertopics.families.ncrp.variational.cells import Data, build_piece, lay_out, parts_of
 from hiertopics.families.ncrp.variational.prediction import infer as infer
 from hiertopics.families.ncrp.variational.state import (
-    Local,
     State,
     Sums,
     bounds,
@@ -45,8 +45,8 @@ from hiertopics.families.ncrp.variational.state import (
     refit,
     reordered,
 )
-from hiertopics.families.nested.tree_state import with_structure
-from hiertopics.model import Backend, Context, Sharded, Summary
+from hiertopics.families.nested.tree_state import without_chances
+from hiertopics.model import Backend, Context, Renewed, Sharded, Summary
 
 
 class Info(NamedTuple):
@@ -70,17 +70,15 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
     return lay_out(corpus, settings.inference.shards)
 
 
-def init(data: Data, settings: Settings, context: Context) -> State:
-    """Return the first state by the start of the config (theory/ncrp 4)."""
-    start = {
-        "clusters": sampled_starts.from_clusters,
-        "crp": starts.one_by_one,
-        "one_path_per_doc": starts.one_by_one,
-        "overcomplete": starts.overcomplete,
-        "gibbs": sampled_starts.from_gibbs,
-        "root": starts.from_root,
-    }[settings.inference.start]
-    return start(data, settings, context)
+START = {
+    "clusters": sampled_starts.from_clusters,
+    "crp": starts.one_by_one,
+    "one_path_per_doc": starts.one_by_one,
+    "overcomplete": starts.overcomplete,
+    "gibbs": sampled_starts.from_gibbs,
+    "root": starts.from_root,
+}
+"""The first state, by what ``inference.start`` says (theory/ncrp 4)."""
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -154,22 +152,32 @@ def _bound_never_falls(settings: Settings) -> bool:
     return bool(not inference.batch_size and (inference.guard_moves or inference.moves == "none"))
 
 
-backend: Backend[Corpus, Data, State, Settings] = Backend(
-    Model=Model,
-    Inference=Inference,
-    State=State,
-    Info=Info,
-    objective_name="evidence lower bound",
-    prepare=prepare,
-    init=init,
-    step=step,
-    summarise=summarise,
-    infer=infer,
-    objective=objective,
-    simulate=simulate,
-    memory=memory,
-    regrouped=regrouped,
-    pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
-    renewed=with_structure,
-    monotone=_bound_never_falls,
-)
+def variational(kind: type[State], renewed: Renewed) -> Backend[Corpus, Data, State, Settings]:
+    """Return the backend of a family of states."""
+
+    def init(data: Data, settings: Settings, context: Context) -> State:
+        """Return the first state by the start of the config."""
+        return START[settings.inference.start](kind, data, settings, context)
+
+    return Backend(
+        Model=Model,
+        Inference=Inference,
+        State=kind,
+        Info=Info,
+        objective_name="evidence lower bound",
+        prepare=prepare,
+        init=init,
+        step=step,
+        summarise=summarise,
+        infer=infer,
+        objective=objective,
+        simulate=simulate,
+        memory=memory,
+        regrouped=regrouped,
+        pieces=Sharded(Local=kind.Local, parts=parts_of, build=build_piece, bounds=bounds),
+        renewed=renewed,
+        monotone=_bound_never_falls,
+    )
+
+
+backend = variational(State, renewed=without_chances)

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from hiertopics.families.ncrp.variational.state import State, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
-from hiertopics.families.nested.tree_state import having
 
 GONE = -2
 
@@ -165,7 +164,5 @@ def state_of_draft(draft: Draft, like: State) -> State:
         column = np.full(len(draft.parent), -1)
         column[kept] = np.arange(len(kept))
         lam[:, column[draft.alive(level)]] = (draft.counts(level) + like.eta).T
-    local = like.local
-    if not like.structured:
-        local = having(local, chances=np.ascontiguousarray(draft.chances[:, kept]))
+    local = like.in_slots(np.ascontiguousarray(draft.chances[:, kept]))
     return replace(like, local=local, parent=parent, lam=lam, stick_a=sticks.a, stick_b=sticks.b)

@@ -5,7 +5,7 @@ One iteration is one epoch: every document is in one batch. The bound may fall b
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,7 @@ from hiertopics.engine import Each
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.variational.cells import Data, selected
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import (
-    Given,
-    Local,
-    State,
-    Sums,
-    added,
-    visit,
-    what_is_given,
-)
+from hiertopics.families.ncrp.variational.state import Given, State, Sums, added, visit
 from hiertopics.families.nested.slots import fit_sticks
 from hiertopics.model import Context
 
@@ -51,7 +43,7 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
 
 def _visit(state: State, data: Data, docs: NDArray[np.int64], rounds: int) -> Sums:
     """Do the local step of some documents."""
-    given, first = what_is_given(state, rounds, state.nodes.path), data.shard_bounds
+    given, first = state.given(rounds, state.nodes.path), data.shard_bounds
     by_piece = np.split(docs, np.searchsorted(docs, first[1:-1]))
     own = [part - start for part, start in zip(by_piece, first[:-1], strict=True)]
     return added(state.local.step(_some, Each([Batch(given, part) for part in own])))
@@ -64,12 +56,13 @@ class Batch(NamedTuple):
     docs: NDArray[np.int64]
 
 
-def _some(piece: Cells, local: Local, batch: Batch) -> tuple[Local, Sums]:
+def _some(piece: Cells, local: Any, batch: Batch) -> tuple[Any, Sums]:
     docs = batch.docs
     cells = selected(piece, len(batch.given.tables.e_table), docs)
-    part = Local(local.tau[docs], local.chances[docs])
+    part = local._replace(**{name: rows[docs] for name, rows in local._asdict().items()})
     sums = visit(cells, part, batch.given)
-    local.tau[docs], local.chances[docs] = part
+    for rows, moved in zip(local, part, strict=True):
+        rows[docs] = moved
     return local, sums
 
 

@@ -10,7 +10,6 @@ from hiertopics.families.ncrp.paper.moves import grow, merge_alike
 from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
 from hiertopics.families.ncrp.variational.joins import join_level
-from hiertopics.families.ncrp.variational.prediction import slot_chances
 from hiertopics.families.ncrp.variational.reshaping import reshape
 from hiertopics.families.ncrp.variational.splits import split_level
 from hiertopics.families.ncrp.variational.state import State, elbo, local_pass, refit
@@ -50,11 +49,11 @@ def paper_moves(
     state: State, data: Data, settings: Settings, context: Context
 ) -> tuple[State, int]:
     """Grow by both rules, sweep, merge paths with the same documents, prune."""
-    chances = slot_chances(state)
+    chances = state.slot_chances()
     state, n_grown = grow(state, data, chances, settings.inference.max_nodes, context)
     for _ in range(TRIAL_SWEEPS):
         _sweep(state, settings)
-    draft = draft_of(state, slot_chances(state))
+    draft = draft_of(state, state.slot_chances())
     n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
     return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
 
@@ -65,16 +64,16 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     """
     most, depth = settings.inference.max_nodes, settings.model.depth
     level = 1 + context.iteration // settings.inference.moves_every % (depth - 1)
-    state, n_moves = grow(state, data, slot_chances(state), most, context)
-    state, n_made = split_level(state, data, slot_chances(state), level, most, context)
+    state, n_moves = grow(state, data, state.slot_chances(), most, context)
+    state, n_made = split_level(state, data, state.slot_chances(), level, most, context)
     n_moves += n_made
     if level < depth - 1:
         _sweep(state, settings)
-        state, n_made = join_level(state, data, slot_chances(state), level)
+        state, n_made = join_level(state, data, state.slot_chances(), level)
         n_moves += n_made
     if n_moves:
         _sweep(state, settings)
-    draft = draft_of(state, slot_chances(state))
+    draft = draft_of(state, state.slot_chances())
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
 

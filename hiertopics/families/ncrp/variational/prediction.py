@@ -7,15 +7,12 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, Tree
-from hiertopics.engine import stacked
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.variational import expectations
 from hiertopics.families.ncrp.variational.cells import Data, lay_out
 from hiertopics.families.ncrp.variational.infer_kernels import infer_structured
-from hiertopics.families.ncrp.variational.slot_kernels import Cells, Globals
-from hiertopics.families.ncrp.variational.state import Local, State
-from hiertopics.families.ncrp.variational.structured_kernels import weigh_documents
+from hiertopics.families.ncrp.variational.state import State
 from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
 from hiertopics.families.nested.slots import mean_masses, nodes_of
 from hiertopics.model import Context, Posterior, Summary
@@ -30,7 +27,7 @@ def summarise(state: State, data: Data) -> Summary:
     fitted = common.Fitted(
         parent=state.parent,
         n_wn=n_wn,
-        slot_probs=sparse_rows(slot_chances(state)),
+        slot_probs=sparse_rows(state.slot_chances()),
         level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
         log_mass=np.log(mean_masses(state.nodes, state.sticks)),
         eta=state.eta,
@@ -39,24 +36,6 @@ def summarise(state: State, data: Data) -> Summary:
         extra={"gamma": np.array([state.gamma])},
     )
     return common.summarise(fitted)
-
-
-def slot_chances(state: State) -> NDArray[np.float64]:
-    """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
-    if not state.structured:
-        return state.chances
-    given = expectations.given_tables(
-        state.lam, state.nodes, state.log_mass, state.eta, state.level_prior, by_slot=True
-    )
-    return stacked(state.local.ask(_slot_chances, given))
-
-
-def _slot_chances(piece: Cells, local: Local, given: Globals) -> NDArray[np.float64]:
-    n_docs, n_nodes = len(local.tau), given.e_table.shape[1]
-    scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)
-    chances = np.empty((n_docs, n_nodes))
-    weigh_documents(piece, 0, n_docs, local.tau, given, scratch, chances)
-    return chances
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:

@@ -30,25 +30,25 @@ LEAP_EVERY = 2
 """Leaps cost as much as several sweeps."""
 
 
-def from_gibbs(data: Data, settings: Settings, context: Context) -> State:
+def from_gibbs(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
     """Return the variational state of the best draw from a sequential start (theory/ncrp 4)."""
     prior = _prior(settings)
     chain = chains.sequential(_in_tokens(data), prior, context.rng("start"))
-    return _state_of(most_probable(chain, data, settings, context), data, settings, context)
+    return _state_of(kind, most_probable(chain, data, settings, context), data, settings, context)
 
 
-def from_clusters(data: Data, settings: Settings, context: Context) -> State:
+def from_clusters(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
     """Return the variational state of the best draw from a tree of clusters of documents.
 
     Without sweeps each document's words go in equal parts to the topics on its path.
     """
     branch = cluster_branches(data, settings, context)
     if settings.inference.start_sweeps == 0:
-        return from_paths(branch, data, settings, context)
+        return from_paths(kind, branch, data, settings, context)
     chain = chains.on_branches(
         _in_tokens(data), branch, _prior(settings), context.rng("start levels")
     )
-    return _state_of(most_probable(chain, data, settings, context), data, settings, context)
+    return _state_of(kind, most_probable(chain, data, settings, context), data, settings, context)
 
 
 def most_probable(chain: Chain, data: Data, settings: Settings, context: Context) -> Chain:
@@ -72,7 +72,9 @@ def _kept(chain: Chain) -> Chain:
     return chain._replace(path=chain.path.copy(), level=chain.level.copy())
 
 
-def _state_of(chain: Chain, data: Data, settings: Settings, context: Context) -> State:
+def _state_of(
+    kind: type[State], chain: Chain, data: Data, settings: Settings, context: Context
+) -> State:
     """Return the variational state of a draw.
 
     Documents on leaves that ``max_nodes`` has no room for join the largest leaf nearby.
@@ -81,7 +83,7 @@ def _state_of(chain: Chain, data: Data, settings: Settings, context: Context) ->
     levels = np.zeros((len(tokens), settings.model.depth))
     np.add.at(levels, (np.repeat(np.arange(len(tokens)), tokens), chain.level), 1)
     branch = folded(chain.path, settings.inference.max_nodes)[:, 1:]
-    return from_assignment(branch, levels, data, settings, context)
+    return from_assignment(kind, branch, levels, data, settings, context)
 
 
 def _in_tokens(data: Data) -> token_layout.Data:

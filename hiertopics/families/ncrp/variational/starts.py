@@ -30,6 +30,7 @@ UNSURE = 1e-3
 
 
 def state_of(
+    kind: type[State],
     parent: NDArray[np.int32],
     counts: NDArray[np.floating],
     slot_mass: NDArray[np.float64],
@@ -47,16 +48,11 @@ def state_of(
     sticks = fit_sticks(nodes, slot_mass, model.gamma)
     lam = (counts + model.eta).astype(dtype_for(model.eta))
     tau = prior + np.outer(data.doc_lengths, prior / prior.sum())
-    chances = np.zeros((data.n_docs, 0))
-    if settings.inference.mode == "meanfield":
-        share = slot_mass / slot_mass.sum()
-        chances = np.tile(share, (data.n_docs, 1))
-    return State(
-        local=place(data, context, tau, chances),
+    return kind(
+        local=place(kind, data, context, tau, slot_mass),
         parent=parent,
         stick_a=sticks.a,
         stick_b=sticks.b,
-        structured=settings.inference.mode == "structured",
         lam=lam,
         level_prior=prior,
         gamma=model.gamma,
@@ -71,24 +67,24 @@ def word_counts(data: Data) -> NDArray[np.float64]:
     return counts.astype(np.float64)
 
 
-def from_root(data: Data, settings: Settings, context: Context) -> State:
+def from_root(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
     """Return the tree of a root alone."""
     parent = np.array([-1], dtype=np.int32)
     mass = np.array([float(max(data.n_docs, 1))])
-    return state_of(parent, word_counts(data)[:, None], mass, data, settings, context)
+    return state_of(kind, parent, word_counts(data)[:, None], mass, data, settings, context)
 
 
-def one_by_one(data: Data, settings: Settings, context: Context) -> State:
+def one_by_one(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
     """Return the tree that documents open one by one (the paper's start)."""
     prior, most = level_prior(settings.model), settings.inference.max_nodes // settings.model.depth
     tree = grow_by_documents(data, settings, prior, max(most, 1), context)
     parent, mass = np.array(tree.parent), np.array(tree.mass)
     order = in_order(parent, np.arange(len(parent)))
     counts = np.ascontiguousarray(tree.counts[:, order])
-    return state_of(renumbered(parent, order), counts, mass[order], data, settings, context)
+    return state_of(kind, renumbered(parent, order), counts, mass[order], data, settings, context)
 
 
-def overcomplete(data: Data, settings: Settings, context: Context) -> State:
+def overcomplete(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
     """Return a full tree whose topics are a share of the corpus plus Gamma(1, 1) noise."""
     model = settings.model
     rng = context.rng("start")
@@ -104,7 +100,7 @@ def overcomplete(data: Data, settings: Settings, context: Context) -> State:
     counts += rng.gamma(1.0, 1.0, counts.shape)
     mass = np.zeros(len(parent))
     mass[nodes.leaves] = data.n_docs / len(nodes.leaves)
-    return state_of(parents, counts, mass, data, settings, context)
+    return state_of(kind, parents, counts, mass, data, settings, context)
 
 
 def cluster_branches(data: Data, settings: Settings, context: Context) -> NDArray[np.int64]:
@@ -121,7 +117,7 @@ def starting_leaves(data: Data, settings: Settings) -> int:
 
 
 def from_paths(
-    branch: NDArray[np.integer], data: Data, settings: Settings, context: Context
+    kind: type[State], branch: NDArray[np.integer], data: Data, settings: Settings, context: Context
 ) -> State:
     """Return the tree in which each document takes a path, its words shared by all levels.
 
@@ -133,7 +129,7 @@ def from_paths(
     rows = [sums_of(counts, path[:, level], len(parent)) for level in range(depth)]
     words = np.ascontiguousarray(np.sum([row.toarray() for row in rows], axis=0).T)
     mass = np.bincount(path[:, -1], minlength=len(parent)).astype(np.float64)
-    return state_of(parent, words, mass, data, settings, context)
+    return state_of(kind, parent, words, mass, data, settings, context)
 
 
 def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -158,6 +154,7 @@ def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np
 
 
 def from_assignment(
+    kind: type[State],
     branch: NDArray[np.integer],
     level_tokens: NDArray[np.floating],
     data: Data,
@@ -171,7 +168,7 @@ def from_assignment(
     is 1 - ``UNSURE``, the rest spread over all other slots; levels are smoothed by the level
     prior's mean (theory/ncrp 4, initialisation 2).
     """
-    state = from_paths(branch, data, settings, context)
+    state = from_paths(kind, branch, data, settings, context)
     nodes, prior = state.nodes, state.level_prior
     count = data.cells.tokens[:, None]
     tokens = count * (level_tokens + prior / prior.sum()) / (count + 1.0)
@@ -189,5 +186,4 @@ def from_assignment(
         tau[:, level] = prior[level] + np.bincount(doc, tokens[:, level], data.n_docs)
     state.lam = lam.astype(state.lam.dtype)
     state.stick_a, state.stick_b = fit_sticks(nodes, chances.sum(axis=0), state.gamma)
-    kept = chances[:, :0] if state.structured else chances
-    return replace(state, local=having(state.local, tau=tau, chances=kept))
+    return replace(state, local=having(state.in_slots(chances), tau=tau))

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.engine import Each, Pieces, as_given, cut, joined
+from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.errors import NumericalError
-from hiertopics.families.ncrp.paper.meanfield_kernels import meanfield_step
 from hiertopics.families.ncrp.variational import bound, expectations
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
 from hiertopics.families.ncrp.variational.cells import Data, build_piece, parts_of
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.structured_kernels import log_normaliser, structured_step
+from hiertopics.families.ncrp.variational.structured_kernels import (
+    log_normaliser,
+    structured_step,
+    weigh_documents,
+)
 from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
 from hiertopics.families.nested.tree_state import TreeState, heavier_first
 from hiertopics.model import Context
 
-RARE = {"structured": 1e-5, "meanfield": 1e-8}
+RARE = 1e-5
 
 
 class Local(NamedTuple):
-    """What belongs to the documents of a piece: tau float64 [n_docs, depth], and chances."""
+    """What belongs to the documents of a piece: tau float64 [n_docs, depth]."""
 
     tau: NDArray[np.float64]
-    chances: NDArray[np.float64]
 
 
 @dataclass(kw_only=True)
 class State(TreeState):
-    """The variational parameters and the priors in force.
+    """The variational parameters and the priors in force, levels depending on the path.
 
-    local: with tau besides. lam: [n_words, n_nodes]. n_outside: expected tokens outside the tree.
+    lam: [n_words, n_nodes]. n_outside: expected tokens outside the tree. Local: what pieces have.
     """
+
+    Local: ClassVar[Callable[..., Any]] = Local
 
     lam: NDArray[np.floating]
     level_prior: NDArray[np.float64]
@@ -58,6 +63,28 @@ class State(TreeState):
         """LM of each slot."""
         return log_masses(self.nodes, self.sticks, self.gamma)
 
+    @staticmethod
+    def begun(
+        tau: NDArray[np.float64], slot_mass: NDArray[np.float64]
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return what pieces begin with; tau [n_docs, depth], documents in slots [n_nodes]."""
+        return {"tau": tau}
+
+    def given(
+        self, rounds: int, columns: NDArray[np.int32], dtype: DTypeLike | None = None
+    ) -> Given:
+        """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
+        return by_path(self, rounds, columns, dtype)
+
+    def slot_chances(self) -> NDArray[np.float64]:
+        """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
+        return stacked(self.local.ask(_slot_chances, tables_of(self, by_slot=True)))
+
+    def log_normaliser(self) -> float:
+        """Return the documents' share of the bound but for E_theta. Raises NumericalError."""
+        given = tables_of(self, np.float64, by_slot=True)
+        return finite(sum(self.local.ask(_log_normaliser, given)))
+
 
 class Sums(NamedTuple):
     """What a pass over the documents adds up.
@@ -76,22 +103,25 @@ class Sums(NamedTuple):
 class Given(NamedTuple):
     """What a pass takes to the documents.
 
-    columns: int32 [n_nodes, depth], where the words of a slot's levels are added up; n_columns:
-    their number.
+    columns: int32 [n_nodes, depth], where the words of a slot's levels are added up. visit: does
+    the local step of some documents in place.
     """
 
     tables: kernels.Globals
     schedule: kernels.Schedule
     columns: NDArray[np.int32]
-    n_columns: int
-    structured: bool
+    visit: Callable[[Cells, Any, Given, kernels.Statistics], float]
 
 
 def place(
-    data: Data, context: Context, tau: NDArray[np.float64], chances: NDArray[np.float64]
-) -> Pieces[Cells, Local]:
-    """Place the corpus in pieces; tau [n_docs, depth], chances [n_docs, n_nodes]."""
-    states = cut(Local, {"tau": tau, "chances": chances}, bounds(data))
+    kind: type[State],
+    data: Data,
+    context: Context,
+    tau: NDArray[np.float64],
+    slot_mass: NDArray[np.float64],
+) -> Pieces[Cells, Any]:
+    """Place the corpus in pieces; tau [n_docs, depth], slot_mass [n_nodes]: see ``begun``."""
+    states = cut(kind.Local, kind.begun(tau, slot_mass), bounds(data))
     return context.place(build_piece, parts_of(data), as_given, Each(states))
 
 
@@ -101,33 +131,38 @@ def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
 
 
 def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> Sums:
-    """Do every document's local step; tau and, under mean field, chances move.
+    """Do every document's local step; what belongs to documents moves.
 
     rounds: local rounds; 0 moves nothing. dtype: of the tables; None: what eta allows. Raises
     NumericalError.
     """
-    given = what_is_given(state, rounds, state.nodes.path, dtype)
+    given = state.given(rounds, state.nodes.path, dtype)
     local = state.local
     return added(local.step(_local_step, given) if rounds else local.ask(visit, given))
 
 
-def what_is_given(
+def by_path(
     state: State, rounds: int, columns: NDArray[np.int32], dtype: DTypeLike | None = None
 ) -> Given:
-    """Return what a pass takes to the documents."""
-    tables = expectations.given_tables(
+    """Return what a pass takes to the documents where levels depend on the path."""
+    tables = tables_of(state, dtype, by_slot=True)
+    return Given(tables, kernels.Schedule(rounds, RARE), columns, _visit)
+
+
+def tables_of(
+    state: State, dtype: DTypeLike | None = None, *, by_slot: bool = False, logs: bool = False
+) -> kernels.Globals:
+    """Return the state's ``expectations.given_tables``."""
+    return expectations.given_tables(
         state.lam,
         state.nodes,
         state.log_mass,
         state.eta,
         state.level_prior,
         dtype,
-        by_slot=state.structured,
-        logs=not state.structured,
+        by_slot=by_slot,
+        logs=logs,
     )
-    n_columns = int(columns.max(initial=-1)) + 1 if rounds else 0
-    schedule = kernels.Schedule(rounds, RARE["structured" if state.structured else "meanfield"])
-    return Given(tables, schedule, columns, n_columns, state.structured)
 
 
 def added(parts: list[Sums]) -> Sums:
@@ -135,28 +170,30 @@ def added(parts: list[Sums]) -> Sums:
     words = parts[0].words
     for part in parts[1:]:
         words += part.words
-    total = _finite(sum(part.log_normaliser for part in parts))
+    total = finite(sum(part.log_normaliser for part in parts))
     slot = np.sum([part.slot for part in parts], axis=0)
     return Sums(words, slot, float(sum(part.n_outside for part in parts)), total)
 
 
-def _local_step(piece: Cells, local: Local, given: Given) -> tuple[Local, Sums]:
+def _local_step(piece: Cells, local: Any, given: Given) -> tuple[Any, Sums]:
     return local, visit(piece, local, given)
 
 
-def visit(piece: Cells, local: Local, given: Given) -> Sums:
+def visit(piece: Cells, local: Any, given: Given) -> Sums:
     """Do the local step of a piece's documents in place, if there are rounds."""
-    tables = given.tables
-    n_words, n_nodes = tables.e_table.shape
-    dtype, docs = tables.e_table.dtype, (0, len(local.tau))
-    words, slot = np.zeros((n_words, given.n_columns), dtype), np.zeros(n_nodes)
-    sums = kernels.Statistics(words, slot, np.zeros(1), given.columns)
-    if given.structured:
-        scratch = expectations.scratch_for(n_nodes, dtype)
-        value = structured_step(piece, *docs, local.tau, tables, given.schedule, scratch, sums)
-    else:
-        value = meanfield_step(piece, *docs, local.tau, local.chances, tables, given.schedule, sums)
-    return Sums(words, slot, float(sums.outside[0]), value)
+    n_words, n_nodes = given.tables.e_table.shape
+    n_columns = int(given.columns.max(initial=-1)) + 1 if given.schedule.rounds else 0
+    words = np.zeros((n_words, n_columns), given.tables.e_table.dtype)
+    sums = kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), given.columns)
+    value = given.visit(piece, local, given, sums)
+    return Sums(words, sums.slot, float(sums.outside[0]), value)
+
+
+def _visit(piece: Cells, local: Local, given: Given, sums: kernels.Statistics) -> float:
+    scratch = expectations.scratch_for(len(sums.slot), sums.words.dtype)
+    docs = (0, len(local.tau))
+    value = structured_step(piece, *docs, local.tau, given.tables, given.schedule, scratch, sums)
+    return float(value)
 
 
 def words_by_level(state: State, columns: NDArray[np.int32]) -> Sums:
@@ -164,12 +201,11 @@ def words_by_level(state: State, columns: NDArray[np.int32]) -> Sums:
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up.
     """
-    by_path = replace(state, structured=True)
-    return added(state.local.ask(_look, what_is_given(by_path, 1, columns)))
+    return added(state.local.ask(_look, by_path(state, 1, columns)))
 
 
-def _look(piece: Cells, local: Local, given: Given) -> Sums:
-    return visit(piece, Local(local.tau.copy(), local.chances[:, :0]), given)
+def _look(piece: Cells, local: Any, given: Given) -> Sums:
+    return visit(piece, Local(local.tau.copy()), given)
 
 
 def refit(state: State, sums: Sums) -> None:
@@ -194,7 +230,7 @@ def elbo(state: State) -> float:
         sticks_term(state.sticks, state.gamma)
         + bound.words_term(state.lam, state.eta)
         + sum(state.local.ask(_levels_term, state.level_prior))
-        + _documents_term(state)
+        + state.log_normaliser()
     )
 
 
@@ -202,28 +238,21 @@ def _levels_term(piece: Cells, local: Local, level_prior: NDArray[np.float64]) -
     return bound.levels_term(local.tau, level_prior)
 
 
-def _documents_term(state: State) -> float:
-    """Return the sum of the documents' log normalisers, in float64. Raises NumericalError."""
-    if not state.structured:
-        return local_pass(state, 0, dtype=np.float64).log_normaliser
-    given = expectations.given_tables(
-        state.lam,
-        state.nodes,
-        state.log_mass,
-        state.eta,
-        state.level_prior,
-        np.float64,
-        by_slot=True,
-    )
-    return _finite(sum(state.local.ask(_log_normaliser, given)))
-
-
 def _log_normaliser(piece: Cells, local: Local, given: kernels.Globals) -> float:
     scratch = expectations.scratch_for(given.e_table.shape[1], np.float64)
     return float(log_normaliser(piece, 0, len(local.tau), local.tau, given, scratch))
 
 
-def _finite(log_normaliser: float) -> float:
+def _slot_chances(piece: Cells, local: Local, given: kernels.Globals) -> NDArray[np.float64]:
+    n_docs, n_nodes = len(local.tau), given.e_table.shape[1]
+    scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)
+    chances = np.empty((n_docs, n_nodes))
+    weigh_documents(piece, 0, n_docs, local.tau, given, scratch, chances)
+    return chances
+
+
+def finite(log_normaliser: float) -> float:
+    """Return a bound of documents; raises NumericalError where it is not finite."""
     if not np.isfinite(log_normaliser):
         raise NumericalError("the bound of the documents is not finite")
     return float(log_normaliser)

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from hiertopics.engine import Each, stacked
-from hiertopics.families.ncrp.variational import bound, expectations
+from hiertopics.families.ncrp.variational import bound
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
 from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import Local, State
+from hiertopics.families.ncrp.variational.state import Local, State, tables_of
 from hiertopics.families.ncrp.variational.structured_kernels import (
     restricted_bounds,
     restricted_step,
@@ -32,7 +32,7 @@ from hiertopics.families.nested.slots import (
     renumbered,
     subtree_sums,
 )
-from hiertopics.families.nested.tree_state import each, having
+from hiertopics.families.nested.tree_state import each
 
 TURNS = 6
 LEAST_MASS = 0.1
@@ -114,23 +114,20 @@ def run(
         lam=np.ascontiguousarray(plan.lam[:, order]),
         stick_a=sticks.a,
         stick_b=sticks.b,
-        local=having(state.local, chances=np.zeros((data.n_docs, 0))),
-        structured=True,
+        local=state.local.copy(),
     )
     alone = np.column_stack([first, np.full_like(first, -1)])
     shares = np.zeros(candidates.shape)
     for turn in range(TURNS):
         shares = _sweep(made, candidates if turn else alone)
     worth = _worth(made, candidates, shares, plan.group[order], group_of_doc, n_groups)
-    if not state.structured:
-        chances = _chances_of(candidates, shares, nodes.n_nodes)
-        made = replace(made, local=having(made.local, chances=chances), structured=False)
-    return Outcome(made, worth)
+    chances = _chances_of(candidates, shares, nodes.n_nodes)
+    return Outcome(replace(made, local=made.in_slots(chances)), worth)
 
 
 def _sweep(state: State, candidates: NDArray[np.int32]) -> NDArray[np.float64]:
     """Do a sweep in which documents weigh their candidates alone; return their shares."""
-    answers = state.local.step(_restricted, _asked(state, _given(state), candidates))
+    answers = state.local.step(_restricted, _asked(state, tables_of(state), candidates))
     words, slot, _ = answers[0]
     for part in answers[1:]:
         words += part[0]
@@ -165,12 +162,6 @@ def _restricted(
     return local, (words, slot, shares)
 
 
-def _given(state: State) -> kernels.Globals:
-    return expectations.given_tables(
-        state.lam, state.nodes, state.log_mass, state.eta, state.level_prior
-    )
-
-
 def _worth(
     state: State,
     candidates: NDArray[np.int32],
@@ -180,7 +171,7 @@ def _worth(
     n_groups: int,
 ) -> NDArray[np.float64]:
     """Return each group's share of the bound, sticks in the nested CRP's measure."""
-    given = _given(state)
+    given = tables_of(state)
     weightless = given._replace(slots=given.slots._replace(log_mass=np.zeros(state.n_nodes)))
     per_doc = stacked(state.local.ask(_bounds, _asked(state, weightless, candidates)))
     in_group = group_of_doc != NO_GROUP
