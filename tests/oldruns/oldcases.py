@@ -29,6 +29,8 @@ FIVE = "model.truncation=5"
 HDP = (FIVE, HYPER)
 CHDP = (*HDP, *DRAWS)
 TSSB = ("model.n_topics=4", "inference.start_sweeps=5", *DRAWS)
+TRIES = ("inference.restarts=2", "inference.restart_iterations=3", "inference.burn_in=6")
+"""Stopped in the second try."""
 HLDA = ("inference.start_sweeps=5", "inference.moves_every=2", HYPER)
 
 
@@ -62,6 +64,7 @@ CASES = {
     "hlda-gibbs-partial": Case(
         "hlda-gibbs", (*DRAWS, "inference.collapse=partial", "inference.shards=2")
     ),
+    "hlda-gibbs-restarts": Case("hlda-gibbs", (*TRIES, "inference.sample_gamma=true")),
     "hca-variational": Case("hca-variational", ("model.max_nodes=8", *KINDS), TABLE),
     "hca-variational-meanfield": Case(
         "hca-variational",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.tssb.binary_kernels import sigmoid, softplus
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.slices import Bracket, narrowed, within
 
 COLUMNS = 32
 """Columns that move together; all nodes' numbers of them fit into a cache."""
@@ -224,14 +225,12 @@ def slice_logistic(
         left -= width
     while log_logistic(right, linear, precision, n_at) > floor:
         right += width
-    while right - left > 1e-14 * (1.0 + abs(value)):
-        place = left + (right - left) * rng.random()
+    bracket = Bracket(left, right)
+    while bracket.high - bracket.low > 1e-14 * (1.0 + abs(value)):
+        place = within(bracket, rng)
         if log_logistic(place, linear, precision, n_at) > floor:
             return place
-        if place < value:
-            left = place
-        else:
-            right = place
+        bracket = narrowed(bracket, place, value)
     return value
 
 

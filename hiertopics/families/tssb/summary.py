@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.families.nested.slots import ancestors
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.state import Rows, State
 from hiertopics.families.tssb.stick_kernels import log_masses
@@ -116,25 +117,16 @@ def masses_below(nodes: Nodes) -> NDArray[np.float64]:
 
 
 def lineage(tree: Tree) -> NDArray[np.int32]:
-    """Return the path from the root to each row that is shown, int32, padded with -1."""
-    path = np.full((tree.n_nodes, int(tree.depth.max()) + 1), ROOT, dtype=np.int32)
-    for node in tree.shown:
-        if tree.parent[node] != ROOT:
-            path[node] = path[tree.parent[node]]
-        path[node, tree.depth[node]] = node
-    return path
+    """Return the path from the root to each row, int32, padded with -1."""
+    return ancestors(tree.parent, int(tree.depth.max()) + 1)
 
 
 def paths_to(nodes: Nodes, home: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the path to the node of each datum, int32 [n, L], padded with -1."""
-    deepest = int(nodes.depth[home].max(initial=0))
-    path = np.full((len(home), deepest + 1), ROOT, dtype=np.int32)
-    here, data = home.copy(), np.arange(len(home))
-    for depth in range(deepest, -1, -1):
-        on = nodes.depth[here] == depth
-        path[data[on], depth] = here[on]
-        here[on] = nodes.parent[here[on]] if depth else here[on]
-    return path
+    n = int(nodes.size[0])
+    n_levels = int(nodes.depth[home].max(initial=0)) + 1
+    paths = ancestors(nodes.parent[:n], int(nodes.depth[:n].max()) + 1)
+    return np.ascontiguousarray(paths[home, :n_levels])
 
 
 def _with_mean(rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[Any]:

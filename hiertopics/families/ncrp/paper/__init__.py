@@ -1,1 +1,1 @@
-"""What the paper published for the variational method: mean field, its ``moves`` and its starts."""
+"""What the paper published for the variational method: ``meanfield``, a backend; moves, starts."""
