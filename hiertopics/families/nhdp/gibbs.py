@@ -245,7 +245,7 @@ def regrown(
     schedule = VariationalInference(
         iterations=max(inference.variational_sweeps, 1), shards=inference.shards
     )
-    begun = Settings(settings.model, schedule)
+    begun = VariationalSettings(settings.model, schedule)
     return variational.regrown(tree, theta, corpus, begun, context)
 
 
