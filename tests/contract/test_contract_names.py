@@ -35,6 +35,7 @@ PARAMETERS = {
     "log_density": ["tree", "corpus", "settings"],
     "draw_hyperparameters": ["settings", "sizes", "context"],
     "regrouped": ["tree", "grouping"],
+    "regrown": ["tree", "theta", "corpus", "settings", "context"],
     "renewed": ["arrays", "settings"],
     "check": ["arrays"],
     "restore": ["arrays", "data", "settings", "context"],
