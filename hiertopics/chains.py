@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 
 from hiertopics.engine import Workers
 from hiertopics.model import Backend, Context, PerChain, Settings, Summary
+from hiertopics.settings.config import SamplerConfig
 from hiertopics.states import Arrays, check, restored, to_arrays
 
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
 StateT = TypeVar("StateT")
 Result = TypeVar("Result")
+SettingsT = TypeVar("SettingsT", bound=Settings[Any, SamplerConfig])
 
 
 OWN = (
@@ -52,10 +54,10 @@ def begin(states: list[StateT]) -> Chains[StateT]:
 
 
 @dataclass(frozen=True)
-class Several(Generic[SeenT, DataT, StateT]):
+class Several(Generic[SeenT, DataT, StateT, SettingsT]):
     """The functions of a backend of several chains; see ``chains``."""
 
-    one: Backend[SeenT, DataT, StateT]
+    one: Backend[SeenT, DataT, StateT, SettingsT]
     score: Callable[[StateT, Any], float] | None
     keep: Callable[[StateT], StateT]
     revive: Callable[[StateT, DataT], StateT]
@@ -67,7 +69,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         """The type of the states."""
         return Chains[self.one.State]  # type: ignore[name-defined]
 
-    def init(self, data: DataT, settings: Settings, context: Context) -> Chains[StateT]:
+    def init(self, data: DataT, settings: SettingsT, context: Context) -> Chains[StateT]:
         """Return the first states."""
 
         def start(_: int, own: Context) -> StateT:
@@ -76,7 +78,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         return begin(self._each(settings.inference.chains, start, settings, context))
 
     def step(
-        self, state: Chains[StateT], data: DataT, settings: Settings, context: Context
+        self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> tuple[Chains[StateT], Any]:
         """Move every chain; the columns are those of the first, but for those that add up."""
         inference = settings.inference
@@ -100,7 +102,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         return state, infos[0]._replace(moved=sum(info.moved for info in infos))
 
     def summarise(
-        self, state: Chains[StateT], data: DataT, settings: Settings, context: Context
+        self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> Summary:
         """Return the draw that ``inference.summarise`` asks for; the last where none is best yet.
 
@@ -112,7 +114,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         return self.one.summarise(best, data, settings, context)
 
     def draw(
-        self, state: Chains[StateT], data: DataT, settings: Settings, context: Context
+        self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> Summary:
         """Return the current draw; of several chains the most probable one."""
         chain = 0
@@ -122,7 +124,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         return self.one.summarise(state.now[chain], data, settings, context)
 
     def per_chain(
-        self, state: Chains[StateT], data: DataT, settings: Settings, context: Context
+        self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> PerChain:
         """Return what the chains are compared by, paths padded to the deepest."""
         of_one = self.one.per_chain
@@ -142,7 +144,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         return PerChain(traces, np.stack(padded))
 
     def objective(
-        self, state: Chains[StateT], data: DataT, settings: Settings, context: Context
+        self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> float:
         """Return that of the one chain; of several the mean."""
 
@@ -151,11 +153,11 @@ class Several(Generic[SeenT, DataT, StateT]):
 
         return float(np.mean(self._each(len(state.now), of_one, settings, context)))
 
-    def memory(self, corpus: SeenT, settings: Settings) -> int:
+    def memory(self, corpus: SeenT, settings: SettingsT) -> int:
         """Return the bytes of the largest arrays of all chains."""
         return int(settings.inference.chains) * self.one.memory(corpus, settings)
 
-    def renewed(self, arrays: Arrays, settings: Settings) -> Arrays:
+    def renewed(self, arrays: Arrays, settings: SettingsT) -> Arrays:
         """Return the arrays of a checkpoint, also of one from before chains stood side by side."""
         if not any(name.startswith("now.") for name in arrays):
             if self.before is not None:
@@ -182,7 +184,7 @@ class Several(Generic[SeenT, DataT, StateT]):
             check(self.one, own)
 
     def restore(
-        self, arrays: Arrays, data: DataT, settings: Settings, context: Context
+        self, arrays: Arrays, data: DataT, settings: SettingsT, context: Context
     ) -> Chains[StateT]:
         """Return the chains that were saved, each with what is local to it placed again."""
         states = _by_state(arrays)
@@ -202,7 +204,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         self,
         n_chains: int,
         function: Callable[[int, Context], Result],
-        settings: Settings,
+        settings: SettingsT,
         context: Context,
     ) -> list[Result]:
         """Apply ``function`` to each chain and its context.
@@ -224,7 +226,7 @@ class Several(Generic[SeenT, DataT, StateT]):
         return (chain,) if chain or self.numbered else ()
 
     def _score(
-        self, state: StateT, info: Any, data: DataT, settings: Settings, context: Context
+        self, state: StateT, info: Any, data: DataT, settings: SettingsT, context: Context
     ) -> float:
         if self.score is None:
             return self.one.objective(state, data, settings, context)
@@ -242,14 +244,14 @@ def _by_state(arrays: Arrays) -> dict[str, Arrays]:
 
 
 def chains(
-    one: Backend[SeenT, DataT, StateT],
+    one: Backend[SeenT, DataT, StateT, SettingsT],
     *,
     score: Callable[[StateT, Any], float] | None = None,
     keep: Callable[[StateT], StateT] = copy.deepcopy,
     revive: Callable[[StateT, DataT], StateT] = lambda kept, data: kept,
     numbered: bool = False,
     before: Callable[[Arrays, Settings], Chains[StateT]] | None = None,
-) -> Backend[SeenT, DataT, Chains[StateT]]:
+) -> Backend[SeenT, DataT, Chains[StateT], SettingsT]:
     """Return the sampler ``one`` of one chain as one of ``inference.chains`` of them.
 
     ``one`` summarises its current draw, tells by ``per_chain`` what its chain is compared by, and
@@ -264,4 +266,4 @@ def chains(
     several = Several(one, score, keep, revive, numbered, before)
     own: dict[str, Any] = {name: getattr(several, name) for name in OWN}
     made = replace(one, **own, State=several.State, sampler=True)
-    return cast("Backend[SeenT, DataT, Chains[StateT]]", made)
+    return cast("Backend[SeenT, DataT, Chains[StateT], SettingsT]", made)

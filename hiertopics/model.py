@@ -41,8 +41,8 @@ StateT = TypeVar("StateT")
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as Defaulting
 
-    ModelT = Defaulting("ModelT", default=Any)
-    InferenceT = Defaulting("InferenceT", default=Any)
+    ModelT = Defaulting("ModelT", default=Any, covariant=True)
+    InferenceT = Defaulting("InferenceT", default=Any, covariant=True)
     SettingsT = Defaulting("SettingsT", default="Settings[Any, Any]")
 else:
     ModelT, InferenceT, SettingsT = map(TypeVar, ("ModelT", "InferenceT", "SettingsT"))

@@ -55,7 +55,7 @@ def is_record(kind: Any) -> bool:
     return is_dataclass(plain) or (isinstance(plain, type) and hasattr(plain, "_fields"))
 
 
-def check(backend: Backend[Any, Any, Any], arrays: Arrays) -> None:
+def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays) -> None:
     """Raise ValueError where arrays are not those of a state of the backend: it says which."""
     if backend.check is not None:
         backend.check(arrays)
@@ -74,7 +74,7 @@ def check(backend: Backend[Any, Any, Any], arrays: Arrays) -> None:
 
 
 def restored(
-    backend: Backend[Any, Any, Any],
+    backend: Backend[Any, Any, Any, Any],
     arrays: Arrays,
     data: object,
     settings: Settings,

@@ -292,7 +292,7 @@ def chdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
     mass = np.maximum(state.alpha_group * truth["pi_0"], LEAST_MASS)
     state.log_pi = logs(truth["pi"][data.columns], mass, rng)
     if len(state.share):
-        state.share = truth["share"]
+        state.share[:] = truth["share"]
     return state
 
 

@@ -19,7 +19,8 @@ from scipy.special import gammaln
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.model import Backend, Components, Context, Posterior, Settings, Sizes, Summary
+from hiertopics.model import Backend, Components, Context, Posterior, Sizes, Summary
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 
@@ -35,6 +36,9 @@ class Inference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule: one iteration is all."""
 
     iterations: Iterations = 1
+
+
+Settings = SettingsOf[Model, Inference]
 
 
 @dataclass
@@ -126,7 +130,7 @@ def _at_the_node(n_docs: int) -> sparse.csr_array:
     return sparse.csr_array(np.ones((n_docs, 1)))
 
 
-backend: Backend[Corpus, Data, State] = Backend(
+backend: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,

@@ -24,7 +24,7 @@ COOPERATIONS = ("superposition", "maximization")
 # These tests were set with topics as smooth as this; those of the default are sharper.
 ETA = 0.05
 
-settings_of = partial(stepping.settings_of, gibbs, eta=ETA)
+settings_of = partial(stepping.settings_of, gibbs.one, eta=ETA)
 
 
 def chains_of(settings: Settings) -> Any:
@@ -64,7 +64,7 @@ def tiny() -> Corpus:
 
 def simulated(sizes: Sizes, *, seed: int = 0, **keys: Any) -> tuple[Corpus, dict[str, Any]]:
     """Return a corpus from the generative story under ``keys``, and its truth."""
-    return gibbs.simulate(settings_of(**keys), sizes, stepping.at(0, seed=seed))
+    return gibbs.one.simulate(settings_of(**keys), sizes, stepping.at(0, seed=seed))
 
 
 def fit_variational(

@@ -64,10 +64,11 @@ def exact_chances(
         np.exp(state.log_pi), np.exp(state.log_pi_0), data.parents.uniform(),
         settings.model.maximization,
     )  # fmt: skip
+    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
     batches = np.zeros((BATCHES, len(PAIRS)))
     rng = np.random.default_rng(seed)
     _run_exact(
-        data.cells, state.tables, data.parents, weights, state.log_pi, state.sticks, alpha_group,
+        data.cells, tables, data.parents, weights, state.log_pi, state.sticks, alpha_group,
         batches, n_sweeps // BATCHES, rng,
     )  # fmt: skip
     return _chances(batches)
@@ -88,7 +89,9 @@ def _run_exact(
     totals, by_link = np.empty(n_docs), np.zeros(len(parents.group), np.int64)
     for batch in range(-1, len(batches)):
         for _ in range(n_sweeps):
-            sweep_block(cells, 0, 0, tables, parents, weights, ALPHA_DOC, ETA, rng)
+            sweep_block(
+                cells, 0, 0, tables, parents, weights, ALPHA_DOC, ETA, ETA * len(tables.n_wk), rng
+            )
             m_dk = np.zeros((n_docs, n_topics), np.int32)
             seat_tokens(tables.n_dk, ALPHA_DOC, parents, weights, m_dk, totals, rng)
             orphans = np.zeros(n_topics, np.int64)

@@ -76,7 +76,7 @@ def draw_from_prior(state: Any, data: Data, settings: Any, rng: np.random.Genera
         if len(state.share):
             share = rng.exponential(size=len(state.share))
             owner = np.repeat(np.arange(data.n_docs), np.diff(data.parents.ptr))
-            state.share = share / np.bincount(owner, share, minlength=data.n_docs)[owner]
+            state.share[:] = share / np.bincount(owner, share, minlength=data.n_docs)[owner]
         bases = base_rows(data.parents, weights_of(state, data, settings.model))
         starts = np.append(data.cells.cuts[:, 0], len(state.z))
         joint.draw_topics(starts, state.alpha_doc * bases, state.z, state.n_dk, rng)

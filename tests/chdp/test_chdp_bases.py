@@ -55,7 +55,7 @@ def test_without_groups_no_document_has_a_parent() -> None:
 
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 def test_bases_are_those_of_the_definition(cooperation: str) -> None:
-    data = gibbs.prepare(with_parents(np.ones((5, 2)), PARENTS, 4), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((5, 2)), PARENTS, 4), settings_of())
     share = RNG.random(len(data.parents.group))
     weights = Weights(PI, PI_0, share, cooperation == "maximization")
     own = {0: 0, 2: 1, 3: 2}
@@ -69,7 +69,7 @@ def test_bases_are_those_of_the_definition(cooperation: str) -> None:
 
 
 def test_a_single_parent_gives_both_cooperations_the_same_bits() -> None:
-    data = gibbs.prepare(with_parents(np.ones((4, 2)), [[0], [2], [1], [0]], 3), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((4, 2)), [[0], [2], [1], [0]], 3), settings_of())
     rows = [
         base_rows(data.parents, Weights(PI, PI_0, data.parents.uniform(), mode))
         for mode in (False, True)
@@ -79,7 +79,7 @@ def test_a_single_parent_gives_both_cooperations_the_same_bits() -> None:
 
 def test_bases_of_maximization_lie_between_their_bounds() -> None:
     """8.2: b sums to 1, 1 <= Z <= m, and max / m <= b <= max."""
-    data = gibbs.prepare(with_parents(np.ones((5, 2)), PARENTS, 4), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((5, 2)), PARENTS, 4), settings_of())
     weights, row = Weights(PI, PI_0, data.parents.uniform(), True), np.empty(6)
     for doc in (0, 3):
         groups = data.parents.group[slice(*data.parents.ptr[doc : doc + 2])]
@@ -93,16 +93,16 @@ def empty_options(n_groups: int, n_topics: int) -> Options:
     """Return room for 50 options."""
     corpus = with_parents(np.full((1, 1), 50), [range(n_groups)], n_groups)
     settings = settings_of(sampler="irp", truncation=n_topics)
-    data = gibbs.prepare(corpus, settings)
-    begun = gibbs.begin(data, settings.model, np.random.default_rng(0))
-    return irp.unpack(irp.unseated(begun), data).options
+    data = gibbs.one.prepare(corpus, settings)
+    unseated = irp.unseated(data, settings.model, np.random.default_rng(0))
+    return irp.unpack(unseated, data).options
 
 
 @pytest.mark.parametrize("maximization", [False, True])
 def test_chances_of_a_new_table_are_those_of_the_urn_and_sum_to_one(maximization: bool) -> None:
     """8.2, with tables added one after another; topics are numbered as they come."""
     authors = [[0, 1], [0], [0, 1, 2], [1, 2]]
-    data = gibbs.prepare(with_parents(np.ones((4, 1)), authors, 3), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((4, 1)), authors, 3), settings_of())
     urn = Urn(data.parents, data.parents.uniform(), maximization, 1.3, 0.8)
     options, naive = empty_options(3, 9), NaiveUrn(1.3, 0.8)
     served, row, rng = np.empty(9), np.empty(9), np.random.default_rng(1)
@@ -199,9 +199,9 @@ def test_the_published_sampler_of_maximization_says_what_it_is() -> None:
 
 def test_a_restaurant_cannot_be_cut_into_shards() -> None:
     with pytest.raises(ValueError, match="shards must be 1 for sampler irp"):
-        gibbs.Inference(sampler="irp", shards=2)
+        gibbs.one.Inference(sampler="irp", shards=2)
 
 
 def test_mixing_weights_cannot_be_learned_where_they_do_not_enter() -> None:
     with pytest.raises(ValueError, match="weights learned needs cooperation superposition"):
-        gibbs.Model(weights="learned", cooperation="maximization")
+        gibbs.one.Model(weights="learned", cooperation="maximization")

@@ -19,7 +19,7 @@ from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.flat import sweep_kernels
-from hiertopics.families.flat.token_kernels import draw_n_tables
+from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]
@@ -44,9 +44,10 @@ def test_a_sweep_draws_what_its_plain_twin_draws(cooperation: str, n_topics: int
          for p in PARENTS]
     )  # fmt: skip
     ours, twin = np.random.default_rng(8), np.random.default_rng(8)
-    args = (data.parents, weights, 1.7, 0.3, ours)
+    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    args = (data.parents, weights, 1.7, 0.3, 0.3 * 6, ours)
     for _ in range(3):
-        gibbs_kernels.sweep_block(data.cells, 0, 0, state.tables, *args)
+        gibbs_kernels.sweep_block(data.cells, 0, 0, tables, *args)
         naive_sweep(docs, z, bases, 1.7, 0.3, 6, twin)
         assert [part.tolist() for part in np.split(state.z, cuts)] == z
     assert ours.bit_generator.state == twin.bit_generator.state
@@ -86,7 +87,7 @@ def test_the_first_customer_opens_a_table_whatever_has_underflowed() -> None:
 
 def test_tables_are_split_in_proportion_to_share_and_weight() -> None:
     corpus = with_parents(np.ones((2, 2)), [[0, 1, 2], []], 3)
-    data = gibbs.prepare(corpus, settings_of(truncation=2))
+    data = gibbs.one.prepare(corpus, settings_of(truncation=2))
     pi = np.array([[0.5, 0.5], [0.2, 0.8], [0.0, 1.0]])
     share = np.array([0.2, 0.5, 0.3])
     weights = Weights(pi, np.array([0.5, 0.5]), share, False)
@@ -126,7 +127,7 @@ def test_logit_sticks_are_beta_draws() -> None:
 def test_density_of_a_pair_is_that_of_all_weights_along_it() -> None:
     """4.3.2: differences along the pair's line equal those of the whole target and Jacobian."""
     rng = np.random.default_rng(9)
-    data = gibbs.prepare(with_parents(np.ones((5, 2)), PARENTS, 3), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((5, 2)), PARENTS, 3), settings_of())
     log_pi = np.log(rng.dirichlet(np.ones(4), 3))
     prior, rates = rng.random(4) + 0.1, rng.random(5) * 4
     m_dk = rng.integers(0, 4, (5, 4)).astype(np.int32)
@@ -170,7 +171,7 @@ def test_density_of_sticks_is_that_of_beta_priors_and_dirichlet_groups() -> None
 def test_slices_without_data_leave_the_prior_of_groups() -> None:
     """8.7: no tables, no rates: pi stays Dir(alpha_group pi_0), in mean and variance."""
     rng = np.random.default_rng(11)
-    data = gibbs.prepare(with_parents(np.ones((2, 2)), [[0, 1], [0]], 2), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((2, 2)), [[0, 1], [0]], 2), settings_of())
     prior = np.array([0.9, 0.35, 0.05])
     log_pi = np.log(rng.dirichlet(np.ones(3), 2))
     no_tables, no_rates = np.zeros((2, 3), dtype=np.int32), np.zeros(2)

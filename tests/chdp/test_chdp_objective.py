@@ -52,7 +52,7 @@ def test_the_samplers_objective_is_the_joint_token_by_token(cooperation: str) ->
             n_dk[topic] += 1
             n_kw[topic, word] += 1
             n_k[topic] += 1
-    assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(total, rel=1e-10)
+    assert gibbs.one.objective(state, data, settings, at(0)) == pytest.approx(total, rel=1e-10)
 
 
 @pytest.mark.parametrize("cooperation", COOPERATIONS)

@@ -31,7 +31,7 @@ def fitted(**keys: Any) -> tuple[Tree, Any, Any, Settings, Corpus]:
     settings = settings_of(truncation=9, hyper_start=0, **keys)
     state, data = begin(corpus, settings)
     state = advance(state, data, settings, 8)
-    return gibbs.summarise(state, data, settings, at(0)).tree, state, data, settings, corpus
+    return gibbs.one.summarise(state, data, settings, at(0)).tree, state, data, settings, corpus
 
 
 def newcomers(names: list[list[str]], *, words: int = 0) -> Corpus:
@@ -45,7 +45,7 @@ def newcomers(names: list[list[str]], *, words: int = 0) -> Corpus:
 
 
 def theta_of(tree: Tree, corpus: Corpus, settings: Settings) -> NDArray[np.float64]:
-    return np.asarray(gibbs.infer(tree, corpus, settings, at(0)).theta.toarray())
+    return np.asarray(gibbs.one.infer(tree, corpus, settings, at(0)).theta.toarray())
 
 
 NAMES = [["g1", "g0"], ["g2"], [], ["nobody"], ["g0", "nobody"], ["g3"]]
@@ -98,7 +98,7 @@ def test_words_are_explained_by_the_weights_of_groups_and_the_rest_by_the_mean(
 
 def test_the_mean_of_a_group_is_that_of_its_documents_and_half_a_document_like_the_corpus() -> None:
     tree, state, data, settings, _ = fitted()
-    theta = gibbs.summarise(state, data, settings, at(0)).theta.toarray()
+    theta = gibbs.one.summarise(state, data, settings, at(0)).theta.toarray()
     corpus = np.append(state.n_k, 0) + np.append(np.exp(state.log_pi_0), 0)
     order = np.argsort(-state.n_k, kind="stable")
     live, gone = order[state.n_k[order] > 0], order[state.n_k[order] == 0]
@@ -120,7 +120,7 @@ def test_words_and_groups_both_tell() -> None:
 
 def test_theta_of_a_training_document_is_its_counts_and_its_base() -> None:
     tree, state, data, settings, _ = fitted()
-    summary = gibbs.summarise(state, data, settings, at(0))
+    summary = gibbs.one.summarise(state, data, settings, at(0))
     groups = groups_of(tree)
     assert groups is not None
     order = np.argsort(-state.n_k, kind="stable")

@@ -31,7 +31,7 @@ def drawn(alpha_group: float, cooperation: str, seed: int) -> tuple[Any, dict[st
     """Return the groups of documents and the weights of one draw of the model."""
     keys = {"alpha_doc": ALPHA_DOC, "alpha_group": alpha_group, "gamma": GAMMA, "truncation": 60}
     settings = settings_of(cooperation=cooperation, **keys)
-    corpus, truth = gibbs.simulate(settings, Sizes(N_DOCS, 2, LENGTH), at(0, seed=seed))
+    corpus, truth = gibbs.one.simulate(settings, Sizes(N_DOCS, 2, LENGTH), at(0, seed=seed))
     return corpus.groups, truth
 
 

@@ -17,11 +17,20 @@ from hiertopics.families.chdp import exact, gibbs
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.concentrations import Sampled
+from hiertopics.families.chdp.gibbs_state import group_weights
 
 ALPHA, GAMMA = 0.8, 1.3
 HELD = Sampled(alpha_doc=False, alpha_group=False, gamma=False, eta=False)
 DOCS = [[0, 0, 1], [1, 2]]
 ROWS = [[2, 1, 0], [0, 1, 1]]
+
+
+def draw_weights(
+    state: Any, data: Any, settings: Any, sampled: Sampled, rng: Any, *, reorder: bool = False
+) -> None:
+    """Draw them with one generator for the only piece."""
+    weights = group_weights(state, settings.model)
+    exact.draw_weights(state, data, weights, sampled, [rng], reorder=reorder)
 
 
 @pytest.mark.slow
@@ -37,7 +46,7 @@ def test_documents_without_parents_tell_the_corpus_its_weights(cooperation: str)
     expected = share(np.array(weights), axis=0) @ np.array([pi for _, pi in nodes])
     rng, drawn = np.random.default_rng(3), np.empty((20_000, 3))
     for row in drawn:
-        exact.draw_weights(state, data, settings.model, HELD, rng)
+        draw_weights(state, data, settings, HELD, rng)
         row[:] = np.exp(state.log_pi_0)
     batches = drawn.reshape(40, 500, 3).mean(axis=1)
     error = batches.std(axis=0) / math.sqrt(40)
@@ -52,7 +61,7 @@ def test_mixing_weights_of_a_document_without_words_follow_their_prior() -> None
     state, data = begin(with_parents([[0, 0, 0], *ROWS], [[0, 1, 2], [0], [1, 2]], 3), settings)
     rng, drawn = np.random.default_rng(4), []
     for _ in range(2000):
-        exact.draw_weights(state, data, settings.model, HELD, rng)
+        draw_weights(state, data, settings, HELD, rng)
         drawn.append(state.share[:3])
     for found in np.array(drawn).T:
         assert stats.kstest(found, stats.beta(1, 2).cdf).pvalue > 1e-3
@@ -71,7 +80,7 @@ def test_auxiliary_rates_are_gamma_numbers_of_tables_and_normaliser() -> None:
 
 def test_the_rivals_of_a_group_are_the_other_parents() -> None:
     parents = [[0, 1, 2], [1], [0, 2]]
-    data = gibbs.prepare(with_parents(np.ones((3, 2)), parents, 3), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((3, 2)), parents, 3), settings_of())
     log_pi = np.log(np.random.default_rng(6).dirichlet(np.ones(4), 3))
     for doc, groups in enumerate(parents):
         for group in groups:
@@ -88,7 +97,7 @@ def test_groups_are_shown_at_their_mean_given_the_tables() -> None:
     state, data = begin(with_parents(rows, [[0, 1], [0], [1], [0], [1], [0, 1]], 2), settings)
     state = advance(state, data, settings, 4)
     assert state.n_k.min() > 0
-    tree = gibbs.summarise(state, data, settings, at(0)).tree
+    tree = gibbs.one.summarise(state, data, settings, at(0)).tree
     weights = state.n_group_tables + 4.0 * np.exp(state.log_pi_0)
     weights = weights[:, np.argsort(-state.n_k, kind="stable")]
     expected = weights / weights.sum(axis=1, keepdims=True)
@@ -104,11 +113,11 @@ def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None
     state = advance(state, data, settings, 5)
     moved = 0
     for turn in range(40):
-        before = gibbs.objective(state, data, settings, at(0))
+        before = gibbs.one.objective(state, data, settings, at(0))
         topics, first = by_topic(state), state.log_pi_0[0]
-        exact._reorder(state, data.cells, None, np.random.default_rng(turn))
+        exact._reorder(state, data, None, np.random.default_rng(turn))
         moved += state.log_pi_0[0] != first
-        assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
+        assert gibbs.one.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
         assert by_topic(state) == topics
         np.testing.assert_allclose(logs.log_weights(state.sticks), state.log_pi_0, rtol=1e-9)
     assert moved > 5
@@ -122,9 +131,7 @@ def test_gamma_and_the_order_are_drawn_together(reorder: bool) -> None:
     rng, drawn = np.random.default_rng(8), np.empty((6000, 4))
     for row in drawn:
         state.gamma = rng.exponential()
-        exact.draw_weights(
-            state, data, settings.model, HELD._replace(gamma=True), rng, reorder=reorder
-        )
+        draw_weights(state, data, settings, HELD._replace(gamma=True), rng, reorder=reorder)
         row[:] = state.gamma, *(state.gamma * np.logaddexp(0.0, state.sticks))
     for column in drawn.T:
         assert stats.kstest(column, "expon").pvalue > 1e-3

@@ -14,7 +14,8 @@ from scipy import integrate, stats
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import sticks
-from hiertopics.families.flat.token_kernels import Tables, count_tokens, relabel
+from hiertopics.families.flat.token_kernels import count_tokens
+from hiertopics.families.flat.tokens import renumber
 from hiertopics.families.hdp import gibbs
 
 WEIGHTS = np.array([0.08, 0.55, 0.25, 0.12])
@@ -103,7 +104,7 @@ def test_tokens_go_with_their_topic() -> None:
     state.n_k[:] = state.n_dk.sum(axis=0)
     z, n_dk, n_k = state.z.copy(), state.n_dk.copy(), state.n_k.copy()
     order = np.array([3, 0, 4, 1, 2])
-    relabel(order, data.cells, Tables(state.z, state.n_dk, state.n_wk, state.n_k))
+    renumber(state, order, data.word_bounds)
     np.testing.assert_array_equal(order[state.z], z)
     np.testing.assert_array_equal(state.n_dk, n_dk[:, order])
     np.testing.assert_array_equal(state.n_k, n_k[order])

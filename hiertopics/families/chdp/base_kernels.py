@@ -27,6 +27,10 @@ class Weights(NamedTuple):
     share: NDArray[np.float64]
     maximization: bool
 
+    def with_shares(self, parents: Parents, learned: NDArray[np.float64]) -> Weights:
+        """Return them with the shares of these links, uniform ones where none are learned: [0]."""
+        return self._replace(share=parents.shares(learned))
+
 
 @kernel()
 def base_row(doc: int, parents: Parents, weights: Weights, row: NDArray[np.float64]) -> float:

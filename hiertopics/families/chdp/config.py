@@ -144,3 +144,4 @@ def refuse_misfits(model: Model, inference: VariationalInference) -> None:
 
 VariationalSettings = SettingsOf[Model, VariationalInference]
 GibbsSettings = SettingsOf[Model, GibbsInference]
+ModelSettings = SettingsOf[Model, InferenceConfig]

@@ -84,7 +84,7 @@ class Info(NamedTuple):
 
 def weights_of(state: State, data: Data, model: Model) -> Weights:
     """Return the mean weights of groups and of the corpus, and the shares of all links."""
-    return group_weights(state, model)._replace(share=data.parents.shares(state.share))
+    return group_weights(state, model).with_shares(data.parents, state.share)
 
 
 def group_weights(state: State, model: Model) -> Weights:
@@ -96,11 +96,6 @@ def group_weights(state: State, model: Model) -> Weights:
         group = state.n_group_tables + state.alpha_group * state.pi
     group /= group.sum(axis=1, keepdims=True)
     return Weights(group, state.pi, np.empty(0), model.maximization)
-
-
-def own_weights(piece: Piece, local: Local, weights: Weights) -> Weights:
-    """Return weights with the shares of a piece's links."""
-    return weights._replace(share=piece.parents.shares(local.share))
 
 
 class Asked(NamedTuple):
@@ -129,7 +124,8 @@ class Served(NamedTuple):
 
 def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
     """Split a piece's expected tables over parents; refit mixing weights (theory/chdp 5.3)."""
-    parents, weights = piece.parents, own_weights(piece, local, asked.weights)
+    parents = piece.parents
+    weights = asked.weights.with_shares(parents, local.share)
     seen_dk, prior = local.seen_dk, local.doc_prior
     assert seen_dk is not None and prior is not None
     m_dk = seen_dk.copy()

@@ -6,85 +6,193 @@ them over parents and is conjugate, maximization updates the weights by slices.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.engine import Each, Pieces, joined, stacked
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp import table_kernels as kernels
 from hiertopics.families.chdp import weight_kernels as logs
+from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.concentrations import Sampled
-from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.gibbs_state import Draw, weights_of
-from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.gibbs_state import Documents, Draw, log_chances_of
+from hiertopics.families.chdp.layout import Data, Piece
 from hiertopics.families.flat.concentrations import (
     PRIOR_RATE,
     PRIOR_SHAPE,
     draw_by_sticks,
     draw_concentration,
 )
-from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
-from hiertopics.families.flat.token_kernels import relabel
+from hiertopics.families.flat.tokens import renumber
 
 Array = NDArray[Any]
+Result = TypeVar("Result")
+
+
+class Local(NamedTuple):
+    """What belongs to the documents of a piece: ``Documents``.
+
+    Within an iteration also m_dk int32 [n_docs, T], tables, and by_link int64 [n_links], those
+    that each parent serves.
+    """
+
+    z: NDArray[np.int32]
+    n_dk: NDArray[np.int32]
+    share: NDArray[np.float64]
+    m_dk: NDArray[np.int32] | None = None
+    by_link: NDArray[np.int64] | None = None
 
 
 @dataclass(kw_only=True)
 class State(Draw):
-    """A draw with the sticks of the corpus: logits, float64 [T - 1]."""
+    """A draw, its documents in pieces, with the sticks of the corpus: logits, float64 [T - 1]."""
 
+    local: Pieces[Piece, Local]
     sticks: NDArray[np.float64]
+
+    @property
+    def z(self) -> NDArray[np.int32]:
+        """The topics of all tokens [n_tokens]; of a single piece not a copy."""
+        return joined(self.local, "z")
+
+    @property
+    def n_dk(self) -> NDArray[np.int32]:
+        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
+        return joined(self.local, "n_dk")
+
+    @property
+    def share(self) -> NDArray[np.float64]:
+        """The learned mixing weights of all links [n_links], or [0]."""
+        return joined(self.local, "share")
+
+    @property
+    def documents(self) -> Documents:
+        """What belongs to all documents."""
+        return Documents(self.z, self.n_dk, self.share)
+
+    def log_chances(self, data: Data, weights: Weights) -> float:
+        """Return ``log_chances_of`` all documents."""
+        return sum(self.local.ask(_log_chances, (weights, self.alpha_doc)))
+
+
+def _log_chances(piece: Piece, local: Local, given: tuple[Weights, float]) -> float:
+    return log_chances_of(Documents(*local[:3]), piece.parents, *given)
 
 
 def draw_weights(
     state: State,
     data: Data,
-    model: Model,
+    weights: Weights,
     sampled: Sampled,
-    rng: np.random.Generator,
+    rngs: list[np.random.Generator],
     *,
     reorder: bool = False,
 ) -> None:
     """Draw tables, the weights of corpus and groups, and the concentrations above the words.
 
-    reorder: topics change their sticks, too.
+    weights: those that are drawn now, of groups and corpus. rngs: one for each piece; what pieces
+    share is drawn with the first. reorder: topics change their sticks, too.
     """
-    m_dk = np.zeros_like(state.n_dk)
-    totals = np.empty(data.n_docs)
-    weights = weights_of(state, data, model)
-    kernels.seat_tokens(state.n_dk, state.alpha_doc, data.parents, weights, m_dk, totals, rng)
-    state.n_tables = m_dk.sum(axis=0, dtype=np.int64)
-    orphans = m_dk[data.parents.orphaned].sum(axis=0, dtype=np.int64)
+    seated = _told(state, _seat, (weights, state.alpha_doc), rngs)
+    state.n_tables = np.sum([part.n_tables for part in seated], axis=0)
+    orphans = np.sum([part.orphans for part in seated], axis=0)
     if sampled.alpha_doc:
         n_tables = int(state.n_tables.sum())
-        state.alpha_doc = draw_concentration(state.alpha_doc, n_tables, data.doc_lengths, rng)
-    if model.maximization:
-        _draw_by_slices(state, data, m_dk, totals, orphans, sampled, rng)
+        state.alpha_doc = draw_concentration(state.alpha_doc, n_tables, data.doc_lengths, rngs[0])
+    if weights.maximization:
+        _draw_by_slices(state, data, seated, orphans, sampled, rngs[0])
     else:
-        _draw_by_splits(state, data, model, m_dk, orphans, sampled, rng)
+        _draw_by_splits(state, weights, orphans, sampled, rngs)
+    rng = rngs[0]
     if reorder:
-        _reorder(state, data.cells, None if sampled.gamma else state.gamma, rng)
+        _reorder(state, data, None if sampled.gamma else state.gamma, rng)
     if sampled.gamma:
         state.gamma = draw_by_sticks(-np.logaddexp(0.0, state.sticks), rng)
 
 
+def _told(
+    state: State,
+    task: Callable[[Piece, Local, Any], tuple[Local, tuple[Result, np.random.Generator]]],
+    message: object,
+    rngs: list[np.random.Generator],
+) -> list[Result]:
+    """Let pieces go on, each with its generator; these come back as the pieces leave them."""
+    answers = state.local.step(task, Each([(message, rng) for rng in rngs]))
+    rngs[:] = [rng for _, rng in answers]
+    return [result for result, _ in answers]
+
+
+class Seated(NamedTuple):
+    """The tables of a piece: n_tables, of those orphans of documents without parents, int64 [T].
+
+    m_dk int32 [n_docs, T], totals float64 [n_docs]: tables and Z of its documents under
+    maximization, where groups are drawn from them; else without rows.
+    """
+
+    n_tables: NDArray[np.int64]
+    orphans: NDArray[np.int64]
+    m_dk: NDArray[np.int32]
+    totals: NDArray[np.float64]
+
+
+def _seat(
+    piece: Piece, local: Local, told: tuple[tuple[Weights, float], np.random.Generator]
+) -> tuple[Local, tuple[Seated, np.random.Generator]]:
+    """Draw the tables of a piece."""
+    (weights, alpha_doc), rng = told
+    parents = piece.parents
+    own = weights.with_shares(parents, local.share)
+    m_dk, totals = np.zeros_like(local.n_dk), np.empty(piece.n_docs)
+    kernels.seat_tokens(local.n_dk, alpha_doc, parents, own, m_dk, totals, rng)
+    by_topic = m_dk.sum(axis=0, dtype=np.int64)
+    orphans = m_dk[parents.orphaned].sum(axis=0, dtype=np.int64)
+    if weights.maximization:
+        return local, (Seated(by_topic, orphans, m_dk, totals), rng)
+    seated = Seated(by_topic, orphans, m_dk[:0], totals[:0])
+    return local._replace(m_dk=m_dk), (seated, rng)
+
+
+def _split(
+    piece: Piece, local: Local, told: tuple[Weights, np.random.Generator]
+) -> tuple[Local, tuple[NDArray[np.int32], np.random.Generator]]:
+    """Split tables of a piece over parents; answer with those of each group [n_groups, T]."""
+    weights, rng = told
+    assert local.m_dk is not None
+    own = weights.with_shares(piece.parents, local.share)
+    by_group = np.zeros(weights.group.shape, np.int32)
+    by_link = np.zeros(len(piece.parents.group), dtype=np.int64)
+    kernels.split_tables(local.m_dk, piece.parents, own, by_group, by_link, rng)
+    return local._replace(m_dk=None, by_link=by_link), (by_group, rng)
+
+
+def _mix(
+    piece: Piece, local: Local, told: tuple[None, np.random.Generator]
+) -> tuple[Local, tuple[None, np.random.Generator]]:
+    """Draw the mixing weights of a piece, where they are learned."""
+    rng, share = told[1], local.share
+    if len(share):
+        assert local.by_link is not None
+        share = piece.parents.shares_of(rng.standard_gamma(1.0 + local.by_link))
+    return local._replace(share=share, by_link=None), (None, rng)
+
+
 def _draw_by_splits(
     state: State,
-    data: Data,
-    model: Model,
-    m_dk: Array,
+    weights: Weights,
     orphans: Array,
     sampled: Sampled,
-    rng: np.random.Generator,
+    rngs: list[np.random.Generator],
 ) -> None:
     """Superposition: tables to parents, options, sticks, alpha_group, groups, shares (4.2)."""
-    state.n_group_tables = np.zeros_like(state.n_group_tables)
-    by_link = np.zeros(len(data.parents.group), dtype=np.int64)
-    weights = weights_of(state, data, model)
-    kernels.split_tables(m_dk, data.parents, weights, state.n_group_tables, by_link, rng)
+    state.n_group_tables, *others = _told(state, _split, weights, rngs)
+    for tables in others:
+        state.n_group_tables += tables
+    rng = rngs[0]
     options = np.zeros(len(state.log_pi_0), dtype=np.int64)
     kernels.draw_options(state.n_group_tables, _prior_of_groups(state), options, rng)
     logs.draw_sticks(options + orphans, state.gamma, state.sticks, rng)
@@ -94,20 +202,20 @@ def _draw_by_splits(
         n_options = int(options.sum())
         state.alpha_group = draw_concentration(state.alpha_group, n_options, sizes, rng)
     logs.draw_group_weights(state.n_group_tables, _prior_of_groups(state), state.log_pi, rng)
-    if len(state.share):
-        state.share = data.parents.shares_of(rng.standard_gamma(1.0 + by_link))
+    _told(state, _mix, None, rngs)
 
 
 def _draw_by_slices(
     state: State,
     data: Data,
-    m_dk: Array,
-    totals: Array,
+    seated: list[Seated],
     orphans: Array,
     sampled: Sampled,
     rng: np.random.Generator,
 ) -> None:
     """Maximization: groups by pairwise slices, sticks and alpha_group by slices (4.3)."""
+    m_dk = stacked([part.m_dk for part in seated])
+    totals = stacked([part.totals for part in seated])
     rates = maximum.draw_rates(m_dk, totals, rng)
     prior = _prior_of_groups(state)
     maximum.slice_groups(state.log_pi, prior, m_dk, rates, data.parents, rng)
@@ -120,12 +228,12 @@ def _draw_by_slices(
         )
 
 
-def _reorder(state: State, cells: Cells, gamma: float | None, rng: np.random.Generator) -> None:
+def _reorder(state: State, data: Data, gamma: float | None, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick; its tokens, tables and weights go with it (4.4)."""
     order = redraw_order(state.log_pi_0, gamma, rng)
     if (order == np.arange(len(order))).all():
         return
-    relabel(order, cells, state.tables)
+    renumber(state, order, data.laid.word_bounds)
     state.n_group_tables = state.n_group_tables.take(order, axis=1)
     state.n_tables = state.n_tables[order]
     state.log_pi = state.log_pi.take(order, axis=1)

@@ -22,16 +22,18 @@ def sweep_block(
     weights: Weights,
     alpha_doc: float,
     eta: float,
+    word_total: float,
     rng: np.random.Generator,
 ) -> int:
     """Redraw the topic of each token of a block given all others; return how many moved.
 
     P(z = k) is proportional to (n_dk + alpha_doc b_dk)(n_wk + eta)/(n_k + n_words eta) without
-    the token itself. n_k is moved too: pass the block's own copy.
+    the token itself. word_total: n_words eta, of all words. n_k is moved too: pass the block's own
+    copy.
     """
     n_k = tables.n_k
     n_topics = len(n_k)
-    word_prior, word_total = np.full(len(tables.n_wk), eta), eta * len(tables.n_wk)
+    word_prior = np.full(len(tables.n_wk), eta)
     inverse = np.empty(n_topics)
     inverse[:] = 1.0 / (n_k + word_total)
     prior = np.empty(n_topics)

@@ -1,45 +1,60 @@
-"""What both Gibbs samplers of the cooperative HDP draw, and what is told of it."""
+"""What both Gibbs samplers of the cooperative HDP draw, what is told of it, and their backends."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
+from hiertopics.families.chdp.config import GibbsInference as Inference
+from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
+from hiertopics.families.chdp.layout import Data, Parents, lay_out, parent_tags
+from hiertopics.families.chdp.prediction import infer
+from hiertopics.families.chdp.simulate import draw_hyperparameters, simulate
 from hiertopics.families.chdp.weight_kernels import log_weights
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
-from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.model import Context, PerChain, Settings, Summary
+from hiertopics.families.flat.token_kernels import count_tokens
+from hiertopics.families.flat.tokens import in_chains
+from hiertopics.model import Backend, Context, Renewed, Sharded, Summary
 from hiertopics.numeric.evidence import log_rising
 
-OBJECTIVE = "log probability of words and topics given the groups' weights"
 SMALLEST = 1e-300
 
 
-@dataclass(kw_only=True)
-class Draw:
-    """One draw. Groups are those with a training document; T is the truncation.
+class Documents(NamedTuple):
+    """What belongs to documents: topics of tokens, their counts, and learned mixing weights.
 
-    z: int32 [n_tokens]. n_dk int32 [n_docs, T], n_wk int32 [n_words, T], n_k int64 [T]: counts.
-    log_pi_0: float64 [T]. log_pi: float64 [n_groups, T]. share: float64 [n_links] where mixing
-    weights are learned, else [0]. n_tables: int64 [T]. n_group_tables: int32 [n_groups, T], tables
-    split over parents; 0 where a sampler splits none.
+    z: int32 [n_tokens]. n_dk: int32 [n_docs, T]. share: float64 [n_links] where mixing weights are
+    learned, else [0].
     """
 
     z: NDArray[np.int32]
     n_dk: NDArray[np.int32]
+    share: NDArray[np.float64]
+
+
+@dataclass(kw_only=True)
+class Draw(ABC):
+    """One draw. Groups are those with a training document; T is the truncation.
+
+    n_wk int32 [n_words, T], n_k int64 [T]: counts. log_pi_0: float64 [T]. log_pi: float64
+    [n_groups, T]. n_tables: int64 [T]. n_group_tables: int32 [n_groups, T], tables split over
+    parents; 0 where a sampler splits none.
+    """
+
     n_wk: NDArray[np.int32]
     n_k: NDArray[np.int64]
     log_pi_0: NDArray[np.float64]
     log_pi: NDArray[np.float64]
-    share: NDArray[np.float64]
     n_tables: NDArray[np.int64]
     n_group_tables: NDArray[np.int32]
     alpha_doc: float
@@ -48,9 +63,16 @@ class Draw:
     eta: float
 
     @property
-    def tables(self) -> Tables:
-        """The arrays that a sweep moves."""
-        return Tables(self.z, self.n_dk, self.n_wk, self.n_k)
+    @abstractmethod
+    def documents(self) -> Documents:
+        """What belongs to all documents."""
+
+    @abstractmethod
+    def log_chances(self, data: Data, weights: Weights) -> float:
+        """Return ``log_chances_of`` all documents."""
+
+
+DrawT = TypeVar("DrawT", bound=Draw)
 
 
 class Info(NamedTuple):
@@ -78,35 +100,40 @@ def even_sticks(n_topics: int) -> NDArray[np.float64]:
     return np.asarray(-np.log(np.arange(n_topics - 1, 0, -1.0)))
 
 
-def begin(data: Data, model: Model, rng: np.random.Generator) -> Draw:
-    """Return uniformly random topics, even weights and the start values of the config."""
+def begin(data: Data, model: Model, rng: np.random.Generator) -> tuple[Documents, dict[str, Any]]:
+    """Return uniformly random topics, even weights and the start values of the config.
+
+    The second are the fields of a ``Draw``.
+    """
     n_topics, n_groups = model.truncation, data.parents.n_groups
     z = rng.integers(n_topics, size=len(data.cells.word), dtype=np.int32)
     n_dk = np.zeros((data.n_docs, n_topics), dtype=np.int32)
     n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
     count_tokens(data.cells, z, n_dk, n_wk)
     log_pi_0 = log_weights(even_sticks(n_topics))
-    return Draw(
-        z=z,
-        n_dk=n_dk,
-        n_wk=n_wk,
-        n_k=n_dk.sum(axis=0, dtype=np.int64),
-        log_pi_0=log_pi_0,
-        log_pi=np.tile(log_pi_0, (n_groups, 1)),
-        share=data.parents.uniform() if model.weights == "learned" else np.empty(0),
-        n_tables=np.zeros(n_topics, dtype=np.int64),
-        n_group_tables=np.zeros((n_groups, n_topics), dtype=np.int32),
-        alpha_doc=model.alpha_doc,
-        alpha_group=model.alpha_group,
-        gamma=model.gamma,
-        eta=model.eta,
-    )
+    share = data.parents.uniform() if model.weights == "learned" else np.empty(0)
+    return Documents(z, n_dk, share), {
+        "n_wk": n_wk,
+        "n_k": n_dk.sum(axis=0, dtype=np.int64),
+        "log_pi_0": log_pi_0,
+        "log_pi": np.tile(log_pi_0, (n_groups, 1)),
+        "n_tables": np.zeros(n_topics, dtype=np.int64),
+        "n_group_tables": np.zeros((n_groups, n_topics), dtype=np.int32),
+        "alpha_doc": model.alpha_doc,
+        "alpha_group": model.alpha_group,
+        "gamma": model.gamma,
+        "eta": model.eta,
+    }
 
 
 def weights_of(draw: Draw, data: Data, model: Model) -> Weights:
-    """Return the topic weights of groups and corpus as they are drawn."""
-    share = data.parents.shares(draw.share)
-    return Weights(np.exp(draw.log_pi), np.exp(draw.log_pi_0), share, model.maximization)
+    """Return the topic weights of groups and corpus as they are drawn, and the shares of links."""
+    return group_weights(draw, model).with_shares(data.parents, draw.documents.share)
+
+
+def group_weights(draw: Draw, model: Model) -> Weights:
+    """Return the topic weights of groups and corpus as they are drawn; no shares."""
+    return Weights(np.exp(draw.log_pi), np.exp(draw.log_pi_0), np.empty(0), model.maximization)
 
 
 def info_of(draw: Draw, moved: int) -> Info:
@@ -124,27 +151,28 @@ def summarise(state: Draw, data: Data, settings: Settings, context: Context) -> 
     weights = weights_of(state, data, settings.model)
     if not settings.model.maximization:
         weights = weights._replace(group=_mean_of_groups(state))
-    counts = (state.n_dk, state.n_wk, state.n_k)
+    counts = (state.documents.n_dk, state.n_wk, state.n_k)
     summary = common.summarise(common.Fitted(*counts, weights, state.alpha_doc, state.eta), data)
     return replace(summary, notes=(*summary.notes, *notes_on_shards(settings.inference.shards)))
 
 
 def objective(state: Draw, data: Data, settings: Settings, context: Context) -> float:
     """Return the log probability of words and topics given the groups' weights."""
-    base = base_rows(data.parents, weights_of(state, data, settings.model))
-    prior = np.maximum(state.alpha_doc * base, SMALLEST)
-    used = state.n_dk > 0
-    log_joint = float(log_rising(prior[used], state.n_dk[used]).sum())
+    log_joint = state.log_chances(data, group_weights(state, settings.model))
     log_joint -= float(log_rising(state.alpha_doc, data.doc_lengths).sum())
     log_joint += float(log_rising(state.eta, state.n_wk[state.n_wk > 0]).sum())
     return log_joint - float(log_rising(state.eta * data.n_words, state.n_k).sum())
 
 
-def per_chain(state: Draw, data: Data, settings: Settings, context: Context) -> PerChain:
-    """Return the objective and the number of topics."""
-    n_topics = topic_counts(state.n_k, state.n_tables).n_topics
-    log_joint = objective(state, data, settings, context)
-    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
+def log_chances_of(
+    documents: Documents, parents: Parents, weights: Weights, alpha_doc: float
+) -> float:
+    """Return what topics add to the log joint of documents, but for what their lengths do."""
+    n_dk = documents.n_dk
+    base = base_rows(parents, weights.with_shares(parents, documents.share))
+    prior = np.maximum(alpha_doc * base, SMALLEST)
+    used = n_dk > 0
+    return float(log_rising(prior[used], n_dk[used]).sum())
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
@@ -160,3 +188,34 @@ def _mean_of_groups(state: Draw) -> NDArray[np.float64]:
     """Return E[pi_a] given the tables of each group [n_groups, T]."""
     weights = state.n_group_tables + state.alpha_group * np.exp(state.log_pi_0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def sampler(
+    kind: type[DrawT],
+    init: Callable[[Data, Settings, Context], DrawT],
+    step: Callable[[DrawT, Data, Settings, Context], tuple[DrawT, Info]],
+    *,
+    renewed: Renewed,
+    pieces: Sharded[Data] | None = None,
+    summarise: Callable[[DrawT, Data, Settings, Context], Summary] = summarise,
+) -> tuple[Backend[Corpus, Data, DrawT, Settings], Backend[Corpus, Data, Chains[DrawT], Settings]]:
+    """Return the sampler that makes and moves draws of this kind, of one chain and of several."""
+    one = Backend(
+        Model=Model,
+        Inference=Inference,
+        State=kind,
+        Info=Info,
+        objective_name="log probability of words and topics given the groups' weights",
+        prepare=prepare,
+        init=init,
+        step=step,
+        summarise=summarise,
+        infer=infer,
+        objective=objective,
+        simulate=simulate,
+        memory=memory,
+        draw_hyperparameters=draw_hyperparameters,
+        renewed=renewed,
+        pieces=pieces,
+    )
+    return one, in_chains(one)

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
+from hiertopics.families.chdp.config import ModelSettings
 from hiertopics.families.chdp.layout import link_parents, parent_tags
 from hiertopics.families.flat.prediction import fold_in
-from hiertopics.model import Context, Posterior, Settings
+from hiertopics.model import Context, Posterior
 
 
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+def infer(tree: Tree, corpus: Corpus, settings: ModelSettings, context: Context) -> Posterior:
     """Return theta of new documents, topics and the weights of groups held fixed.
 
     Words are explained under the prior alpha_doc b, b from the weights of the document's groups.
@@ -29,7 +30,7 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
 
 
 def new_bases(
-    tree: Tree, corpus: Corpus, settings: Settings, kind: str = "theta"
+    tree: Tree, corpus: Corpus, settings: ModelSettings, kind: str = "theta"
 ) -> NDArray[np.float64]:
     """Return how the groups of new documents cooperate [n_docs, n_nodes].
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.concentrations import Sampled
+from hiertopics.families.chdp.config import GibbsSettings, ModelSettings
 from hiertopics.families.chdp.layout import link_parents
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.sticks import weights_from_fractions
@@ -18,7 +19,6 @@ from hiertopics.model import (
     NONE_DRAWN,
     Context,
     Hyperparameters,
-    Settings,
     Sizes,
     value_of,
 )
@@ -32,7 +32,7 @@ SMALLEST = 1e-6
 
 
 def simulate(
-    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
+    settings: ModelSettings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus under the config's values, one group for every 15 documents.
 
@@ -62,7 +62,9 @@ def simulate(
     return corpus, {"pi_0": pi_0, "pi": pi, "theta": theta, "phi": phi, "share": share}
 
 
-def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+def draw_hyperparameters(
+    settings: GibbsSettings, sizes: Sizes, context: Context
+) -> Hyperparameters:
     """Draw the concentrations and eta from the priors of chdp-gibbs, each if a fit would."""
     rng = context.rng("hyperparameters")
     values = {name: draw_from_prior(rng) for name in Sampled._fields}

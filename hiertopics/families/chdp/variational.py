@@ -44,7 +44,6 @@ from hiertopics.families.chdp.estimates import (
     global_step,
     group_weights,
     info_of,
-    own_weights,
     weights_of,
 )
 from hiertopics.families.chdp.layout import (
@@ -143,7 +142,8 @@ def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> NDAr
     """Return the pseudo-counts of a piece's documents, a row for each: weights and alpha_doc."""
     weights, alpha_doc = given
     rows = np.empty_like(local.n_dk)
-    kernels.prior_rows(piece.parents, own_weights(piece, local, weights), alpha_doc, rows)
+    own = weights.with_shares(piece.parents, local.share)
+    kernels.prior_rows(piece.parents, own, alpha_doc, rows)
     return rows
 
 

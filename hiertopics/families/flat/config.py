@@ -1,10 +1,13 @@
-"""Config keys of every truncated model of flat topics."""
+"""What can be set of truncated models of flat topics: single keys, and the records of the HDP."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+
+from hiertopics.model import Settings
+from hiertopics.settings.config import InferenceConfig, Iterations
 
 HyperStart = Annotated[
     int,
@@ -39,3 +42,61 @@ ReorderSticks = Annotated[
         "that the start gave them, and gamma is drawn too large."
     ),
 ]
+
+
+class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Start values of what is learned, and the largest number of topics."""
+
+    alpha: Annotated[
+        float,
+        Meta(gt=0, description="Start value: how closely documents follow the corpus's topics."),
+    ] = 1.0
+    gamma: Gamma = 1.0
+    eta: Eta = 0.01
+    prior: Annotated[
+        Literal["AS", "AA"],
+        Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
+    ] = "AS"
+    truncation: Truncation = 500
+
+
+class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
+    """The schedule of the variational methods."""
+
+    iterations: Iterations = 200
+    hyper_start: HyperStart = 15
+    reorder_sticks: Annotated[
+        bool, Meta(description="Give larger topics the earlier sticks before each stick update.")
+    ] = True
+
+
+class PointInference(VariationalInference, frozen=True, kw_only=True):
+    """The schedule of those with point estimates."""
+
+    hyper_steps: Annotated[
+        int, Meta(ge=1, description="Steps of alpha and eta per iteration once they are learned.")
+    ] = 1
+
+
+class PosteriorInference(VariationalInference, frozen=True, kw_only=True):
+    """The schedule of those with whole posteriors."""
+
+    hyper_every: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Iterations between two updates of sticks and hyperparameters, which "
+            "cost about a sweep; 1: at every one, as published.",
+        ),
+    ] = 20
+    denominator: Annotated[
+        Literal["E", "G"],
+        Meta(
+            description="What stands for eta V in the denominator of q(z): E, its mean, as the "
+            "derivation gives; G, its geometric mean, as printed in the 2012 paper."
+        ),
+    ] = "E"
+
+
+ModelSettings = Settings[Model, InferenceConfig]
+PosteriorSettings = Settings[Model, PosteriorInference]

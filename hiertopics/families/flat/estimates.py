@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.variational import Responsibilities
-from hiertopics.model import Settings
 
 
 @dataclass
@@ -29,7 +29,7 @@ class State(Responsibilities):
     word_mass: float
 
 
-def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
+def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[str, Any]:
     """Return the fields of a ``State``: those begun, the others at the start values.
 
     Source: theory/hdp 3.5.

@@ -18,11 +18,13 @@ from scipy.special import digamma
 from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.config import PosteriorSettings as Settings
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 Table = NDArray[np.floating]
 
@@ -48,7 +50,7 @@ class Stats(NamedTuple):
     log_xi: float
 
 
-def start(begun: Responsibilities, data: Data, settings: Settings) -> dict[str, Any]:
+def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[str, Any]:
     """Return the fields of a ``State``: those begun, the others at the start values.
 
     Source: theory/hdp 3.5.

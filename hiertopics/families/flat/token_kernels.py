@@ -44,21 +44,3 @@ def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
     for seated in range(1, n_tokens):
         n_tables += rng.random() * (x + seated) < x
     return n_tables
-
-
-@kernel()
-def relabel(order: NDArray[np.int64], cells: Cells, tables: Tables) -> None:
-    """Give topic ``order[k]`` the number k everywhere in ``tables``, in place.
-
-    Tokens are counted anew, which takes less than moving columns where most counts are 0.
-    """
-    z, n_dk, n_wk, n_k = tables
-    number = np.empty(len(order), np.int32)
-    for new in range(len(order)):
-        number[order[new]] = new
-    for token in range(len(z)):
-        z[token] = number[z[token]]
-    n_dk[:] = 0
-    n_wk[:] = 0
-    count_tokens(cells, z, n_dk, n_wk)
-    n_k[:] = n_k[order]

@@ -14,6 +14,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import kernels, moments
+from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import (
     Block,
@@ -24,7 +25,7 @@ from hiertopics.families.flat.layout import (
     parts_of,
     take_turns,
 )
-from hiertopics.model import Context, Settings
+from hiertopics.model import AnySettings, Context
 
 Table = NDArray[np.floating]
 
@@ -86,7 +87,7 @@ class Order(NamedTuple):
     sweep: Callable[..., Table]
     recount_now_and_then: Callable[[Any, Data, Context], float]
     spread: Callable[[Any, Data], Table]
-    memory: Callable[[Corpus, Settings], int]
+    memory: Callable[[Corpus, ModelSettings], int]
 
 
 class Given(NamedTuple):
@@ -96,7 +97,7 @@ class Given(NamedTuple):
     prior: Prior
 
 
-def prepare(corpus: Corpus, settings: Settings) -> Data:
+def prepare(corpus: Corpus, settings: AnySettings) -> Data:
     """Lay the corpus out in pairs."""
     return lay_out(corpus, settings.inference.shards)
 
@@ -284,9 +285,9 @@ def _seen_totals(piece: InCells, local: Local, _: None) -> tuple[Local, NDArray[
     return settled(local), np.asarray(local.seen_dk.sum(axis=0, dtype=np.float64))
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
+def memory(corpus: Corpus, settings: ModelSettings) -> int:
     """Return the bytes of responsibilities, counts and indicators in float32."""
-    n_topics = int(settings.model.truncation)
+    n_topics = settings.model.truncation
     return 4 * n_topics * (corpus.n_pairs + 2 * corpus.n_docs + 2 * corpus.n_words)
 
 

@@ -23,11 +23,12 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from hiertopics.chains import Chains, chains
+from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks
+from hiertopics.families.flat.config import Model as Model
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import (
     Block,
@@ -36,19 +37,19 @@ from hiertopics.families.flat.layout import (
     dealt,
     lay_out,
     sharded,
-    take_turns,
 )
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
-from hiertopics.families.flat.summary import notes_on_shards, regrouped, topic_counts
+from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.tokens import in_chains, renumber, sweep
 from hiertopics.families.flat.variational import prior_of_blocks
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.config import Model as Model
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.families.hdp.summary import infer as infer
-from hiertopics.model import Backend, Context, PerChain, Settings, Summary
+from hiertopics.model import Backend, Context, Summary
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
@@ -77,6 +78,9 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
             "full always begins with uniform ones."
         ),
     ] = "variational"
+
+
+Settings = SettingsOf[Model, Inference]
 
 
 class Local(NamedTuple):
@@ -224,20 +228,11 @@ def memory(corpus: Corpus, settings: Settings) -> int:
 def _sweep(state: State, data: Data, context: Context) -> int:
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
     priors = prior_of_blocks(prior, data)
-    total = 0
-    for turn in range(state.local.n_pieces):
-        answers = take_turns(
-            state.local,
-            _sweep_block,
-            turn,
-            (state.n_wk,),
-            data.word_bounds,
-            lambda *block: Given(state.n_k, priors(*block), context.rng("sweep", *block)),
-        )
-        for moved, change in answers:
-            total += moved
-            state.n_k += change
-    return total
+
+    def given(*block: int) -> Given:
+        return Given(state.n_k, priors(*block), context.rng("sweep", *block))
+
+    return sweep(state, data.word_bounds, _sweep_block, given)
 
 
 def _sweep_block(
@@ -285,33 +280,10 @@ def _reorder(state: State, data: Data, rng: np.random.Generator) -> None:
     order = redraw_order(log_pi, None, rng)
     if (order == np.arange(len(order))).all():
         return
-    number = np.empty(len(order), np.int32)
-    number[order] = np.arange(len(order))
-    state.n_wk[:] = 0
-    for turn in range(state.local.n_pieces):
-        tables, bounds = (state.n_wk,), data.word_bounds
-        take_turns(state.local, _relabel, turn, tables, bounds, lambda *block: number)
-    state.n_k = state.n_k[order]
+    renumber(state, order, data.word_bounds)
     state.n_tables = state.n_tables[order]
     state.pi = state.pi[order]
     state.log_rest = np.diff(log_remainders(log_pi[order]))
-
-
-def _relabel(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], None]]:
-    """Give topics other numbers, and count the tokens of a block anew.
-
-    That takes less than moving columns where most counts are 0.
-    """
-    number, (n_wk,) = block.given, block.rows
-    z = local.z
-    if block.turn == 0:
-        z = number[z]
-        local.n_dk[:] = 0
-    ends = np.ascontiguousarray(piece.blocks.cuts[:, block.number : block.number + 2])
-    count_tokens(piece.blocks._replace(cuts=ends), z, local.n_dk, n_wk)
-    return local._replace(z=z), (block.rows, None)
 
 
 def _tables(
@@ -337,14 +309,7 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
         state.tau = rng.dirichlet(1.0 + by_word)
 
 
-def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
-    """Return the log joint and the number of topics."""
-    n_topics = topic_counts(state.n_k, state.n_tables).n_topics
-    log_joint = objective(state, data, settings, context)
-    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
-
-
-one: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -358,9 +323,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    regrouped=regrouped,
     pieces=sharded(Local),
-    per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
 )
-backend: Backend[Corpus, Data, Chains[State]] = chains(one)
+backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.chains import Chains, chains
+from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import (
@@ -34,14 +34,15 @@ from hiertopics.families.flat.concentrations import (
     draw_concentration,
 )
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
-from hiertopics.families.flat.summary import regrouped, topic_counts
+from hiertopics.families.flat.summary import topic_counts
+from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, starts
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.block_layout import Blocks, Piece, as_given_piece, lay_out
 from hiertopics.families.hdp.blocks import Local
-from hiertopics.families.hdp.gibbs import Inference, Info, Model
+from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
 from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table_sums
-from hiertopics.model import Backend, Context, PerChain, Settings, Sharded, Summary
+from hiertopics.model import Backend, Context, Sharded, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.numeric.streams import new_key
 
@@ -243,14 +244,7 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
         state.tau = rng.dirichlet(1.0 + by_word)
 
 
-def per_chain(state: State, data: Blocks, settings: Settings, context: Context) -> PerChain:
-    """Return the log joint and the number of topics."""
-    n_topics = topic_counts(state.n_k, state.n_tables).n_topics
-    log_joint = objective(state, data, settings, context)
-    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
-
-
-one: Backend[Corpus, Blocks, State] = Backend(
+one: Backend[Corpus, Blocks, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -264,14 +258,12 @@ one: Backend[Corpus, Blocks, State] = Backend(
     objective=objective,
     simulate=gibbs.simulate,
     memory=memory,
-    regrouped=regrouped,
     pieces=Sharded(
         Local=Local,
         parts=lambda data: data.pieces,
         build=as_given_piece,
         bounds=lambda data: data.bounds,
     ),
-    per_chain=per_chain,
     draw_hyperparameters=gibbs.draw_hyperparameters,
 )
-backend: Backend[Corpus, Blocks, Chains[State]] = chains(one)
+backend: Backend[Corpus, Blocks, Chains[State], Settings] = in_chains(one)

@@ -13,12 +13,16 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
+from hiertopics.families.flat.config import Model, PointInference
 from hiertopics.families.flat.estimates import State
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.variational import Order
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
+from hiertopics.model import Settings as SettingsOf
+
+Settings = SettingsOf[Model, PointInference]
 
 WORD_SMOOTHING = 0.1
 

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import joined
 from hiertopics.families.flat import variational
+from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
 from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.families.hdp.second_order_kernels import Spreads
-from hiertopics.model import Context, Settings
+from hiertopics.model import Context
 
 Table = NDArray[np.floating]
 
@@ -127,9 +128,9 @@ def spread(state: Variances, data: Data) -> Table:
     return state.var_wk
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
+def memory(corpus: Corpus, settings: ModelSettings) -> int:
     """Return the bytes of responsibilities, counts, variances and indicators in float32."""
-    n_topics = int(settings.model.truncation)
+    n_topics = settings.model.truncation
     return variational.memory(corpus, settings) + 4 * n_topics * (corpus.n_docs + corpus.n_words)
 
 

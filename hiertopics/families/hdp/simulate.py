@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.flat.concentrations import draw_from_prior
+from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.sticks import weights_from_fractions
 from hiertopics.model import (
     NONE_DRAWN,
     Context,
     Hyperparameters,
-    Settings,
     Sizes,
     value_of,
 )
@@ -22,7 +22,7 @@ from hiertopics.numeric.mixtures import draw_counts
 
 
 def simulate(
-    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
+    settings: ModelSettings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus under the config's values; truth: pi [T], theta [n_docs, T], phi [T, V].
 
@@ -41,7 +41,9 @@ def simulate(
     return corpus, {"pi": pi, "theta": theta, "phi": phi}
 
 
-def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+def draw_hyperparameters(
+    settings: ModelSettings, sizes: Sizes, context: Context
+) -> Hyperparameters:
     """Draw alpha, gamma and eta from the priors of hdp-gibbs, for AA tau [n_words] too."""
     rng = context.rng("hyperparameters")
     alpha, gamma, word_mass = (np.asarray(draw_from_prior(rng)) for _ in range(3))

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.families.flat.config import ModelSettings, PosteriorInference
 from hiertopics.families.hdp.block_layout import Blocks, rows_of
-from hiertopics.families.hdp.config import PosteriorInference
 from hiertopics.families.hdp.summary import word_probabilities
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.model import Context, Settings
@@ -43,7 +43,7 @@ class Begun(NamedTuple):
     topics: NDArray[np.float32]
 
 
-def from_topics(data: Blocks, settings: Settings, context: Context) -> Begun:
+def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begun:
     """Return what a short run comes to, topics along the sticks, largest first."""
     corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"))
     schedule = Settings(settings.model, PosteriorInference())

@@ -11,7 +11,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat.prediction import fold_in
 from hiertopics.families.flat.summary import by_size, document_weights, summary_of
-from hiertopics.model import Context, Posterior, Settings, Summary
+from hiertopics.model import AnySettings, Context, Posterior, Summary
 
 NO_MASS = 1e-290
 """Below it products with word probabilities underflow: dropped topics then count alike."""
@@ -62,7 +62,7 @@ def summarise(fitted: Fitted) -> Summary:
     )
 
 
-def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+def infer(tree: Tree, corpus: Corpus, settings: AnySettings, context: Context) -> Posterior:
     """Return theta of new documents, each under the prior of the training documents."""
     prior = np.tile(tree.extra["doc_prior"], (corpus.n_docs, 1))
     return fold_in(tree, corpus, prior, prior, context)

@@ -36,41 +36,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import estimates, kernels, posteriors, variational
-from hiertopics.families.flat.layout import Data, Piece, sharded
-from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
-from hiertopics.families.flat.variational import ZERO, Order
-from hiertopics.families.hdp import point_estimates
-from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.config import (
+from hiertopics.families.flat.config import (
     Model,
+    ModelSettings,
     PointInference,
     PosteriorInference,
     VariationalInference,
 )
+from hiertopics.families.flat.layout import Data, Piece, sharded
+from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
+from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.hdp import point_estimates
+from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.second_order import SECOND, Variances
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.model import Backend, Context, Settings, Summary
 
 StateT = TypeVar("StateT", bound=estimates.State)
+FittedT = TypeVar("FittedT", contravariant=True)
+InferenceT = TypeVar("InferenceT", bound=VariationalInference)
 
 
-class Estimates(NamedTuple):
-    """What is estimated besides q(z).
+class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
+    """What is estimated besides q(z), and its schedule.
 
     start(begun, data, settings): the fields of a state. step(state, data, settings, context,
     order): one iteration; returns the drift undone.
     """
 
-    Inference: type[VariationalInference]
-    start: Callable[..., dict[str, Any]]
-    step: Callable[..., float]
+    Inference: type[InferenceT]
+    start: Callable[[Responsibilities, Data, ModelSettings], dict[str, Any]]
+    step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, Order], float]
 
 
 POINTS = Estimates(PointInference, estimates.start, point_estimates.step)
@@ -106,7 +109,9 @@ def info_of(state: estimates.State, data: Data, drift: float) -> Info:
     return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
 
 
-def summarise(state: estimates.State, data: Data, settings: Settings, context: Context) -> Summary:
+def summarise(
+    state: estimates.State, data: Data, settings: ModelSettings, context: Context
+) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
     return common.summarise(
         common.Fitted(
@@ -115,7 +120,9 @@ def summarise(state: estimates.State, data: Data, settings: Settings, context: C
     )
 
 
-def objective(state: estimates.State, data: Data, settings: Settings, context: Context) -> float:
+def objective(
+    state: estimates.State, data: Data, settings: ModelSettings, context: Context
+) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     phi = common.word_probabilities(state.n_wk, state.word_mass * state.tau)
     given = (phi.astype(state.n_wk.dtype), state.alpha * state.pi)
@@ -134,19 +141,22 @@ def _log_likelihood(
 
 
 def collapsed(
-    state_type: type[StateT], estimated: Estimates, order: Order
-) -> Backend[Corpus, Data, StateT]:
+    state_type: type[StateT], estimated: Estimates[StateT, InferenceT], order: Order
+) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
     """Return the backend of two choices; its states have the fields that both of them fill."""
 
     def init(
-        data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
+        data: Data,
+        settings: Settings[Model, InferenceT],
+        context: Context,
+        dtype: DTypeLike = np.float32,
     ) -> StateT:
         """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
         begun = variational.start(data, settings.model.truncation, context, dtype)
         return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
 
     def step(
-        state: StateT, data: Data, settings: Settings, context: Context
+        state: StateT, data: Data, settings: Settings[Model, InferenceT], context: Context
     ) -> tuple[StateT, Info]:
         """Refit q(z) of every pair; after the hold, at times, what else is estimated."""
         drift = estimated.step(state, data, settings, context, order)

@@ -1,10 +1,13 @@
-"""What the config says of the model."""
+"""The config records of lda-gibbs."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+
+from hiertopics.model import Settings as SettingsOf
+from hiertopics.settings.config import Iterations, SamplerConfig
 
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -28,6 +31,33 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     n_topics: Annotated[
         int, Meta(ge=1, le=1_000_000, description="Number of topics; it does not change.")
     ] = 100
+
+
+class Inference(SamplerConfig, frozen=True, kw_only=True):
+    """The schedule."""
+
+    iterations: Iterations = 500
+    sample_alpha: Annotated[
+        bool,
+        Meta(
+            description="Draw alpha too, its sum over topics uniform from 0.1 to 1000 beforehand; "
+            "model.alpha is where it starts."
+        ),
+    ] = True
+    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+        True
+    )
+    hyper_start: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Iterations during which alpha and eta keep their start values: drawn "
+            "while topics are diffuse, alpha would run away.",
+        ),
+    ] = 15
+
+
+Settings = SettingsOf[Model, Inference]
 
 
 def start_alpha(model: Model) -> float:

@@ -13,52 +13,25 @@ T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (theory/tssb 6).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
-from hiertopics.chains import Chains, chains
+from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.flat.summary import regrouped
+from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
 from hiertopics.families.lda import summary as common
-from hiertopics.families.lda.config import Model as Model
-from hiertopics.families.lda.config import start_alpha
+from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
 from hiertopics.families.lda.infer import infer as infer
 from hiertopics.families.lda.predictive import predictive as predictive
 from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
-from hiertopics.model import Backend, Context, PerChain, Settings, Summary
+from hiertopics.model import Backend, Context, Summary
 from hiertopics.numeric.simd_draw import padded
-from hiertopics.settings.config import Iterations, SamplerConfig
-
-
-class Inference(SamplerConfig, frozen=True, kw_only=True):
-    """The schedule."""
-
-    iterations: Iterations = 500
-    sample_alpha: Annotated[
-        bool,
-        Meta(
-            description="Draw alpha too, its sum over topics uniform from 0.1 to 1000 beforehand; "
-            "model.alpha is where it starts."
-        ),
-    ] = True
-    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
-        True
-    )
-    hyper_start: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Iterations during which alpha and eta keep their start values: drawn "
-            "while topics are diffuse, alpha would run away.",
-        ),
-    ] = 15
 
 
 @dataclass
@@ -171,14 +144,7 @@ def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int3
     return n_dk
 
 
-def per_chain(state: State, data: Data, settings: Settings, context: Context) -> PerChain:
-    """Return the log joint and the number of topics with a token."""
-    n_topics = int((state.n_k > 0).sum())
-    log_joint = objective(state, data, settings, context)
-    return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
-
-
-one: Backend[Corpus, Data, State] = Backend(
+one: Backend[Corpus, Data, State, Settings] = Backend(
     Model=Model,
     Inference=Inference,
     State=State,
@@ -192,9 +158,7 @@ one: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
-    regrouped=regrouped,
-    per_chain=per_chain,
     predictive=predictive,
     draw_hyperparameters=draw_hyperparameters,
 )
-backend: Backend[Corpus, Data, Chains[State]] = chains(one)
+backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.lda import infer_kernels as kernels
-from hiertopics.model import Context, Posterior, Settings
+from hiertopics.families.lda.config import Settings
+from hiertopics.model import Context, Posterior
 from hiertopics.numeric.mixtures import all_entries
 
 SWEEPS = 100

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from hiertopics.data.tree import Tree
-from hiertopics.model import Components, Settings
+from hiertopics.families.lda.config import Settings
+from hiertopics.model import Components
 
 BLOCK = 1024
 

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.families.lda.config import start_alpha
+from hiertopics.families.lda.config import Settings, start_alpha
 from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior
 from hiertopics.model import (
     NONE_DRAWN,
     Context,
     Hyperparameters,
-    Settings,
     Sizes,
     value_of,
 )

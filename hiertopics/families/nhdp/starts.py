@@ -11,6 +11,7 @@ from scipy import sparse
 
 from hiertopics.engine import Each
 from hiertopics.families.flat import posteriors, variational
+from hiertopics.families.flat.config import Model, PosteriorInference
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.nhdp import mixing, start_kernels
@@ -22,25 +23,6 @@ from hiertopics.model import Context, Settings
 
 FLOOR = 1e-7
 """What a word's chance counts as at least in the mean of logarithms."""
-
-
-class FlatModel(NamedTuple):
-    """The keys of the flat topics' model, at their defaults; see ``hdp-cvb0``."""
-
-    truncation: int
-    alpha: float = 1.0
-    gamma: float = 1.0
-    eta: float = 0.01
-    prior: str = "AS"
-
-
-class FlatSchedule(NamedTuple):
-    """The keys of their schedule."""
-
-    hyper_start: int = 15
-    hyper_every: int = 20
-    reorder_sticks: bool = True
-    denominator: str = "E"
 
 
 class FlatTopics(NamedTuple):
@@ -70,7 +52,7 @@ def flat_topics(
 ) -> FlatTopics:
     """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
     n_iterations = settings.inference.start_iterations
-    flat = Settings(FlatModel(settings.model.truncation), FlatSchedule())
+    flat = Settings(Model(truncation=settings.model.truncation), PosteriorInference())
     begun = variational.start(data, flat.model.truncation, context, dtype)
     state = posteriors.State(**posteriors.start(begun, data, flat))
     for iteration in range(1, n_iterations + 1):

@@ -14,33 +14,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.chains import Chains, chains
-from hiertopics.data.corpus import Corpus
+from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.concentrations import Sampled, draw_eta
-from hiertopics.families.chdp.config import GibbsInference as Inference
-from hiertopics.families.chdp.config import Model as Model
+from hiertopics.families.chdp.config import GibbsSettings as Settings
+from hiertopics.families.chdp.config import Model
 from hiertopics.families.chdp.gibbs_state import (
-    OBJECTIVE,
+    Documents,
     Draw,
     Info,
     begin,
     info_of,
-    memory,
-    per_chain,
-    prepare,
+    log_chances_of,
+    sampler,
 )
-from hiertopics.families.chdp.gibbs_state import objective as objective
 from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.paper import irp_kernels as kernels
 from hiertopics.families.chdp.paper.irp_kernels import Seats
 from hiertopics.families.chdp.paper.restaurant_kernels import NOBODY, Options, Urn
-from hiertopics.families.chdp.prediction import infer as infer
-from hiertopics.families.chdp.simulate import draw_hyperparameters as draw_hyperparameters
-from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.flat.concentrations import draw_concentration
-from hiertopics.families.flat.summary import regrouped
-from hiertopics.model import Backend, Context, Settings, Summary, without
+from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.model import Context, Summary, without
 
 PLUG_IN = (
     "irp_max_plugin: the published sampler of maximization is an approximation (its urn is not "
@@ -52,16 +46,34 @@ PLUG_IN = (
 class State(Draw):
     """A draw and its seating, which tells the weights of corpus and groups.
 
-    seat: int32 [n_tokens], the table of each token, numbered within its document. table_option:
-    int32 [n_tokens], the option of table t of document d at d's first token + t, -1 where there is
-    none. option_group (n_groups for what documents without parents are served) and option_topic:
-    int32 [n_options].
+    z, n_dk, share: as in ``Documents``; a restaurant is not cut into pieces. seat: int32
+    [n_tokens], the table of each token, numbered within its document. table_option: int32
+    [n_tokens], the option of table t of document d at d's first token + t, -1 where there is none.
+    option_group (n_groups for what documents without parents are served) and option_topic: int32
+    [n_options].
     """
 
+    z: NDArray[np.int32]
+    n_dk: NDArray[np.int32]
+    share: NDArray[np.float64]
     seat: NDArray[np.int32]
     table_option: NDArray[np.int32]
     option_group: NDArray[np.int32]
     option_topic: NDArray[np.int32]
+
+    @property
+    def documents(self) -> Documents:
+        """What belongs to all documents."""
+        return Documents(self.z, self.n_dk, self.share)
+
+    @property
+    def tables(self) -> Tables:
+        """The arrays that a sweep moves."""
+        return Tables(self.z, self.n_dk, self.n_wk, self.n_k)
+
+    def log_chances(self, data: Data, weights: Weights) -> float:
+        """Return ``log_chances_of`` all documents."""
+        return log_chances_of(self.documents, data.parents, weights, self.alpha_doc)
 
 
 class Seating(NamedTuple):
@@ -73,21 +85,22 @@ class Seating(NamedTuple):
 
 def init(data: Data, settings: Settings, context: Context) -> State:
     """Return uniformly random topics, one table for each topic of a document."""
-    begun = begin(data, settings.model, context.rng("init"))
-    state = unseated(begun)
+    state = unseated(data, settings.model, context.rng("init"))
     seating, urn = unpack(state, data), _urn(state, data, settings.model)
     kernels.seat_at_random(data.cells, state.z, *seating, urn, context.rng("seats"))
     pack(state, seating)
     return state
 
 
-def unseated(begun: Draw) -> State:
-    """Return a draw of which no token sits."""
+def unseated(data: Data, model: Model, rng: np.random.Generator) -> State:
+    """Return the begin of both samplers: a draw of which no token sits."""
+    documents, begun = begin(data, model, rng)
     nothing = np.empty(0, dtype=np.int32)
     return State(
-        **vars(begun),
-        seat=np.zeros_like(begun.z),
-        table_option=np.full_like(begun.z, NOBODY),
+        **begun,
+        **documents._asdict(),
+        seat=np.zeros_like(documents.z),
+        table_option=np.full_like(documents.z, NOBODY),
         option_group=nothing,
         option_topic=nothing,
     )
@@ -228,23 +241,4 @@ def _link(
     return after, before, head
 
 
-one: Backend[Corpus, Data, State] = Backend(
-    Model=Model,
-    Inference=Inference,
-    State=State,
-    Info=Info,
-    objective_name=OBJECTIVE,
-    prepare=prepare,
-    init=init,
-    step=step,
-    summarise=summarise,
-    infer=infer,
-    objective=objective,
-    simulate=simulate,
-    memory=memory,
-    regrouped=regrouped,
-    per_chain=per_chain,
-    draw_hyperparameters=draw_hyperparameters,
-    renewed=without("sticks"),
-)
-backend: Backend[Corpus, Data, Chains[State]] = chains(one)
+one, backend = sampler(State, init, step, renewed=without("sticks"), summarise=summarise)

@@ -1,0 +1,102 @@
+"""Topics of tokens: what samplers of flat topics share besides their kernels (theory/hdp 6).
+
+A state has topics of tokens in pieces, ``local`` with z and n_dk, and the counts of words and
+topics, which all pieces move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.chains import Chains, SettingsT, chains
+from hiertopics.engine import Pieces
+from hiertopics.families.flat.layout import Block, InCells, take_turns
+from hiertopics.families.flat.summary import LIVE_TOKENS, regrouped
+from hiertopics.families.flat.token_kernels import count_tokens
+from hiertopics.model import Backend, Context, PerChain
+
+SeenT = TypeVar("SeenT")
+DataT = TypeVar("DataT")
+
+
+class Topics(Protocol):
+    """A draw of flat topics: n_k int64 [T], the tokens of each."""
+
+    n_k: NDArray[np.int64]
+
+
+class InPieces(Topics, Protocol):
+    """A draw in pieces; n_wk: int32 [n_words, T]."""
+
+    local: Pieces[Any, Any]
+    n_wk: NDArray[np.int32]
+
+
+TopicsT = TypeVar("TopicsT", bound=Topics)
+Rows = tuple[NDArray[np.int32], ...]
+Visit = Callable[[Any, Any, Block], tuple[Any, tuple[Rows, tuple[int, NDArray[np.int64]]]]]
+
+
+def sweep(
+    state: InPieces,
+    word_bounds: NDArray[np.int64],
+    visit: Visit,
+    given: Callable[[int, int], Any],
+) -> int:
+    """Redraw the topics of all tokens, block by block; return how many moved.
+
+    visit: a task that answers with the tokens that moved in a block and the change of the topic
+    totals. given: what block (piece, word range) takes besides rows of n_wk.
+    """
+    total = 0
+    for turn in range(state.local.n_pieces):
+        answers = take_turns(state.local, visit, turn, (state.n_wk,), word_bounds, given)
+        for moved, change in answers:
+            total += moved
+            state.n_k += change
+    return total
+
+
+def renumber(state: InPieces, order: NDArray[np.int64], word_bounds: NDArray[np.int64]) -> None:
+    """Give topic ``order[k]`` the number k in all tokens and counts.
+
+    Tokens are counted anew, which takes less than moving columns where most counts are 0.
+    """
+    number = np.empty(len(order), np.int32)
+    number[order] = np.arange(len(order))
+    state.n_wk[:] = 0
+    for turn in range(state.local.n_pieces):
+        tables = (state.n_wk,)
+        take_turns(state.local, _renumber, turn, tables, word_bounds, lambda *block: number)
+    state.n_k = state.n_k[order]
+
+
+def _renumber(
+    piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[NDArray[np.int32], ...], None]]:
+    number, (n_wk,) = block.given, block.rows
+    z = local.z
+    if block.turn == 0:
+        z = number[z]
+        local.n_dk[:] = 0
+    ends = np.ascontiguousarray(piece.blocks.cuts[:, block.number : block.number + 2])
+    count_tokens(piece.blocks._replace(cuts=ends), z, local.n_dk, n_wk)
+    return local._replace(z=z), (block.rows, None)
+
+
+def in_chains(
+    one: Backend[SeenT, DataT, TopicsT, SettingsT],
+) -> Backend[SeenT, DataT, Chains[TopicsT], SettingsT]:
+    """Return a sampler of one chain as one of several, compared by objective and topics in use."""
+
+    def per_chain(state: TopicsT, data: DataT, settings: SettingsT, context: Context) -> PerChain:
+        n_topics = int((state.n_k >= LIVE_TOKENS).sum())
+        log_joint = one.objective(state, data, settings, context)
+        return PerChain({"objective": [log_joint], "n_topics": [n_topics]})
+
+    return chains(replace(one, per_chain=per_chain, regrouped=regrouped))
