@@ -11,7 +11,7 @@ from stepping import at
 
 from hiertopics import registry
 from hiertopics.data.tree import ROOT
-from hiertopics.families.hca import moves, proposals, starts
+from hiertopics.families.hca import moves, starts
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.draft import OUT, Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
@@ -103,11 +103,11 @@ def test_changes_at_random_leave_a_whole_tree_within_the_cap(depth: int) -> None
     data, settings = blobs(), settings_for(depth, 12)
     rng = np.random.default_rng(depth)
     state = first_state(data, settings, at(0))
-    kinds = {kind.__name__: 0 for kind in proposals.kinds(depth)}
+    kinds = {kind.__name__: 0 for kind in moves.kinds(depth)}
     for _ in range(60):
         scores = slot_scores(state, settings.model)
         draft = draft_of(state, data.rows, scores.argmax(axis=1))
-        for kind in proposals.kinds(depth):
+        for kind in moves.kinds(depth):
             alone = copy.deepcopy(draft)
             kinds[kind.__name__] += kind(alone, rng)
             assert_whole(alone)
@@ -133,7 +133,7 @@ def test_a_move_that_lowers_the_bound_is_undone(mode: str) -> None:
     before = elbo(state, settings.model)
     scores = slot_scores(state, settings.model)
     draft = draft_of(state, data.rows, scores.argmax(axis=1))
-    assert proposals.drop(draft, scores, np.random.default_rng(0))
+    assert moves.drop(draft, scores, np.random.default_rng(0))
     after, kept = moves._better(state, draft, data, settings)
     assert not kept and after.n_nodes == state.n_nodes
     assert elbo(after, settings.model) >= before
@@ -165,7 +165,7 @@ def test_a_split_that_raises_the_bound_is_kept(mode: str) -> None:
     for seed in range(6):
         best = slot_scores(state, settings.model).argmax(axis=1)
         draft = draft_of(state, data.rows, best)
-        assert proposals.split(draft, np.random.default_rng(seed))
+        assert moves.split(draft, np.random.default_rng(seed))
         after, kept = moves._better(state, draft, data, settings)
         gain = elbo(after, settings.model) - before
         assert after.n_nodes == state.n_nodes + kept
@@ -217,13 +217,13 @@ def test_a_leaf_that_is_dropped_is_one_that_is_missed_little() -> None:
     best = scores.argmax(axis=1)
     for seed in range(10):
         draft = draft_of(state, data.rows, best.copy())
-        proposals.drop(draft, scores, np.random.default_rng(seed))
+        moves.drop(draft, scores, np.random.default_rng(seed))
         (gone,) = set(range(state.n_nodes)) - set(draft.live)
         loss = [
             (scores.max(axis=1) - np.delete(scores, leaf, axis=1).max(axis=1)).sum()
             for leaf in range(1, state.n_nodes)
         ]
-        assert sorted(loss).index(loss[gone - 1]) < proposals.CHOICES
+        assert sorted(loss).index(loss[gone - 1]) < moves.CHOICES
         moved = best == gone
         wanted = np.where(np.arange(state.n_nodes) == gone, -np.inf, scores)[moved].argmax(axis=1)
         assert draft.slot[moved].tolist() == wanted.tolist()

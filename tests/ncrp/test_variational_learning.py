@@ -21,7 +21,7 @@ from variational_cases import (
 )
 
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import learning
+from hiertopics.families.ncrp.variational import bound as bounds
 from hiertopics.families.ncrp.variational.state import local_pass, refit
 from hiertopics.families.nested.slots import Sticks, nodes_of
 
@@ -43,12 +43,12 @@ def test_a_step_of_learning_never_lowers_the_bound(what: str, mode: str, seed: i
         sums = local_pass(state, 1, dtype=np.float64)
         refit(state, sums)
         if what == "gamma":
-            state.gamma = learning.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
+            state.gamma = bounds.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
         elif what == "eta":
-            state.eta = learning.best_eta(sums.words, sums.n_outside, state.eta)
+            state.eta = bounds.best_eta(sums.words, sums.n_outside, state.eta)
             state.lam = sums.words + state.eta
         else:
-            state.level_prior = learning.best_level_prior(state.tau, state.level_prior)
+            state.level_prior = bounds.best_level_prior(state.tau, state.level_prior)
         after = bound(state, data)
         assert after >= before - 1e-9 * abs(before)
         before = after
@@ -71,7 +71,7 @@ def test_the_best_eta_is_the_maximum_of_its_score(n_outside: float) -> None:
     best = grid[np.argmax([score(eta) for eta in grid])]
     found = 0.1
     for _ in range(3):
-        found = learning.best_eta(words.astype(float), n_outside, found)
+        found = bounds.best_eta(words.astype(float), n_outside, found)
     assert found == pytest.approx(best, rel=0.02)
     assert (best > 0.3) == (n_outside > 0)
 
@@ -91,7 +91,7 @@ def test_the_best_gamma_is_the_maximum_of_its_score(n_outside: float) -> None:
     best = grid[np.argmax(scores + n_open * np.log(series))]
     found = 0.3
     for _ in range(4):
-        found = learning.best_gamma(nodes, sticks, slot_mass, found)
+        found = bounds.best_gamma(nodes, sticks, slot_mass, found)
     assert found == pytest.approx(best, rel=0.01)
     assert (abs(best / grid[np.argmax(scores)] - 1) > 0.1) == (n_outside > 0)
 
@@ -101,7 +101,7 @@ def test_the_best_level_prior_is_the_maximum_of_its_score() -> None:
     tau = rng.dirichlet([3.0, 1.0, 0.5], 200) * 80 + 0.5
     found = PRIOR
     for _ in range(10):
-        found = learning.best_level_prior(tau, found)
+        found = bounds.best_level_prior(tau, found)
     target = (psi(tau) - psi(tau.sum(axis=1))[:, None]).mean(axis=0)
 
     def loss(log_prior: np.ndarray) -> float:

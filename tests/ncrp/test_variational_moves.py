@@ -23,7 +23,7 @@ from variational_cases import (
 
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import joins, moves, reshaping, splits, starts
+from hiertopics.families.ncrp.variational import moves, reshaping, splits, starts
 from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import GONE, Draft, draft_of, state_of_draft
 from hiertopics.families.ncrp.variational.reshaping import FRESH
@@ -218,18 +218,18 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
         state, _ = variational.step(state, data, settings, at(iteration))
     assert state.nodes.bounds[2] == 5
     before = bound(state, data)
-    made, n_made = joins.join_level(state, data, state.slot_chances(), 1)
+    made, n_made = splits.join_level(state, data, state.slot_chances(), 1)
     assert n_made == 1 and made.nodes.bounds[2] == 4
     assert bound(made, data) > before
     assert adjusted_rand(made.nodes.path[best_leaves(made, data), 1], branch[:, 0]) == 1.0
-    assert joins.join_level(made, data, made.slot_chances(), 1)[1] == 0
+    assert splits.join_level(made, data, made.slot_chances(), 1)[1] == 0
 
 
 def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
     state, data = fit
     chances = state.slot_chances()
     tried = [splits.split_level(state, data, chances, level, 100, at(5)) for level in (1, 2)]
-    tried.append(joins.join_level(state, data, chances, 1))
+    tried.append(splits.join_level(state, data, chances, 1))
     assert sum(n_made for _, n_made in tried) > 0
     for made, _ in tried:
         tokens = (made.lam - made.lam.dtype.type(made.eta)).sum()

@@ -5,6 +5,6 @@ sticks and story come from ``nested``) with a vector at each node. A sweep is a 
 local steps over the rows (``kernels``), then global ``updates``. ``meanfield``, the paper's, is
 a backend of its own, in which coordinates and path are apart (``meanfield_kernels``).
 
-``starts`` and ``moves`` change a ``draft`` of the tree, moves by ``proposals`` that are tried on
-the bound. ``prediction`` says what a fit says of rows.
+``starts`` and ``moves`` change a ``draft`` of the tree; moves are tried on the bound.
+``prediction`` says what a fit says of rows.
 """

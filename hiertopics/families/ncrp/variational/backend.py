@@ -27,7 +27,7 @@ from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
 from hiertopics.families.ncrp.variational import (
-    learning,
+    bound,
     minibatch,
     moves,
     prediction,
@@ -115,11 +115,11 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 def _learn(state: State, sums: Sums, inference: Inference) -> None:
     """Fit the hyperparameters that are to be learned; none lowers the bound."""
     if inference.learn_gamma:
-        state.gamma = learning.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
+        state.gamma = bound.best_gamma(state.nodes, state.sticks, sums.slot, state.gamma)
     if inference.learn_level_prior:
-        state.level_prior = learning.best_level_prior(state.tau, state.level_prior)
+        state.level_prior = bound.best_level_prior(state.tau, state.level_prior)
     if inference.learn_eta:
-        state.eta = learning.best_eta(sums.words, sums.n_outside, state.eta)
+        state.eta = bound.best_eta(sums.words, sums.n_outside, state.eta)
         state.lam = sums.words + sums.words.dtype.type(state.eta)
 
 

@@ -1,7 +1,11 @@
-"""Splits of nodes in two by their documents, all of a level tried at once.
+"""Splits of nodes in two by their documents, and joins of inner siblings, a level's at once.
 
-The documents of a node are cut in two clusters, and one of them gets a new chain of nodes beside
-the node; then each of these documents may choose between its old path and the new one.
+To split a node its documents are cut in two clusters, and one of them gets a new chain of nodes
+beside the node; then each of these documents may choose between its old path and the new one.
+
+Joins are tried, too: where a node has one child, what belongs to either topic is undecided, and
+the gain of a plain merge misses what two such branches have in common. Words settle anew between
+the levels of their documents.
 """
 
 from __future__ import annotations
@@ -14,8 +18,10 @@ from numpy.typing import NDArray
 
 from hiertopics.families.ncrp.clustering import cluster, weighted_rows
 from hiertopics.families.ncrp.variational.cells import Data, csr_of
+from hiertopics.families.ncrp.variational.reshaping import union_gains
 from hiertopics.families.ncrp.variational.state import State
 from hiertopics.families.ncrp.variational.trials import NO_GROUP, Plan, keep_gainful, unchanged
+from hiertopics.families.nested.pairs import disjoint_pairs
 from hiertopics.model import Context
 
 LEAST_DOCS = 4
@@ -54,7 +60,7 @@ def split_level(
     def plan(numbers: Sequence[int]) -> Plan:
         chains = np.repeat(np.array(numbers), nodes.depth - level)
         some = [found[number] for number in numbers]
-        return _plan(state, best, at, some, level, np.append(group[above], chains))
+        return _split_plan(state, best, at, some, level, np.append(group[above], chains))
 
     before = unchanged(state, best, group[above])
     return keep_gainful(state, data, before, plan, group[at], len(found))
@@ -83,7 +89,7 @@ def _second_clusters(
     return sorted(found, key=lambda split: split.node)
 
 
-def _plan(
+def _split_plan(
     state: State,
     best: NDArray[np.int64],
     at: NDArray[np.int32],
@@ -114,3 +120,60 @@ def _chain_of(state: State, slot: int, level: int) -> list[int]:
     """
     path = state.nodes.path[slot, level:]
     return [int(node) if node >= 0 else slot for node in path]
+
+
+def join_level(
+    state: State, data: Data, chances: NDArray[np.float64], level: int
+) -> tuple[State, int]:
+    """Return a state in which pairs of siblings of an inner level that gain by it are one node.
+
+    The most alike pairs are tried. chances: q of slots [n_docs, n_nodes].
+    """
+    nodes = state.nodes
+    best = np.argmax(chances, axis=1)
+    pairs = _alike_pairs(state, level)
+    if not pairs:
+        return state, 0
+    group = np.full(nodes.n_nodes + 1, NO_GROUP)  # the last entry serves documents above
+    for number, pair in enumerate(pairs):
+        group[list(pair)] = number
+    above = nodes.path[:, level]
+
+    def plan(numbers: Sequence[int]) -> Plan:
+        return _join_plan(state, best, [pairs[number] for number in numbers], group[above])
+
+    before = unchanged(state, best, group[above])
+    return keep_gainful(state, data, before, plan, group[above[best]], len(pairs))
+
+
+def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
+    """Return disjoint pairs of siblings of a level, by decreasing gain of a plain merge."""
+    nodes = state.nodes
+    here = np.arange(nodes.bounds[level], nodes.bounds[level + 1])
+    counts = np.maximum(state.lam[:, here].T.astype(np.float64) - state.eta, 0.0)
+    above = nodes.parent[here]
+    siblings = above[:, None] == above
+    gains = np.where(siblings, union_gains(counts, siblings, state.eta), -np.inf)
+    return [(int(here[i]), int(here[j])) for i, j in disjoint_pairs(gains, -np.inf)]
+
+
+def _join_plan(
+    state: State,
+    best: NDArray[np.int64],
+    pairs: list[tuple[int, int]],
+    group: NDArray[np.integer],
+) -> Plan:
+    """Return the plan in which the second of each pair becomes the first."""
+    parent, lam = state.parent.astype(np.int64), state.lam.copy()
+    slot = np.arange(len(parent))
+    for kept, gone in pairs:
+        lam[:, kept] += lam[:, gone] - lam.dtype.type(state.eta)
+        parent[parent == gone] = kept
+        slot[gone] = kept
+    gone_nodes = [gone for _, gone in pairs]
+    left = np.setdiff1d(np.arange(len(parent)), gone_nodes)
+    place = np.full(len(parent) + 1, -1)
+    place[left] = np.arange(len(left))
+    first = place[slot[best]]
+    candidates = np.column_stack([first, np.full(len(first), -1)])
+    return Plan(place[parent[left]], lam[:, left], first, candidates, group[left])
