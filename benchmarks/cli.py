@@ -29,6 +29,7 @@ BENCHMARKS = (
     "time-to-quality",
     "memory",
     "startup",
+    "page",
 )
 """In the order of their tables; each is ``measure`` in the module of its name."""
 

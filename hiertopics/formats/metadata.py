@@ -32,8 +32,9 @@ class Metadata:
     def add(self, values: Mapping[str, Any]) -> None:
         """Add a document; a field that earlier ones lacked is empty for them."""
         for field, value in values.items():
-            column = self._columns.setdefault(field, self._empty())
-            told = _told(value)
+            if field not in self._columns:
+                self._columns[field] = self._empty()
+            column, told = self._columns[field], _told(value)
             if column is None or told is None or not encodes(field):
                 self._columns[field] = None
             else:

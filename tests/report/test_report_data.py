@@ -241,7 +241,7 @@ def test_a_limit_that_holds_no_tree_is_refused_and_leaves_what_was_there(
         (("--json", "report.html"), "cannot be both"),
         (("-o", "no/folder/x.html"), "cannot write"),
         (("gone",), "not a run"),
-        (("--side", "year"), "NAME=FILE"),
+        (("--side", "year"), "keeps no column 'year'"),
         (("--side", "year=gone"), "no such file"),
     ],
 )

@@ -103,7 +103,7 @@ def show(browser: Any) -> Iterator[Callable[..., Opened]]:
         )
         page.goto(f"{file.as_uri()}#{address}")
         if options.get("java_script_enabled", True):
-            page.wait_for_selector("html.ready")
+            page.wait_for_selector("html.whole")
         shown.append((context, problems))
         return Opened(page, problems)
 
@@ -404,7 +404,7 @@ def test_names_and_notes_become_labels_csv(
     place = data_of(reports("mixed"))["nodes"]["id"].index(1)
     assert page.locator(f'.picture [data-node="{place}"]').count() == 0
     page.reload()
-    page.wait_for_selector("html.ready")
+    page.wait_for_selector("html.whole")
     assert page.input_value("#name") == '=cmd "A, <b>"'  # kept by this browser
 
 
@@ -495,3 +495,31 @@ def test_a_browser_without_decompression_says_so_and_shows_the_list(
     page.wait_for_selector("#detail .note")
     assert page.is_visible("#plain") and "cannot unpack" in page.inner_text("#detail")
     context.close()
+
+
+def test_a_page_begins_with_the_names_that_it_was_made_with(
+    show: Callable[..., Opened], finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    """What it saves is the file that the run has; support by other runs stands beside a topic."""
+    run = Path(shutil.copytree(finished("hlda-variational"), tmp_path / "run"))
+    hiertopics.label(run, 1, "=cmd <b>", note="two\nlines")
+    hiertopics.label(run, 2, "hidden one", hide=True)
+    hiertopics.agree([run, finished("hlda-variational")], write=True)
+    page = hiertopics.report(run, output=tmp_path / "page.html").path
+    opened = show(page, address="t1")
+    assert opened.page.inner_text("#detail h2") == "[1] =cmd <b>"
+    assert "1 of 1" in opened.page.inner_text("#detail .facts")
+    assert opened.page.is_hidden(".save")  # nothing has changed
+    assert opened.find("hidden one").startswith("1 topic")
+    opened.go("t1")
+    opened.page.click(".naming summary") if opened.page.is_hidden("#name") else None
+    opened.page.fill("#note", "")
+    opened.page.locator("#note").blur()
+    opened.page.fill("#note", "two\nlines")
+    opened.page.locator("#note").blur()
+    opened.page.fill("#name", "=cmd <b>!")
+    opened.page.locator("#name").blur()
+    with opened.page.expect_download() as waiting:
+        opened.page.click(".save")
+    text = Path(waiting.value.path()).read_bytes().decode()
+    assert text == (run / "labels.csv").read_bytes().decode().replace("'=cmd <b>", "'=cmd <b>!")

@@ -108,7 +108,7 @@ def test_a_file_of_another_length_is_refused(
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("--side", "authors"), "NAME=FILE"),
+        (("--side", "authors="), "NAME=FILE"),
         (("--side", "a=nowhere"), "no such file"),
         (("--side", "a=nowhere", "--side", "a=nowhere"), "twice"),
         (("--side", "a=nowhere", "--format", "dot"), "format dot"),

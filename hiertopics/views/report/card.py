@@ -16,7 +16,7 @@ from hiertopics import registry
 from hiertopics.corpora.dataset import corpus_name
 from hiertopics.data.labels import Labels
 from hiertopics.formats.source import FORMATS, unpacked
-from hiertopics.runs.manifest import MADE_BY
+from hiertopics.runs.manifest import MADE_BY, PARENTS
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.scorefiles import kept_scores
 from hiertopics.settings.config import Experiment
@@ -65,7 +65,9 @@ def card_of(run: RunDir) -> dict[str, Any]:
         "diagnostics": manifest.get("diagnostics"),
         "settings": settings,
         "versions": manifest.get("versions", {}),
-        "command": _command(experiment, settings),
+        "made_by": manifest.get(MADE_BY),
+        "parents": [str(parent.get("run")) for parent in manifest.get(PARENTS, ())],
+        "command": _command(experiment, settings, manifest),
     }
 
 
@@ -113,8 +115,12 @@ def _patterns(form: Any) -> tuple[str, ...]:
     return FORMATS[form].patterns if form in FORMATS else ()
 
 
-def _command(experiment: Experiment, settings: list[list[Any]]) -> str:
-    """Return a command that makes this fit again where the corpus lies in the current folder."""
+def _command(experiment: Experiment, settings: list[list[Any]], manifest: Mapping[str, Any]) -> str:
+    """Return a command that makes this run again, its corpus or parents in the current folder."""
+    if MADE_BY in manifest:
+        command, *others = str(manifest[MADE_BY]).split()
+        names = [shlex.quote(str(parent.get("run"))) for parent in manifest.get(PARENTS, ())]
+        return " ".join(["hiertopics", command, *names, *others, "-o RUN"])
     words = ["hiertopics fit", shlex.quote(Path(str(experiment.data.corpus)).name)]
     words += ["-b", experiment.backend, "--seed", str(experiment.seed)]
     for key, value, _ in settings:

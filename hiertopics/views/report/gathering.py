@@ -187,6 +187,7 @@ class _Gathering:
                 "note": None if tree.arrangement is None else tree.arrangement.note,
                 "values": words.kind,
                 "paths": run.paths is not None and tree.arrangement is None,
+                "others": None if tree.support is None else tree.support.n_others,
             },
         )
         box.put("words", [run.vocab[word] for word in listed.tolist()])
@@ -247,7 +248,8 @@ class _Gathering:
         return part
 
     def _put_columns(self, box: Box) -> None:
-        tags = {**self.known.tags, **self.tags}
+        kept = {name: tags for name, tags in self.known.tags.items() if not _names_each(tags)}
+        tags = {**kept, **self.tags}
         if not tags:
             return
         home, layout = self.placed.shares.home, self.placed.layout
@@ -396,6 +398,12 @@ def _one_each(tags: Tags) -> list[str]:
     """Return the values of each document in one string."""
     bounds = zip(tags.members.indptr[:-1], tags.members.indptr[1:], strict=True)
     return [" ".join(tags.names[value] for value in tags.members.indices[a:b]) for a, b in bounds]
+
+
+def _names_each(tags: Tags) -> bool:
+    """Tell whether every value is that of one document: an address, no property."""
+    totals = np.asarray(tags.members.sum(axis=0)).ravel()
+    return len(totals) > 1 and bool((totals <= 1).all())
 
 
 def _readable(run: RunDir) -> Tree:

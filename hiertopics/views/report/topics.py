@@ -180,6 +180,8 @@ def node_part(
     }
     if tree.split_probability is not None:
         part["support"] = rounded(tree.split_probability[rows], 4)
+    if tree.support is not None:
+        part["found"] = tree.support.found[rows].tolist()
     if words.kind == "loading" and tree.vectors is not None:
         part["norm"] = shortened(np.linalg.norm(tree.vectors[rows], axis=1))
     return part

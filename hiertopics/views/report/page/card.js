@@ -67,6 +67,7 @@ function cardView(page) {
       card.scores.length ? scoreTable(card.scores) : h("p", { class: "hint" }, "None yet. ", h("code", {}, "hiertopics eval --heldout"), " scores a run on what was put aside; the next report shows it.")),
     traceBlock(page, card),
     section("Fit", null, pairs([
+      card.made_by && ["made by", visible(`${card.made_by} of ${card.parents.join(", ")}`)],
       ["status", card.status], ["iterations", whole.format(card.iterations)], [card.objective.name, card.objective.value === null ? "–" : short.format(card.objective.value)],
       ["seed", String(card.seed)], ["time", duration(card.seconds)], ["peak memory", `${whole.format(card.memory / 2 ** 20)} MiB`],
       Array.isArray(card.diagnostics) && card.diagnostics.length > 0 && ["diagnostics", h("code", {}, JSON.stringify(card.diagnostics))]])),
@@ -74,7 +75,7 @@ function cardView(page) {
       ? h("table", {}, h("thead", {}, h("tr", {}, ["setting", "here", "default"].map((head) => h("th", { scope: "col" }, head)))),
         h("tbody", {}, card.settings.map(([key, value, usual]) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, key)), h("td", {}, visible(told(value))), h("td", {}, visible(told(usual)))))))
       : h("p", { class: "hint" }, "None: every setting is the default.")),
-    section("Again", null, h("p", {}, "The same bytes, with the same versions and corpus:"), h("pre", { tabindex: "0", role: "region", "aria-label": "Command" }, h("code", {}, visible(card.command))),
+    section("Again", null, h("p", {}, card.made_by ? "Made of other runs by:" : "The same bytes, with the same versions and corpus:"), h("pre", { tabindex: "0", role: "region", "aria-label": "Command" }, h("code", {}, visible(card.command))),
       pairs(Object.entries(card.versions))),
     section("How to cite", null, h("p", {}, `${parts.program}, backend ${card.backend}, seed ${card.seed}, corpus ${visible(card.title)} (fingerprint ${corpus.fingerprint.slice(0, 16)}). Please cite the paper of the backend, too.`)),
   ];

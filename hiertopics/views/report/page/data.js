@@ -16,12 +16,17 @@ async function inflated(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** Return the parts of the data by name. @returns {Promise<any>} */
-async function unpacked() {
+/** Parts of which a page can be without at first: the words of documents, and how they begin. */
+const LATER = ["texts", "contents"];
+
+/** Return parts of the data by name: those that come later, or all others.
+ * @param {boolean} later @returns {Promise<any>} */
+async function unpacked(later) {
   const lines = document.getElementById("data").textContent.split("\n").filter(Boolean);
-  const names = lines.map((line) => line.slice(0, line.indexOf(" ")));
-  const values = await Promise.all(lines.map((line) => inflated(line.slice(line.indexOf(" ") + 1))));
-  return Object.fromEntries(names.map((name, i) => [name, values[i]]));
+  const all = lines.map((line) => [line.slice(0, line.indexOf(" ")), line]);
+  const wanted = all.filter(([name]) => LATER.includes(name) === later);
+  const values = await Promise.all(wanted.map(([name, line]) => inflated(line.slice(name.length + 1))));
+  return Object.fromEntries(wanted.map(([name], i) => [name, values[i]]));
 }
 
 /** Return where each run of entries begins, and where the last one ends. @param {number[]} n */
@@ -58,7 +63,7 @@ class Data {
     this.tree = parts.tree;
     this.nodes = parts.nodes;
     this.n = parts.nodes.id.length;
-    this.words = parts.words.concat(parts.contents ? parts.contents.words : []);
+    this.words = parts.words;
     this.shares = parts.word_shares || null;
     this.place = new Map(parts.nodes.id.map((id, i) => [String(id), i]));
     this.children = Array.from({ length: this.n }, () => []);
@@ -102,8 +107,14 @@ class Data {
     this.row = sums(docs.row_steps);
     this.docOfRow = new Map(this.row.map((row, doc) => [row, doc]));
     this.entry = firsts(docs.n);
-    const contents = this.parts.contents;
-    if (!contents) return;
+  }
+
+  /** Take what came later. @param {any} parts */
+  complete(parts) {
+    Object.assign(this.parts, parts);
+    const { contents } = parts;
+    if (!contents || !this.docs) return;
+    this.words = this.parts.words.concat(contents.words);
     this.content = firsts(contents.n);
     this.word = contents.word_steps.slice();
     for (let doc = 0; doc < this.nDocs; doc++) {

@@ -49,6 +49,16 @@ class Page {
     });
   }
 
+  /** Take the words and texts of documents, and show them where they are looked at. */
+  complete(parts) {
+    if (!Object.keys(parts).length) return;
+    this.data.complete(parts);
+    this.finder.low = null;
+    if (this.input.value) this.searched();
+    const address = this.address();
+    if (address && !["model", "compare"].includes(address) && !this.detail.contains(document.activeElement)) this.route(false);
+  }
+
   relabelled() {
     this.save.hidden = !this.labels.changed;
     // The form that a reader is writing in stays as it is.
@@ -193,11 +203,15 @@ class Page {
 }
 
 document.documentElement.classList.add("js");
-unpacked().then((parts) => {
+unpacked(false).then(async (parts) => {
   const page = new Page(parts);
   page.relabelled();
   page.route();
   document.documentElement.classList.add("ready");
+  // What is seen is drawn first.
+  await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+  page.complete(await unpacked(true));
+  document.documentElement.classList.add("whole");
 }).catch((error) => {
   document.documentElement.classList.remove("js");
   document.getElementById("detail").append(h("p", { class: "note" }, `This browser cannot unpack the data (${error.message}); the list of topics below is complete in itself.`));

@@ -40,13 +40,14 @@ function topicView(page, node) {
 
 function facts(page, node) {
   const { data } = page;
-  const { n_docs, below, weight, support } = data.nodes;
+  const { n_docs, below, weight, support, found } = data.nodes;
   const tokens = data.tree.values === "loading" ? "rows" : "words";
   const items = [
     [whole.format(n_docs[node]), n_docs[node] === 1 ? "document" : "documents"],
     [percent(below[node]), `of all ${tokens}`],
     weight[node] !== below[node] && [percent(weight[node]), `of all ${tokens} its own`],
     support && data.nodes.parent[node] !== ROOT && [support[node].toFixed(2), "support by the draws of all chains"],
+    found && data.nodes.parent[node] !== ROOT && [`${found[node]} of ${data.tree.others}`, "other fits found it again"],
     page.comparison && page.comparison.factOf(node),
   ];
   return h("dl", { class: "facts" }, items.filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value))));
