@@ -33,7 +33,7 @@ def assert_agree(found: Chances, expected: ArrayLike, error: float = 5e-4) -> No
 @pytest.fixture(scope="module")
 def found() -> dict[str, Chances]:
     """Return what the exact sampler visits under each cooperation."""
-    return {name: exact_chances(name, 3, 120_000) for name in COOPERATIONS}
+    return {name: exact_chances(name, 3, 60_000) for name in COOPERATIONS}
 
 
 @pytest.mark.slow
@@ -44,6 +44,7 @@ def test_tokens_share_topics_as_often_as_the_posterior_says(
     assert_agree(found[cooperation], EXACT[cooperation])
 
 
+@pytest.mark.slow
 def test_the_cooperations_are_told_apart(found: dict[str, Chances]) -> None:
     """The test above would notice one taken for the other."""
     own = found["superposition"]
@@ -63,6 +64,7 @@ def test_the_published_urn_of_maximization_keeps_its_known_bias() -> None:
     assert (found.mean[:3] > np.array([0.744, 0.577, 0.535]) + 0.015).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 def test_a_step_does_what_the_chains_of_kernels_do(cooperation: str) -> None:
     """Few steps, but a step out of order or with stale weights would be further off."""
@@ -71,6 +73,7 @@ def test_a_step_does_what_the_chains_of_kernels_do(cooperation: str) -> None:
     assert (off < 4 * found.error).all() and found.error.max() < 0.02
 
 
+@pytest.mark.slow
 def test_one_author_who_follows_the_corpus_makes_it_a_plain_hdp() -> None:
     """8.1: against the enumerated posterior of the two-layer HDP."""
     corpus = with_parents([[2, 1, 0], [0, 1, 1]], [[0], [0]], 1)
@@ -81,12 +84,14 @@ def test_one_author_who_follows_the_corpus_makes_it_a_plain_hdp() -> None:
     assert_agree(exact_chances("superposition", 3, 100_000, corpus, alpha_group=1e6), expected)
 
 
+@pytest.mark.slow
 def test_with_one_parent_each_the_cooperations_have_one_posterior() -> None:
     corpus = with_parents([[2, 1, 0], [0, 1, 1]], [[0], [1]], 2)
     one, other = (exact_chances(name, 3, 80_000, corpus) for name in COOPERATIONS)
     assert_agree(one, other.mean, 4 * other.error.max())
 
 
+@pytest.mark.slow
 def test_documents_without_parents_hang_from_the_corpus() -> None:
     """With no parent at all this is the two-layer HDP too, by either sampler of the weights."""
     corpus = with_parents([[2, 1, 0], [0, 1, 1]], [[], []], 1)

@@ -25,6 +25,7 @@ ALL = [
 ]
 """Every backend: its name, and the setting of a variant."""
 
+_SUMMARIES: dict[tuple[str, str], Summary] = {}
 SIZES = Sizes(n_docs=11, n_words=17, doc_length=23)
 
 
@@ -115,6 +116,13 @@ class Bench:
         """Return the summary of a fit."""
         data, state = self.fit(corpus, iterations)
         return self.summary_of(state, data)
+
+    def summary(self, corpus: Corpus) -> Summary:
+        """Return ``summarise`` of the fixture ``corpus``: made once, and not to be changed."""
+        key = (self.name, repr(self.settings))
+        if key not in _SUMMARIES:
+            _SUMMARIES[key] = self.summarise(corpus)
+        return _SUMMARIES[key]
 
     def summary_of(self, state: Any, data: Any, engine: Engine | None = None) -> Summary:
         """Return the summary of a state."""

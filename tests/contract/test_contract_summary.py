@@ -42,7 +42,7 @@ def assert_distributions(rows: np.ndarray) -> None:
 
 
 def test_rows_are_distributions(bench: Bench, corpus: Corpus) -> None:
-    assert_sound(bench, bench.summarise(corpus), corpus)
+    assert_sound(bench, bench.summary(corpus), corpus)
 
 
 def test_rows_are_distributions_before_the_first_iteration(bench: Bench, corpus: Corpus) -> None:
@@ -59,7 +59,7 @@ def test_rows_are_distributions_on_the_backends_own_corpus(bench: Bench) -> None
 
 
 def test_columns_have_their_types(bench: Bench, corpus: Corpus) -> None:
-    summary = bench.summarise(corpus)
+    summary = bench.summary(corpus)
     tree = summary.tree
     assert tree.phi.dtype == tree.weight.dtype == tree.n_tokens.dtype == np.float64
     assert (tree.parent.dtype, tree.kind.dtype) == (np.int32, np.int8)
@@ -71,14 +71,14 @@ def test_columns_have_their_types(bench: Bench, corpus: Corpus) -> None:
 
 
 def test_parents_come_before_children(bench: Bench, corpus: Corpus) -> None:
-    tree = bench.summarise(corpus).tree
+    tree = bench.summary(corpus).tree
     for node in range(tree.n_nodes):
         assert ROOT <= tree.parent[node] < node
     assert tree.parent[0] == ROOT
 
 
 def test_only_the_last_row_may_lie_outside(bench: Bench, corpus: Corpus) -> None:
-    tree = bench.summarise(corpus).tree
+    tree = bench.summary(corpus).tree
     assert set(tree.kind[:-1].tolist()) <= {NODE}
     assert tree.kind[-1] in (NODE, OUTSIDE)
     assert tree.kind[tree.parent[tree.parent != ROOT]].max(initial=NODE) == NODE
@@ -86,14 +86,14 @@ def test_only_the_last_row_may_lie_outside(bench: Bench, corpus: Corpus) -> None
 
 
 def test_weight_is_the_share_of_tokens(bench: Bench, corpus: Corpus) -> None:
-    tree = bench.summarise(corpus).tree
+    tree = bench.summary(corpus).tree
     assert tree.weight.sum() == pytest.approx(1, abs=1e-9)
     assert tree.weight.min() >= 0
     assert tree.n_tokens / tree.n_tokens.sum() == pytest.approx(tree.weight, abs=1e-9)
 
 
 def test_no_node_has_more_documents_than_there_are(bench: Bench, corpus: Corpus) -> None:
-    tree = bench.summarise(corpus).tree
+    tree = bench.summary(corpus).tree
     assert tree.n_docs.min() >= 0 and tree.n_docs.max() <= corpus.n_docs
 
 
@@ -124,7 +124,7 @@ def test_the_row_outside_spreads_over_all_words(bench: Bench) -> None:
 
 
 def test_best_paths_run_from_a_root_to_a_node(bench: Bench, corpus: Corpus) -> None:
-    summary = bench.summarise(corpus)
+    summary = bench.summary(corpus)
     if summary.paths is None:
         pytest.skip("a backend without paths")
     node, log_prob = summary.paths
@@ -137,7 +137,7 @@ def test_best_paths_run_from_a_root_to_a_node(bench: Bench, corpus: Corpus) -> N
 
 
 def test_a_tree_survives_its_arrays(bench: Bench, corpus: Corpus) -> None:
-    tree = bench.summarise(corpus).tree
+    tree = bench.summary(corpus).tree
     again = Tree.from_arrays(tree.to_arrays())
     assert again.to_arrays().keys() == tree.to_arrays().keys()
     for name, array in again.to_arrays().items():
@@ -146,7 +146,7 @@ def test_a_tree_survives_its_arrays(bench: Bench, corpus: Corpus) -> None:
 
 
 def test_notes_are_sentences(bench: Bench, corpus: Corpus) -> None:
-    notes = bench.summarise(corpus).notes
+    notes = bench.summary(corpus).notes
     if not notes:
         pytest.skip("nothing to note")
     for note in notes:

@@ -19,7 +19,7 @@ from hiertopics.families.hdp import gibbs, gibbs_kernels
 @pytest.mark.parametrize("prior", ["AS", "AA"])
 def test_prior_draws_stay_prior_draws(prior: str) -> None:
     """Concentrations, sticks, topics and words after ten rounds are as they were before."""
-    outcome = joint_test(prior, n_replicates=1200, n_rounds=10)
+    outcome = joint_test(prior, n_replicates=600, n_rounds=10)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
 
@@ -86,6 +86,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(
     where: Any, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch

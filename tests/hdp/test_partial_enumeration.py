@@ -129,5 +129,5 @@ def test_wrong_variants_are_rejected(
 ) -> None:
     assert hasattr(blocks, name)
     monkeypatch.setattr(blocks, name, wrong)
-    outcome = compare()
+    outcome = compare(N_SWEEPS // 2)
     assert outcome.largest > 6.0 and outcome.root_mean_square > 2.0, outcome

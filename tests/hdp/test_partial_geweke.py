@@ -17,7 +17,7 @@ from hiertopics.families.hdp import partial
 @pytest.mark.parametrize("prior", ["AS", "AA"])
 def test_prior_draws_stay_prior_draws(prior: str) -> None:
     """Concentrations, sticks, topics and words after ten rounds are as they were before."""
-    outcome = joint_test(prior, n_replicates=1200, n_rounds=10)
+    outcome = joint_test(prior, n_replicates=600, n_rounds=10)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
 

@@ -22,9 +22,9 @@ CHECKS = 4
 
 @pytest.fixture(scope="module")
 def text() -> Planted:
-    """Return 2000 documents of 160 words from 15 topics on 800 words."""
+    """Return 1000 documents of 160 words from 15 topics on 800 words."""
     weights = np.random.default_rng(3).dirichlet(np.full(15, 2.0))
-    return planted(101, 2000, 800, 15, 160, eta=0.05, theta_prior=weights)
+    return planted(101, 1000, 800, 15, 160, eta=0.05, theta_prior=weights)
 
 
 class Curve(NamedTuple):
@@ -89,6 +89,7 @@ def test_methods_agree_where_the_truncation_is_large(text: Planted) -> None:
     assert max(scores) < 1.03 * min(scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("truncation", [60, 100])
 def test_hold_keeps_many_topics_from_melting(seed: int, truncation: int) -> None:

@@ -241,11 +241,13 @@ def test_prior_draws_stay_prior_draws() -> None:
     assert max(map(abs, scores.values())) < 4.0, scores
 
 
+@pytest.mark.slow
 def test_the_sweep_that_is_mutated_is_the_sweep() -> None:
     """Without a mistake the copy draws the same numbers to the same end."""
     assert z_scores(4_000, NONE) == z_scores(4_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutation", "n_sweeps"),
     [(NO_ANCESTORS, N_SWEEPS), (NO_NEW_BRANCHES, 40_000), (NO_GAMMA, 40_000), (NO_ROOM, 40_000)],

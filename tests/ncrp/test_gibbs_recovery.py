@@ -57,6 +57,7 @@ def agreement(
     return float(adjusted_rand_score(text.leaf, paths.node[:, 2]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_planted_leaves_are_found(seed: int) -> None:
     """T10 with its 150 documents, 400 iterations: above 0.9 from every start."""
@@ -64,20 +65,13 @@ def test_planted_leaves_are_found(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("start", "seed", "least"),
-    [
-        ("sequential", 0, 0.95),
-        ("sequential", 1, 0.95),
-        ("sequential", 2, 0.95),
-        ("clusters", 0, 0.9),
-    ],
-)
-def test_planted_leaves_of_more_documents_are_found(start: str, seed: int, least: float) -> None:
+@pytest.mark.parametrize(("start", "least"), [("sequential", 0.95), ("clusters", 0.9)])
+def test_planted_leaves_of_more_documents_are_found(start: str, least: float) -> None:
     """The same tree with 300 documents: clusters may leave a planted leaf in two."""
-    assert agreement(planted(300), 600, seed, 1, 1, start) > least
+    assert agreement(planted(300), 600, 0, 1, 1, start) > least
 
 
+@pytest.mark.slow
 def test_sweeps_alone_do_not_find_them() -> None:
     """Why there are leaps and grafts: the mean over three starts stays behind."""
     alone = [agreement(planted(150), 400, seed, 0, 0) for seed in range(3)]

@@ -82,6 +82,7 @@ def assert_same(found: Any, expected: Any, where: str) -> None:
 TIMED = ("manifest.json", "metrics.jsonl", "log.txt", "config.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), KEPT)
 def test_a_stopped_run_goes_on_to_the_bytes_that_its_own_program_ended_with(
     name: str, case: str, unpack: Unpack

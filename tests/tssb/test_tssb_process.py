@@ -101,6 +101,7 @@ def test_data_follow_the_enumerated_posterior(posterior: NDArray[np.float64]) ->
         assert worst(found) < 4, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mistake", "n_sweeps"),
     [(LITERAL_PSI, 30_000), (REDRAWN_U, 60_000), (NO_REMAINDER, 30_000)],
