@@ -10,13 +10,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from typing import Any, TextIO, cast
 
 import click
 
 from hiertopics import __version__
-from hiertopics.cli.lenient import Lenient
 from hiertopics.errors import HiertopicsError
 from hiertopics.visible import visible
 
@@ -87,12 +86,43 @@ def group() -> None:
     """
 
 
+class _Lenient:
+    """A text stream whose failures to write, as on a full disk, are passed over.
+
+    Messages that nobody can take end no command. All else is that of ``stream``.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write what can be written."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush what can be flushed."""
+        with suppress(OSError):
+            self._stream.flush()
+
+    def finish(self) -> None:
+        """Flush; what stands in the way then goes nowhere, or the interpreter would fail on it."""
+        try:
+            self._stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
+
+
 def main(argv: list[str] | None = None) -> Any:
     """Run the command line; errors end in one clear message and the exit code of their class."""
     _ready_streams()
     import warnings
 
-    stderr = Lenient(sys.stderr)
+    stderr = _Lenient(sys.stderr)
     with redirect_stderr(cast(TextIO, stderr)), warnings.catch_warnings():
         # Results are checked: what is not finite ends in a sentence, not in a line of numpy's.
         warnings.simplefilter("ignore", RuntimeWarning)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from hiertopics import registry
+from hiertopics.corpora.observations import observed_by
+from hiertopics.data import pruning
+from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins
+from hiertopics.data.shape import in_words, shape_of
 from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError, RunError
 from hiertopics.fitting import degenerate, loop, watch
-from hiertopics.fitting.announcing import announced
 from hiertopics.fitting.loop import Callback, Event, Stop
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
@@ -27,6 +30,7 @@ from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, Origin, peak_memor
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 from hiertopics.states import Arrays, restored
+from hiertopics.units import format_bytes
 from hiertopics.visible import visible
 
 
@@ -148,7 +152,7 @@ class Job:
         """Write what is known before the first iteration, and say it."""
         self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
         self._write_manifest("running", 0, None)
-        for line in announced(self.origin, self.split, self.pool.n_workers):
+        for line in _announced(self.origin, self.split, self.pool.n_workers):
             self._say(line)
 
     def _first_state(
@@ -311,3 +315,27 @@ class Job:
 
     def _log(self, message: str) -> None:
         self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
+
+
+def _announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
+    """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
+    experiment, train = origin.experiment, origin.train
+    settings = Settings(experiment.model, experiment.inference)
+    yield (
+        f"{experiment.backend} on {experiment.data.corpus}: "
+        f"{in_words(shape_of(train))}; "
+        f"{observed_by(experiment).aside(split)} held out "
+        f"({experiment.data.holdout}); about "
+        f"{format_bytes(registry.load_for(experiment).memory(train, settings))} of arrays"
+    )
+    about_words = pruning.notes(train) if isinstance(train, Corpus) else ()
+    for note in (*origin.whole.notes, *about_words):
+        yield f"note: {note}"
+    shards = experiment.inference.shards
+    n_parts = max(shards, getattr(experiment.inference, "chains", 1))
+    if n_workers > n_parts:
+        yield (
+            f"note: {n_workers} workers share {shards} shards, so that "
+            f"{n_workers - n_parts} have nothing to do in the fit; "
+            "-s inference.shards=N makes N parts"
+        )
