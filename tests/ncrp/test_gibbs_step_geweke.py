@@ -26,10 +26,11 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", SAMPLERS.values(), ids=SAMPLERS)
 def test_prior_draws_stay_prior_draws(keys: dict[str, Any]) -> None:
     """Hyperparameters, paths, levels and words after six rounds are as they were before."""
-    outcome = joint_test(n_replicates=500, seed=1, **keys)
+    outcome = joint_test(n_replicates=300, seed=1, **keys)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
 
@@ -79,6 +80,7 @@ MUTANTS: dict[str, tuple[str, Patch]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "patch"), MUTANTS.values(), ids=MUTANTS)
 def test_mutants_are_rejected(sampler: str, patch: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above can fail: with one thing wrong, fewer replicates reject it."""

@@ -151,7 +151,7 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 def test_prior_draws_stay_prior_draws() -> None:
     """T5: through the backend's own step, shares and concentrations drawn too."""
-    outcome = joint_test(n_replicates=1500, n_rounds=8)
+    outcome = joint_test(n_replicates=600, n_rounds=8)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
 
@@ -168,6 +168,7 @@ MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "wrong"), MUTANTS.values(), ids=MUTANTS)
 def test_wrong_draws_of_shares_are_rejected(
     where: ModuleType, name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch
