@@ -20,10 +20,11 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, draw_concentration
-from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, sharded, take_turns
+from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, sharded
 from hiertopics.families.flat.layout import Data as Cells
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.tokens import sweep as sweep_tokens
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import starts, variational
 from hiertopics.families.nhdp import summary as common
@@ -169,20 +170,10 @@ def sweep(state: State, data: Cells, eta: float, context: Context) -> int:
     shape = mixing.shape
     prior = Prior(shape.parent, shape.first, mixing.mass, *mixing[2:], eta, eta * data.n_words)
 
-    total = 0
-    for turn in range(state.local.n_pieces):
-        answers = take_turns(
-            state.local,
-            _sweep_block,
-            turn,
-            (state.n_wk,),
-            data.word_bounds,
-            lambda *block: Given(state.n_k, prior, context.rng("sweep", *block)),
-        )
-        for moved, change in answers:
-            total += moved
-            state.n_k += change
-    return total
+    def given(*block: int) -> Given:
+        return Given(state.n_k, prior, context.rng("sweep", *block))
+
+    return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 
 
 def _sweep_block(
@@ -282,4 +273,4 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
 )
-backend: Backend[Corpus, Data, Chains[State]] = chains(one)
+backend: Backend[Corpus, Data, Chains[State], Settings] = chains(one)

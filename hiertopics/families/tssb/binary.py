@@ -303,6 +303,6 @@ likelihood = Likelihood(
     renewed=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
 )
 one: Backend[Vectors, Data, State, Settings] = sampler(likelihood)
-backend: Backend[Vectors, Data, Chains[State]] = chains(
+backend: Backend[Vectors, Data, Chains[State], Settings] = chains(
     one, score=score, numbered=True, before=before
 )

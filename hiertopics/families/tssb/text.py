@@ -313,6 +313,6 @@ likelihood = Likelihood(
     predictive=predictive,
 )
 one: Backend[Corpus, Data, State, Settings] = sampler(likelihood)
-backend: Backend[Corpus, Data, Chains[State]] = chains(
+backend: Backend[Corpus, Data, Chains[State], Settings] = chains(
     one, score=score, keep=keep, numbered=True, before=before
 )

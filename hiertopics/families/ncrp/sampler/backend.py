@@ -214,6 +214,6 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     per_chain=per_chain,
     draw_hyperparameters=draw_hyperparameters,
 )
-backend: Backend[Corpus, Data, Chains[State]] = chains(
+backend: Backend[Corpus, Data, Chains[State], Settings] = chains(
     one, score=score, keep=keep, revive=revive, numbered=True, before=before
 )
