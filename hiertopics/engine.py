@@ -14,7 +14,6 @@ suffice on one machine. An engine elsewhere offers what ``Engine`` and ``Pieces`
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -22,6 +21,8 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hiertopics.room import copied
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
@@ -142,7 +143,7 @@ class Here(Generic[Piece, Local]):
 
     def copy(self) -> Here[Piece, Local]:
         """See ``Pieces``."""
-        return Here(self._engine, self._pieces, copy.deepcopy(self._states))
+        return Here(self._engine, self._pieces, [copied(state) for state in self._states])
 
     def __deepcopy__(self, memo: Any) -> Here[Piece, Local]:
         return self.copy()

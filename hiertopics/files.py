@@ -22,11 +22,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.errors import RunError, UsageError
+from hiertopics.room import Room
 from hiertopics.visible import no_formula
 
 TEMPORARY_SUFFIX = ".partial"
 NO_PLACE = (errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
+
+CSR = ("data", "indices", "indptr")
+"""The arrays of a matrix."""
+
+AT_ONCE = 1 << 20
+"""Bytes of an array that are read or written at a time."""
 
 Write = Callable[[IO[bytes]], object]
 
@@ -146,7 +153,19 @@ def _save(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: boo
     with zipfile.ZipFile(stream, "w", method, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
-                np.lib.format.write_array(part, np.asarray(array), allow_pickle=False)
+                _write_array(part, np.asarray(array))
+
+
+def _write_array(part: IO[bytes], array: NDArray[Any]) -> None:
+    """Write an array as numpy does, which would copy large ones to do so."""
+    if array.nbytes <= AT_ONCE or not array.flags.c_contiguous:
+        np.lib.format.write_array(part, array, allow_pickle=False)
+        return
+    head = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(part, head)
+    data = array.reshape(-1).view(np.uint8).data
+    for start in range(0, len(data), AT_ONCE):
+        part.write(data[start : start + AT_ONCE])
 
 
 def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None) -> Write:
@@ -155,10 +174,11 @@ def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None =
     beside: more arrays for the same file, under other names than those of the matrix.
     """
     buffer = io.BytesIO()
-    sparse.save_npz(buffer, matrix, compressed=False)
+    sparse.save_npz(buffer, sparse.csr_array(matrix.shape, dtype=matrix.dtype), compressed=False)
     buffer.seek(0)
-    with np.load(buffer) as own:
-        return as_npz({**own, **(beside or {})})
+    with np.load(buffer) as empty:  # for the names; the matrix may be too large to be copied
+        own = {name: getattr(matrix, name) if name in CSR else empty[name] for name in empty.files}
+    return as_npz({**own, **(beside or {})})
 
 
 def write_text(path: Path, text: str) -> None:
@@ -196,6 +216,42 @@ def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDAr
         raise RunError(f"{path} is missing") from None
     except Exception as error:
         raise RunError(f"{path} is damaged: {error}") from error
+
+
+def read_npz_in(path: Path, room_of: Callable[[str], Room]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file as ``read_npz`` does, each in the room of its name."""
+    found = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                with archive.open(name) as part:
+                    array = name.removesuffix(".npy")
+                    found[array] = _read_array(part, room_of(array))
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except RunError:
+        raise
+    except Exception as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+    return found
+
+
+def _read_array(part: IO[bytes], room: Room) -> NDArray[Any]:
+    version = np.lib.format.read_magic(part)
+    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    shape, by_columns, dtype = read[version[0]](part)
+    if dtype.hasobject:
+        raise ValueError("an array holds Python objects")
+    array = room.empty(shape[::-1] if by_columns else shape, dtype)
+    left = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+    while len(left):
+        size = part.readinto(left[:AT_ONCE])  # type: ignore[attr-defined]
+        if not size:
+            raise ValueError("an array is cut short")
+        left = left[size:]
+    if part.read(1):  # reads to the end, where the check sum is compared
+        raise ValueError("an array is too long")
+    return array.T if by_columns else array
 
 
 def read_csr(path: Path) -> sparse.csr_array:

@@ -254,7 +254,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     observes: "counts", "vectors" or "bits"; vectors and bits are ``Vectors`` everywhere above.
     sampler: successive states are draws of a posterior, thinned ones are kept.
     monotone: whether the objective is promised never to fall between structural moves, under the
-    settings at hand.
+    settings at hand. shelves: ``prepare`` and ``memory`` take a ``Shelf`` as well, a corpus in
+    files, and what grows with its documents is made in its ``room``.
 
     Optional. pieces: how what belongs to documents is placed. draw: the current draw of a sampler
     whose ``summarise`` may return another one. per_chain: what the chains of a sampler are
@@ -295,6 +296,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     observes: str = "counts"
     sampler: bool = False
     monotone: Callable[[SettingsT], bool] = never
+    shelves: bool = False
 
     pieces: Sharded[DataT] | None = None
     draw: Callable[[StateT, DataT, SettingsT, Context], Summary] | None = None

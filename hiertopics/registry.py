@@ -121,7 +121,11 @@ def load(name: str, **sections: object) -> AnyBackend:
         near = get_close_matches(name, BACKENDS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
         raise UsageError(f"unknown backend {name!r}{hint}")
-    module, _, value = BACKENDS[name].module_for(sections).partition(":")
+    return _imported(BACKENDS[name].module_for(sections))
+
+
+def _imported(place: str) -> AnyBackend:
+    module, _, value = place.partition(":")
     return cast("AnyBackend", getattr(importlib.import_module(module), value or "backend"))
 
 
@@ -129,6 +133,18 @@ def load_for(experiment: Experiment) -> AnyBackend:
     """Return the backend of an experiment, that for its settings."""
     sections = {"model": experiment.model, "inference": experiment.inference}
     return load(experiment.backend, **sections)
+
+
+def refuse_shelf(experiment: Experiment) -> None:
+    """Raise UsageError where a backend holds the corpus in memory: it names those that do not."""
+    if load_for(experiment).shelves:
+        return
+    able = []
+    for name, entry in BACKENDS.items():
+        modules = {"": entry.module, **{f" -s {key}": at for key, at in entry.variants.items()}}
+        able += [f"{name}{how}" for how, module in modules.items() if _imported(module).shelves]
+    what = f"{experiment.backend} holds the corpus in memory; of shards fit {' or '.join(able)}"
+    raise UsageError(f"{what}, or convert them to another format")
 
 
 def backends() -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from hiertopics.errors import UsageError
 
 _SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(?:([KMGT])(i?)B?|B)?", re.IGNORECASE)
 _PARTS = re.compile("".join(f"(?:([0-9]{{1,9}}){unit})?" for unit in _SECONDS))
 
 
@@ -39,6 +40,18 @@ def format_duration(seconds: float) -> str:
         if number:
             parts.append(f"{number}{unit}")
     return "".join(parts) or "0s"
+
+
+def parse_bytes(text: str) -> int:
+    """Return the bytes in ``4GB``, ``512MiB``, ``1.5G`` or ``1000000``.
+
+    KB, MB, GB, TB count by 1000, KiB, MiB, GiB, TiB by 1024. Raises UsageError for anything else.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise UsageError(f"a size of memory is written like 4GB, 512MiB or 1.5G, got {text!r}")
+    power = " KMGT".index((match[2] or " ").upper())
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** power)
 
 
 def format_bytes(n: int) -> str:

@@ -40,6 +40,11 @@ SHOWN_LINES = 30
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
 @click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
 @workers_option
+@click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Memory that the fit may take, like 4GB; it is refused where that is too little.",
+)
 @corpus_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins, learn_bins, to_words
 from hiertopics.data.pruning import prune
+from hiertopics.data.shelf import Shelf, in_memory
 from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
 from hiertopics.formats.reading import read_corpus, read_resolved, resolve
+from hiertopics.formats.shards import open_shelf
 from hiertopics.formats.siblings import stem
+from hiertopics.formats.sidefiles import read_tags
 from hiertopics.formats.source import FORMATS, Source, format_of
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.holdouts.split import docs_apart
@@ -65,13 +68,16 @@ def _located(data: DataConfig, found: Source) -> DataConfig:
 def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
     """Read the corpus and choose its vocabulary (min_df, max_df, stop words).
 
-    By all documents, or by those that ``holdout`` leaves to train on (``vocabulary_from``).
+    By all documents, or by those that ``holdout`` leaves to train on (``vocabulary_from``). Shards,
+    whose words are chosen, become a ``Shelf``: their counts stay in files.
     A dense table becomes a corpus: cut into ``bins`` or, where ``discretise`` is set, into bins
     of its own; without both it must be a table of counts. Raises what ``located`` raises,
     DataError naming file and line, UsageError where counts were to be cut into bins, or no
     training documents can be told.
     """
     source = _resolved(data)
+    if FORMATS[str(source.format)].folder:
+        return Loaded(_shelf(source, data), _located(data, source))
     data, read = _located(data, source), read_resolved(source)
     if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
         read = _table(read, data)
@@ -87,6 +93,21 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
     chosen = prune(corpus, data.min_df, data.max_df, stopped, training)
     unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
     return Loaded(chosen, data, bins, unknown)
+
+
+def _shelf(source: Source, data: DataConfig) -> Shelf:
+    if chooses_words(data):
+        chosen = ", ".join(f"data.{name}" for name in WORDS)
+        what = f"{chosen} choose words, but {source.path} holds those that it was made with"
+        raise UsageError(f"{what}; give them to 'hiertopics convert'")
+    shelf = open_shelf(source)
+    if source.groups is not None:
+        tags = read_tags(source.groups, shelf.n_docs, source.path)
+        shelf = replace(shelf, groups=tags, prints=None)
+    if source.labels is not None:
+        tags = read_tags(source.labels, shelf.n_docs, source.path)
+        shelf = replace(shelf, labels=tags, prints=None)
+    return shelf
 
 
 def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
@@ -136,8 +157,8 @@ def load_bits(data: DataConfig, bins: Bins | None = None) -> Loaded:
 
 
 def load_corpus(data: DataConfig, bins: Bins | None = None) -> Corpus:
-    """Return the corpus of ``load`` alone."""
-    corpus: Corpus = load(data, bins).corpus
+    """Return the corpus of ``load`` alone, in memory."""
+    corpus: Corpus = in_memory(load(data, bins).corpus)
     return corpus
 
 

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,3 +229,8 @@ class Shelf:
 
 Bags = Corpus | Shelf
 """Bags of words, in memory or in files."""
+
+
+def in_memory(corpus: Any) -> Any:
+    """Return a corpus as one in memory; vectors as they are."""
+    return corpus.in_memory() if isinstance(corpus, Shelf) else corpus

@@ -10,19 +10,23 @@ from typing import Any
 
 from msgspec import structs
 
+from hiertopics import registry
 from hiertopics.corpora import dataset
 from hiertopics.corpora.observations import observed_by
+from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Workers
 from hiertopics.errors import DataError, UsageError
 from hiertopics.fitting.job import FitResult, Job
 from hiertopics.fitting.loop import Callback
+from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.room import Room
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.manifest import Origin
 from hiertopics.runs.rundir import RUNS, RunDir
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
-from hiertopics.units import parse_duration
+from hiertopics.units import parse_bytes, parse_duration
 
 
 def fit(
@@ -38,6 +42,7 @@ def fit(
     data: Mapping[str, Any] | None = None,
     time_limit: float | str | None = None,
     workers: int = 1,
+    memory: int | str | None = None,
     quiet: bool = True,
     argv: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
@@ -47,13 +52,15 @@ def fit(
 
     run: None takes ``default_run``. backend, seed, iterations, holdout and data (entries of that
     section) win over ``overrides`` (``key=value`` strings, or a mapping), which win over
-    ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". argv: for the manifest.
+    ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". memory: bytes, or a text
+    like "4GB", which the fit may take; no result depends on it. argv: for the manifest.
     lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``).
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
     if run == "":
         raise UsageError("the name of the run's folder is empty; the current folder is called .")
     limit = parse_duration(time_limit) if isinstance(time_limit, str) else time_limit
+    room = parse_bytes(memory) if isinstance(memory, str) else memory
     named = {"corpus": None if corpus is None else str(corpus), "holdout": holdout}
     section = dict(data or {}) | {name: value for name, value in named.items() if value is not None}
     flags = flags_of(backend, seed, iterations, section)
@@ -67,10 +74,16 @@ def fit(
     experiment = structs.replace(experiment, data=located)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
+    if isinstance(whole, Shelf):
+        registry.refuse_shelf(experiment)
     train, split = observed.split(whole, aside)
     if unknown is not None:
         split = replace(split, unknown=unknown[split.heldout_docs])
+    if room is not None:
+        require_memory(room, estimated(experiment, whole, train, split))
     target.create()
+    if isinstance(train, Shelf):
+        train = replace(train, room=Room(target.path / "checkpoints"))
     with target.locked(), Workers(workers) as pool:
         origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
         job = Job(target, origin, split, bins, pool, quiet)

@@ -14,13 +14,14 @@ from typing import Any
 from hiertopics import registry
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data import pruning
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins
 from hiertopics.data.shape import in_words, shape_of
+from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError, RunError
 from hiertopics.fitting import degenerate, loop, watch
 from hiertopics.fitting.loop import Callback, Event, Stop
+from hiertopics.fitting.memory import CODE, estimated
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
@@ -88,7 +89,8 @@ class Job:
             finished = self._finished()
             if finished is not None:
                 return finished
-        found = load_checkpoint(self.run, self.backend, self.settings, self.stamp)
+        room = getattr(self.train, "room", None)  # rows of numbers have none
+        found = load_checkpoint(self.run, self.backend, self.settings, self.stamp, room)
         if found is not None and not self.run.exists:
             what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")
@@ -320,15 +322,15 @@ class Job:
 def _announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
     """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
     experiment, train = origin.experiment, origin.train
-    settings = Settings(experiment.model, experiment.inference)
+    needed = CODE + estimated(experiment, origin.whole, train, split)
     yield (
         f"{experiment.backend} on {experiment.data.corpus}: "
         f"{in_words(shape_of(train))}; "
         f"{observed_by(experiment).aside(split)} held out "
         f"({experiment.data.holdout}); about "
-        f"{format_bytes(registry.load_for(experiment).memory(train, settings))} of arrays"
+        f"{format_bytes(needed)} of memory"
     )
-    about_words = pruning.notes(train) if isinstance(train, Corpus) else ()
+    about_words = () if isinstance(train, Vectors) else pruning.notes(train)
     for note in (*origin.whole.notes, *about_words):
         yield f"note: {note}"
     shards = experiment.inference.shards

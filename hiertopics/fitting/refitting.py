@@ -17,7 +17,7 @@ from hiertopics.data.tree import ROOT
 from hiertopics.errors import UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
-from hiertopics.runs.documents import DOCUMENTS, documents_text
+from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES, lineage
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
@@ -137,6 +137,7 @@ def _name_documents(parent: RunDir, run: RunDir, corpus: Corpus, docs: NDArray[n
         snippets=None if snippets is None else tuple(snippets[doc] for doc in docs),
     )
     rows = run.split.train_docs
-    files.write_text(run.path / DOCUMENTS, documents_text(known.select(rows), rows) or "")
+    lines = documents_lines(known.select(rows), rows) or ()
+    files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
     seals = {**run.manifest.get(FILES, {}), **run.seals([DOCUMENTS])}
     run.write_manifest({**run.manifest, FILES: seals})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,14 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import DataError
+from hiertopics.data.shelf import Bags, Shelf
+from hiertopics.errors import DataError, UsageError
 from hiertopics.files import pack_csr, unpack_csr
 from hiertopics.holdouts.links import Links, withhold_links
 from hiertopics.holdouts.partition import draw_tokens, partition
 from hiertopics.holdouts.spec import Holdout
+
+AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
 
 @dataclass(frozen=True)
@@ -109,15 +112,19 @@ class Split:
         )
 
 
-def make_split(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
+def make_split(corpus: AnyBags, holdout: Holdout) -> tuple[AnyBags, Split]:
     """Return the training corpus and what was put aside of ``corpus``.
 
-    Raises DataError where nothing would be left to train on or to put aside.
+    Raises DataError where nothing would be left to train on or to put aside, UsageError where a
+    part of each document of a corpus in files would be.
     """
     if holdout.kind in ("tokens", "links"):
+        if isinstance(corpus, Shelf):
+            what = f"holdout {holdout.kind} puts a part of each document aside, all in memory"
+            raise UsageError(f"{what}; of shards whole documents can be (docs, fold, train, none)")
         return _withhold(corpus, holdout)
     train_docs, heldout_docs = docs_apart(corpus.n_docs, holdout)
-    heldout = sparse.csr_array(corpus.counts[heldout_docs])
+    heldout = corpus.counts_of(heldout_docs)
     observed, scored = partition(heldout, heldout_docs, holdout.seed)
     train = corpus.select(train_docs)
     split = _finish(holdout, train, train_docs, heldout_docs, heldout, observed, scored)
@@ -207,7 +214,7 @@ def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
 
 def _finish(
     holdout: Holdout,
-    train: Corpus,
+    train: Bags,
     train_docs: NDArray[np.int64],
     heldout_docs: NDArray[np.int64],
     heldout: sparse.csr_array,
@@ -215,7 +222,6 @@ def _finish(
     scored: sparse.csr_array,
     links: Links | None = None,
 ) -> Split:
-    word_counts = np.asarray(train.counts.sum(axis=0, dtype=np.int64)).ravel()
     code = split_hash(train_docs, heldout_docs, observed, scored, train.vocab, links)
     return Split(
         holdout.kind,
@@ -225,7 +231,7 @@ def _finish(
         heldout,
         observed,
         scored,
-        word_counts,
+        train.word_counts,
         code,
         links,
         train.doc_lengths,

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.groups import groups_of
+from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import Support, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import RunError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
-from hiertopics.runs.documents import DOCUMENTS, documents_text
+from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir, by_iteration
@@ -41,7 +41,7 @@ LARGE = 1 << 25
 
 
 def write_inputs(
-    run: RunDir, experiment: Experiment, train: Corpus | Vectors, split: Split
+    run: RunDir, experiment: Experiment, train: Bags | Vectors, split: Split
 ) -> dict[str, str]:
     """Write what a fit works on, as it is known before the first iteration; return the seals."""
     groups = train.groups.names if train.groups else ()
@@ -49,10 +49,10 @@ def write_inputs(
     files.write_text(run.path / "vocab.txt", _lines(train.vocab))
     files.write_text(run.path / "groups.txt", _lines(groups))
     files.write_npz(run.path / "split.npz", split.to_arrays())
-    text = documents_text(train, split.train_docs)
-    if text is None:
+    lines = documents_lines(train, split.train_docs)
+    if lines is None:
         return run.seals(INPUTS)
-    files.write_text(run.path / DOCUMENTS, text)
+    files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
     return run.seals((*INPUTS, DOCUMENTS))
 
 

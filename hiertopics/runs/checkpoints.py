@@ -13,6 +13,7 @@ import numpy as np
 from hiertopics import files
 from hiertopics.errors import RunError
 from hiertopics.model import AnyBackend, Settings
+from hiertopics.room import Room
 from hiertopics.runs.rundir import RunDir, by_iteration
 from hiertopics.states import Arrays, check, to_arrays
 
@@ -35,19 +36,19 @@ def save_checkpoint(run: RunDir, iteration: int, state: object, stamp: str) -> N
 
 
 def load_checkpoint(
-    run: RunDir, backend: AnyBackend, settings: Settings, stamp: str
+    run: RunDir, backend: AnyBackend, settings: Settings, stamp: str, room: Room | None = None
 ) -> tuple[int, Arrays] | None:
     """Return the iteration and arrays of the newest checkpoint that can be continued.
 
     None: the fit came to no checkpoint yet. One that is damaged, or of another program, is passed
-    over for the one before it. Raises RunError where no other is left, or
-    where they are gone.
+    over for the one before it. room: where what belongs to documents is put; None: in memory.
+    Raises RunError where no other is left, or where they are gone.
     """
     found = by_iteration(run.path / "checkpoints")[::-1]
     reasons = [] if found or not _had_checkpoints(run) else ["all of them are gone"]
     for path in found:
         try:
-            return int(path.stem), _read(path, backend, settings, stamp)
+            return int(path.stem), _read(path, backend, settings, stamp, room or Room())
         except RunError as error:
             reasons.append(str(error))
     if reasons:
@@ -68,9 +69,10 @@ def _refusal(run: RunDir, reasons: list[str]) -> RunError:
     )
 
 
-def _read(path: Path, backend: AnyBackend, settings: Settings, stamp: str) -> Arrays:
+def _read(path: Path, backend: AnyBackend, settings: Settings, stamp: str, room: Room) -> Arrays:
     """Read the arrays of a state, and see that none is missing and none is there besides."""
-    arrays = files.read_npz(path)
+    memory = Room()
+    arrays = files.read_npz_in(path, lambda name: room if ".local." in f".{name}" else memory)
     if "stamp_" not in arrays:
         raise RunError(f"{path} is damaged: it has no array 'stamp_'")
     if str(arrays.pop("stamp_")) != stamp:

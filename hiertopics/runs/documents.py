@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
-from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.corpus import Tags
+from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import RunError
 from hiertopics.formats.sidefiles import in_order
@@ -36,9 +37,9 @@ class Documents(NamedTuple):
     snippets: tuple[str, ...] | None
 
 
-def documents_text(train: Corpus | Vectors, rows: NDArray[np.int64]) -> str | None:
+def documents_lines(train: Bags | Vectors, rows: NDArray[np.int64]) -> Iterator[bytes] | None:
     """Return documents.jsonl; None where there is nothing but numbers. rows: of the corpus."""
-    snippets = train.snippets if isinstance(train, Corpus) else None
+    snippets = None if isinstance(train, Vectors) else train.snippets
     columns: dict[str, Any] = {"name": train.doc_ids, "snippet": snippets}
     columns |= {name: _lists(tags) for name in MARKS if (tags := getattr(train, name)) is not None}
     fields = {name: _lists(tags) for name, tags in getattr(train, "metadata", {}).items()}
@@ -54,11 +55,11 @@ def documents_text(train: Corpus | Vectors, rows: NDArray[np.int64]) -> str | No
         {"doc": int(row) + 1, **{name: column[place] for name, column in given.items()}}
         for place, row in enumerate(rows)
     )
-    return "".join(f"{files.to_json(line)}\n" for line in lines)
+    return (f"{files.to_json(line)}\n".encode() for line in lines)
 
 
 def read_documents(path: Path, n_docs: int) -> Documents:
-    """Inverse of ``documents_text``; raises RunError where the file is not that of ``n_docs``."""
+    """Inverse of ``documents_lines``; raises RunError where the file is not that of ``n_docs``."""
     try:
         lines = [json.loads(line) for line in path.read_bytes().decode().splitlines()]
         n_lines = len([line["doc"] for line in lines])

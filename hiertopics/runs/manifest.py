@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiertopics import files
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.settings import history
@@ -155,8 +155,8 @@ class Origin(NamedTuple):
     """
 
     experiment: Experiment
-    whole: Corpus | Vectors
-    train: Corpus | Vectors
+    whole: Bags | Vectors
+    train: Bags | Vectors
     split: str
     argv: Sequence[str]
     lineage: Mapping[str, Any] = MappingProxyType({})

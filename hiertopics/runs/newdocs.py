@@ -18,6 +18,7 @@ from hiertopics.corpora.inmemory import on_disk
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.discretise import Bins, column_order
+from hiertopics.data.shelf import in_memory
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
@@ -79,7 +80,7 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
     bins = None if own.discretise is None else _bins(run)
-    new = observed_by(experiment).load(config, bins).corpus
+    new = in_memory(observed_by(experiment).load(config, bins).corpus)
     if isinstance(new, Vectors):
         return _match_columns(new, run.vocab, config)
     unnamed = form.dense and new.vocab == default_vocab(new.n_words)

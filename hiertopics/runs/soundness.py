@@ -15,8 +15,8 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import EDGES
+from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import NumericalError
@@ -69,7 +69,7 @@ def check_scores(metrics: Mapping[str, Any]) -> None:
             raise NumericalError(f"{name} is {value:g}: the model gives what is scored no chance")
 
 
-def blamed(experiment: Experiment, *corpora: Corpus | Vectors) -> str:
+def blamed(experiment: Experiment, *corpora: Bags | Vectors) -> str:
     """Return the end of a sentence that names the likeliest cause of a failed computation."""
     suspects = [*_far_settings(experiment), *_large_data(corpora)]
     if not suspects:
@@ -111,11 +111,13 @@ def _shown(value: Any) -> str:
     return min((text for text in texts if text == str(value) or float(text) == value), key=len)
 
 
-def _large_data(corpora: tuple[Corpus | Vectors, ...]) -> Iterator[tuple[float, str]]:
+def _large_data(corpora: tuple[Bags | Vectors, ...]) -> Iterator[tuple[float, str]]:
     for corpus in corpora:
-        of_counts = isinstance(corpus, Corpus)
-        values = corpus.counts.data if isinstance(corpus, Corpus) else corpus.rows
-        largest = float(np.abs(values).max(initial=0))
+        of_counts = not isinstance(corpus, Vectors)
+        if isinstance(corpus, Vectors):
+            largest = float(np.abs(corpus.rows).max(initial=0))
+        else:
+            largest = float(corpus.largest_count)
         if largest > USUAL:
             what = "a count" if of_counts else "a value"
             yield _powers(largest), f"{what} of {largest:.10g} in the corpus"

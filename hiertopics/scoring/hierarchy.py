@@ -114,7 +114,7 @@ def specialization(tree: Tree, corpus: Corpus) -> list[float]:
     It should grow from the root down. J. H. Kim, D. Kim, S. Kim, A. Oh: Modeling topic
     hierarchies with the recursive Chinese restaurant process, CIKM 2012.
     """
-    counts = np.asarray(corpus.counts.sum(axis=0), dtype=np.float64)
+    counts = corpus.word_counts.astype(np.float64)
     apart = 1.0 - _unit(tree.phi[tree.shown]) @ _unit(counts[None, :])[0]
     depth = tree.depth[tree.shown]
     return [float(apart[depth == level].mean()) for level in range(depth.max() + 1)]

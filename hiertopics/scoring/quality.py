@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import Tree
 
 COHERENCE_WORDS = 10
@@ -25,7 +25,7 @@ class Quality(NamedTuple):
     diversity: float | None
 
 
-def topic_quality(tree: Tree, corpus: Corpus) -> Quality:
+def topic_quality(tree: Tree, corpus: Bags) -> Quality:
     """Return the quality of a tree's nodes against the training corpus."""
     nodes = tree.shown
     tops = np.array([tree.top_words(node, COHERENCE_WORDS) for node in nodes])
@@ -38,7 +38,7 @@ def topic_quality(tree: Tree, corpus: Corpus) -> Quality:
     )
 
 
-def npmi(tops: NDArray[np.int64], corpus: Corpus) -> NDArray[np.float64]:
+def npmi(tops: NDArray[np.int64], corpus: Bags) -> NDArray[np.float64]:
     """Return the mean NPMI over pairs of each topic's top words, float64 [n_topics].
 
     tops: word ids [n_topics, n_top]. Probabilities are document frequencies: NPMI(a, b) =
@@ -47,8 +47,7 @@ def npmi(tops: NDArray[np.int64], corpus: Corpus) -> NDArray[np.float64]:
     """
     words, place = np.unique(tops, return_inverse=True)
     place = place.reshape(tops.shape)
-    present = corpus.counts[:, words].astype(bool).astype(np.float64)
-    together = (present.T @ present).toarray() / max(corpus.n_docs, 1)
+    together = documents_with_both(corpus, words) / max(corpus.n_docs, 1)
     alone = together.diagonal()
     scores = np.empty(len(tops))
     first, second = np.triu_indices(tops.shape[1], 1) if tops.ndim == 2 else ((), ())
@@ -57,6 +56,15 @@ def npmi(tops: NDArray[np.int64], corpus: Corpus) -> NDArray[np.float64]:
         product = alone[row[first]] * alone[row[second]]
         scores[topic] = npmi_of_pairs(joint, product).mean() if len(joint) else 0.0
     return scores
+
+
+def documents_with_both(corpus: Bags, words: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return in how many documents each two of some words are, float64 [n, n]."""
+    together = np.zeros((len(words), len(words)))
+    for block in corpus.blocks():
+        present = block[:, words].astype(bool).astype(np.float64)
+        together += (present.T @ present).toarray()
+    return together
 
 
 def npmi_of_pairs(joint: NDArray[np.float64], product: NDArray[np.float64]) -> NDArray[np.float64]:

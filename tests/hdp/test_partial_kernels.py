@@ -10,7 +10,7 @@ import pytest
 from hdp_cases import random_corpus
 from naive import poisson_binomial
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 from stepping import SERIAL, at, corpus_of, docs_of
 
 from hiertopics.data.corpus import Corpus
@@ -22,7 +22,7 @@ from hiertopics.families.hdp import (
     table_kernels,
     topic_kernels,
 )
-from hiertopics.families.hdp.block_layout import Blocks, lay_out, rows_of
+from hiertopics.families.hdp.block_layout import Blocks, lay_out
 from hiertopics.numeric.simd_draw import LANES
 from hiertopics.numeric.streams import random_bits, uniform
 
@@ -173,7 +173,10 @@ def test_what_a_sweep_says_is_what_counting_says(
     np.add.at(wanted_dk, (doc, after), 1)
     np.testing.assert_array_equal(n_wk, wanted_wk)
     np.testing.assert_array_equal(n_k, wanted_wk.sum(axis=0))
-    n_dk = np.concatenate(local.ask(blocks.count_documents, 4))
+    monkeypatch.setattr(blocks, "DENSE_CELLS", 8)
+    n_dk = np.concatenate(
+        [block for part in local.ask(blocks.counts_of_documents, 4) for block in part]
+    )
     np.testing.assert_array_equal(n_dk, wanted_dk)
     assert result.moved == (after != before).sum()
     parts = local.ask(blocks.count_cells, 4)
@@ -200,6 +203,19 @@ def test_layout_and_cuts_hold_the_corpus() -> None:
             assert data.bounds["z"][0] == 0 and data.bounds["z"][-1] == corpus.n_tokens
             sizes = [piece.n_tokens_in_all for piece in data.pieces]
             assert np.diff(data.bounds["z"]).tolist() == sizes
+
+
+def rows_of(data: Blocks) -> sparse.csr_array:
+    """Return the counts of all documents as they lie in the blocks."""
+    rows, columns, counts, n_before = [], [], [], 0
+    for piece in data.pieces:
+        block = np.repeat(np.arange(len(piece.block_doc) - 1), np.diff(piece.block_pair))
+        rows.append(n_before + piece.block_doc[block] + piece.doc)
+        columns.append(np.repeat(piece.word, piece.n_pairs))
+        counts.append(piece.n_tokens.astype(np.int32))
+        n_before += len(piece.doc_ptr) - 1
+    cells = (np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns)))
+    return sparse.csr_array(sparse.coo_array(cells, (data.n_docs, data.n_words)))
 
 
 HARD = {

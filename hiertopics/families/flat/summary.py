@@ -95,18 +95,33 @@ def summary_of(
     columns = topics.gather(theta)
     n_tokens = np.maximum(topics.gather(topics.n_k.astype(np.float64)), 0.0)
     doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)
+    n_docs = (columns >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64)
+    tree = flat_tree(rows, len(topics.live), n_tokens, n_docs, extra)
+    return Summary(tree, all_entries(columns), notes=notes_on_truncation(tree, len(topics.n_k)))
+
+
+def flat_tree(
+    rows: NDArray[np.float64],
+    n_live: int,
+    n_tokens: NDArray[np.float64],
+    n_docs: NDArray[np.int64],
+    extra: Mapping[str, NDArray[Any]],
+) -> Tree:
+    """Return the tree of ``rows`` [n_nodes, n_words], those from ``n_live`` on outside it.
+
+    n_tokens, n_docs [n_nodes]. extra: what the tree keeps for inference.
+    """
     kind = np.full(len(rows), NODE, dtype=np.int8)
-    kind[len(topics.live) :] = OUTSIDE
-    tree = Tree(
+    kind[n_live:] = OUTSIDE
+    return Tree(
         phi=np.ascontiguousarray(rows),
         parent=np.full(len(rows), ROOT, dtype=np.int32),
         kind=kind,
         weight=n_tokens / max(n_tokens.sum(), 1.0),
-        n_docs=(columns >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64),
+        n_docs=n_docs,
         n_tokens=n_tokens,
         extra=extra,
     )
-    return Summary(tree, all_entries(columns), notes=_notes(tree, len(topics.n_k)))
 
 
 def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
@@ -127,7 +142,7 @@ def notes_on_shards(n_shards: int) -> tuple[str, ...]:
     return (f"{n_shards} shards: topic totals are seen late, so the draws are approximate",)
 
 
-def _notes(tree: Tree, truncation: int) -> tuple[str, ...]:
+def notes_on_truncation(tree: Tree, truncation: int) -> tuple[str, ...]:
     """Say where the fit ran into its truncation, or into a single topic."""
     n_topics, notes = len(tree.shown), []
     if n_topics == truncation > 1:

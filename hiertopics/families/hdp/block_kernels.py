@@ -396,6 +396,15 @@ def add_changes(
 
 
 @kernel()
+def add_amounts(
+    cells: NDArray[np.int64], amounts: NDArray[np.int32], table: NDArray[np.int32]
+) -> None:
+    """Add amounts to the cells of a table."""
+    for i in range(len(cells)):
+        table[cells[i]] += amounts[i]
+
+
+@kernel()
 def count_words(piece: Piece, z: Topics, n_wk: NDArray[np.int32]) -> None:
     """Add all tokens of a piece to n_wk [n_words, T]."""
     token = np.empty(len(piece.doc_ptr), np.int64)

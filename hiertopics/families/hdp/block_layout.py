@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd_draw import padded
 
@@ -54,17 +53,22 @@ class Blocks(NamedTuple):
     """A corpus laid out in blocks, and what the hyperparameters need of it.
 
     pieces: of the corpus, in order. doc_lengths: int64 [n_docs]. lengths: int64, the distinct ones
-    > 0; n_with: how many documents have each. n_words: size of the vocabulary. table: float32
-    [n_words, >= T], room for the topics of an iteration, a multiple of 16 long, 0 beyond T; what is
-    in it is no state.
+    > 0; n_with: how many documents have each. table: float32 [n_words, >= T], room for the topics
+    of an iteration, a multiple of 16 long, 0 beyond T; what is in it is no state. corpus: what is
+    laid out.
     """
 
     pieces: tuple[Piece, ...]
     doc_lengths: NDArray[np.int64]
     lengths: NDArray[np.int64]
     n_with: NDArray[np.int64]
-    n_words: int
     table: NDArray[np.float32]
+    corpus: Bags
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return self.corpus.n_words
 
     @property
     def n_docs(self) -> int:
@@ -78,46 +82,34 @@ class Blocks(NamedTuple):
 
 
 def lay_out(
-    corpus: Corpus, n_topics: int, n_pieces: int = 1, block_bytes: int = BLOCK_BYTES
+    corpus: Bags, n_topics: int, n_pieces: int = 1, block_bytes: int = BLOCK_BYTES
 ) -> Blocks:
     """Lay a corpus out in at most ``n_pieces``, in blocks that take about ``block_bytes``."""
     lengths = corpus.doc_lengths
     doc_ptr = np.concatenate([[0], np.cumsum(lengths)])
     block_doc = _blocks(lengths, n_topics, block_bytes)
-    counts, pieces = corpus.counts, []
-    indptr = counts.indptr.astype(np.int64)
+    columns = [corpus.room.growing(kind) for kind in (np.int32, np.int32, np.uint16, np.uint8)]
+    entries, pairs = [0], [0]
     for first, last in zip(block_doc[:-1], block_doc[1:], strict=True):
-        inside = slice(indptr[first], indptr[last])
-        bounds = indptr[first : last + 1] - indptr[first]
-        pieces.append(
-            lay_block(bounds, counts.indices[inside], counts.data[inside], corpus.n_words)
-        )
-    word, n_pairs, doc, n_tokens = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
-    entries, pairs = ([0, *(len(part[place]) for part in pieces)] for place in (0, 2))
+        rows = corpus.rows(first, last)
+        bounds = rows.indptr.astype(np.int64)
+        block = lay_block(bounds, rows.indices, rows.data, corpus.n_words)
+        for column, part in zip(columns, block, strict=True):
+            column.append(np.asarray(part))
+        entries.append(columns[0].n_entries)
+        pairs.append(columns[2].n_entries)
+    word, n_pairs, doc, n_tokens = (column.done() for column in columns)
     piece = Piece(
-        doc_ptr, block_doc, np.cumsum(entries), np.cumsum(pairs), word, n_pairs, doc, n_tokens
+        doc_ptr, block_doc, np.array(entries), np.array(pairs), word, n_pairs, doc, n_tokens
     )
     distinct, n_with = np.unique(lengths[lengths > 0], return_counts=True)
     table = np.zeros((corpus.n_words, padded(n_topics)), np.float32)
-    return Blocks(tuple(cut(piece, n_pieces)), lengths, distinct, n_with, corpus.n_words, table)
+    return Blocks(tuple(cut(piece, n_pieces)), lengths, distinct, n_with, table, corpus)
 
 
 def as_given_piece(piece: Piece) -> Piece:
     """Return a piece as it lives: as it is laid out."""
     return piece
-
-
-def rows_of(data: Blocks) -> sparse.csr_array:
-    """Return the counts of all documents, int32 CSR [n_docs, n_words]."""
-    rows, columns, counts, n_before = [], [], [], 0
-    for piece in data.pieces:
-        block = np.repeat(np.arange(len(piece.block_doc) - 1), np.diff(piece.block_pair))
-        rows.append(n_before + piece.block_doc[block] + piece.doc)
-        columns.append(np.repeat(piece.word, piece.n_pairs))
-        counts.append(piece.n_tokens.astype(np.int32))
-        n_before += len(piece.doc_ptr) - 1
-    cells = (np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns)))
-    return sparse.csr_array(sparse.coo_array(cells, (data.n_docs, data.n_words)))
 
 
 def cut(piece: Piece, n_parts: int) -> list[Piece]:

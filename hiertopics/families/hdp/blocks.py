@@ -8,6 +8,7 @@ numbers belong to words and tokens (``numeric.streams``): the number of pieces c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,12 @@ from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
 from hiertopics.families.hdp.block_layout import Blocks, Piece, room_of
 from hiertopics.families.hdp.table_kernels import SMALL
+from hiertopics.families.hdp.theta import Plan, Rows, weigh
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.model import Context
 from hiertopics.numeric.simd_draw import LANES, padded
 from hiertopics.numeric.streams import new_key
+from hiertopics.room import beside
 
 RANGE = 1024
 """Words whose masses are added up together, the sums then in order of ranges."""
@@ -32,7 +35,13 @@ LEAST_SUM = 0.01
 """Sums of a topic's masses below which it is drawn anew: what draws leave out would matter."""
 
 CHANGES_AT_ONCE = 1 << 20
-"""Changes of n_wk that are written before they are put in order."""
+"""Changes of n_wk that are written before they are put away."""
+
+LISTED_BYTES = 12
+"""What a change takes in a list; in a table of all cells it takes 4."""
+
+DENSE_CELLS = 1 << 18
+"""Counts of documents by topic that are in memory at a time."""
 
 
 class Local(NamedTuple):
@@ -42,7 +51,8 @@ class Local(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a sweep changes. histogram, large: of n_dk as in ``Found``. cells, amounts: of n_wk.
+    """What a sweep changes. histogram, large: of n_dk as in ``Found``. cells, amounts: of n_wk; no
+    cells: amounts are those of all.
 
     moved: tokens whose topic is another one.
     """
@@ -62,7 +72,7 @@ def topic_dtype(n_topics: int) -> type[np.uint16] | type[np.uint32]:
 def begin_uniform(piece: Piece, message: tuple[np.uint64, int]) -> Local:
     """Return uniformly random topics of a piece's tokens. message: a key, the number of topics."""
     key, n_topics = message
-    z = np.empty(piece.n_tokens_in_all, topic_dtype(n_topics))
+    z = beside(piece.doc).empty(piece.n_tokens_in_all, topic_dtype(n_topics))
     kernels.draw_uniform(piece.doc_ptr[0], n_topics, key, z)
     return Local(z)
 
@@ -74,11 +84,21 @@ def count_words(piece: Piece, local: Local, message: tuple[int, int]) -> NDArray
     return n_wk
 
 
-def count_documents(piece: Piece, local: Local, n_topics: int) -> NDArray[np.int32]:
-    """Return the n_dk of a piece, int32 [n_docs, T]."""
-    n_dk = np.zeros((len(piece.doc_ptr) - 1, n_topics), np.int32)
-    kernels.count_documents(piece.doc_ptr, local.z, n_dk)
-    return n_dk
+def counts_of_documents(piece: Piece, local: Local, n_topics: int) -> Iterator[NDArray[np.int32]]:
+    """Yield the n_dk of a piece's documents, int32 [n, T], some at a time."""
+    doc_ptr, step = piece.doc_ptr, max(1, DENSE_CELLS // n_topics)
+    for first in range(0, len(doc_ptr) - 1, step):
+        ends = doc_ptr[first : first + step + 1]
+        tokens = slice(ends[0] - doc_ptr[0], ends[-1] - doc_ptr[0])
+        n_dk = np.zeros((len(ends) - 1, n_topics), np.int32)
+        kernels.count_documents(ends, local.z[tokens], n_dk)
+        yield n_dk
+
+
+def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> Rows:
+    """Return theta of a piece's documents. message: how, and the number of topics."""
+    plan, n_topics = message
+    return weigh(counts_of_documents(piece, local, n_topics), plan, beside(piece.doc))
 
 
 def count_cells(
@@ -135,25 +155,31 @@ def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[
     (held, n_topics), before = message, local.z
     lists, scratch = _lists(piece, n_topics, before.dtype), _scratch(held, n_topics)
     tokens = np.diff(piece.doc_ptr[piece.block_doc])
-    found = _found(n_topics, int(tokens.sum()), int(tokens.max(initial=0)))
-    after = np.empty_like(before)
-    moved, changes = 0, []
+    # A word of a block changes a topic's count once at most, and a token two of them.
+    most = np.minimum(2 * tokens, n_topics * np.diff(piece.block_entry))
+    found = _found(n_topics, int(tokens.sum()), int(most.max(initial=0)))
+    after = beside(piece.doc).empty(len(before), before.dtype)
+    moved, changes = 0, Changes(len(held.table) * n_topics)
     for block in range(len(tokens)):
         moved += kernels.sweep_block(
             piece, block, before, after, held, n_topics, lists, scratch, found
         )
-        if len(found.cells) - found.n_changes[0] < 2 * tokens[block + 1 : block + 2].sum():
-            changes.append(_taken(found))
-    changes.append(_taken(found))
-    cells, amounts = (np.concatenate(parts) for parts in zip(*changes, strict=True))
+        if len(found.cells) - found.n_changes[0] < most[block + 1 : block + 2].sum():
+            changes.take(found)
+    changes.take(found)
     large = found.large[: found.n_large[0]].copy()
-    return Local(after), Result(found.histogram, large, cells, amounts, moved)
+    return Local(after), Result(found.histogram, large, *changes.told(), moved)
 
 
 def add_results(results: list[Result], n_wk: NDArray[np.int32], n_k: NDArray[np.int64]) -> Result:
     """Add the changes of all pieces to n_wk [n_words, T] and n_k [T]; return the rest, added."""
     for result in results:
-        kernels.add_changes(result.cells, result.amounts, n_wk, n_k)
+        if len(result.amounts) > len(result.cells):
+            table = result.amounts.reshape(n_wk.shape)
+            n_wk += table
+            n_k += table.sum(axis=0, dtype=np.int64)
+        else:
+            kernels.add_changes(result.cells, result.amounts, n_wk, n_k)
     large = np.concatenate([result.large for result in results])
     order = np.lexsort((large[:, 1], large[:, 0]))
     histogram = results[0].histogram
@@ -163,11 +189,34 @@ def add_results(results: list[Result], n_wk: NDArray[np.int32], n_k: NDArray[np.
     return results[0]._replace(histogram=histogram, large=large[order], moved=moved)
 
 
-def _taken(found: Found) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the changes written so far, and begin anew."""
-    n_changes = int(found.n_changes[0])
-    found.n_changes[0] = 0
-    return found.cells[:n_changes].copy(), found.amounts[:n_changes].copy()
+class Changes:
+    """Changes of ``n_cells`` counts: listed, or in a table once that is the smaller."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._n_cells = n_cells
+        self._listed = [(np.empty(0, np.int64), np.empty(0, np.int32))]
+        self._table: NDArray[np.int32] | None = None
+
+    def take(self, found: Found) -> None:
+        """Take what is written so far; what is found then begins anew."""
+        written = slice(int(found.n_changes[0]))
+        found.n_changes[0] = 0
+        if self._table is not None:
+            kernels.add_amounts(found.cells[written], found.amounts[written], self._table)
+            return
+        self._listed.append((found.cells[written].copy(), found.amounts[written].copy()))
+        if LISTED_BYTES * sum(len(cells) for cells, _ in self._listed) > 4 * self._n_cells:
+            self._table = np.zeros(self._n_cells, np.int32)
+            for cells, amounts in self._listed:
+                kernels.add_amounts(cells, amounts, self._table)
+            self._listed = []
+
+    def told(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Return cells and amounts as in ``Result``."""
+        if self._table is not None:
+            return np.empty(0, np.int64), self._table
+        cells, amounts = zip(*self._listed, strict=True)
+        return np.concatenate(cells), np.concatenate(amounts)
 
 
 def _lists(piece: Piece, n_topics: int, dtype: np.dtype[Any]) -> Lists:
@@ -199,9 +248,9 @@ def _scratch(held: Held, n_topics: int) -> Scratch:
     )
 
 
-def _found(n_topics: int, n_tokens: int, largest_block: int) -> Found:
-    """Return room for what a sweep over so many tokens says."""
-    n_changes = min(2 * n_tokens, max(2 * largest_block, CHANGES_AT_ONCE))
+def _found(n_topics: int, n_tokens: int, most: int) -> Found:
+    """Return room for what a sweep over so many tokens says. most: changes of the largest block."""
+    n_changes = min(2 * n_tokens, max(most, CHANGES_AT_ONCE))
     return Found(
         np.zeros((n_topics, SMALL), np.int64),
         np.empty((n_tokens // SMALL + 1, 2), np.int64),

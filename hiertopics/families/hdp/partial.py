@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
@@ -48,6 +49,13 @@ from hiertopics.numeric.streams import new_key
 
 LEAST_WORD_PRIOR = 1e-100
 """Prior mass of a word below which logarithms would end; such words stay absent all the same."""
+
+
+BUFFERS = 36 << 20
+"""What a sweep lists, or the writing of a summary copies, at a time, whatever the corpus."""
+
+CELLS = 1 << 18
+"""Counts of words by topic whose chances are added up at a time."""
 
 
 def no_topics() -> NDArray[np.float32]:
@@ -84,7 +92,7 @@ class State:
         return joined(self.local, "z")
 
 
-def prepare(corpus: Corpus, settings: Settings) -> Blocks:
+def prepare(corpus: Bags, settings: Settings) -> Blocks:
     """Lay the corpus out in blocks of documents."""
     return lay_out(corpus, settings.model.truncation, settings.inference.shards)
 
@@ -136,9 +144,10 @@ def step(state: State, data: Blocks, settings: Settings, context: Context) -> tu
 
 def summarise(state: State, data: Blocks, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
-    n_dk = np.concatenate(state.local.ask(blocks.count_documents, len(state.pi)))
     doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
-    return common.summarise(common.Fitted(n_dk, state.n_wk, state.n_k, doc_prior, word_prior))
+    plan = common.plan_of(state.n_k, doc_prior, data.n_docs)
+    parts = state.local.ask(blocks.weigh_documents, (plan, len(state.pi)))
+    return common.summarise_parts(parts, plan, state.n_wk, word_prior, data.corpus.room)
 
 
 def objective(state: State, data: Blocks, settings: Settings, context: Context) -> float:
@@ -150,21 +159,34 @@ def objective(state: State, data: Blocks, settings: Settings, context: Context) 
         by_count = log_rising(topic_mass[topic], count)
         log_joint += float((histogram[topic, count] * by_count).sum())
         log_joint += float(log_rising(topic_mass[large[:, 0]], large[:, 1]).sum())
-    word, topic = np.nonzero(state.n_wk)
-    log_joint += float(log_rising(word_mass[word], state.n_wk[word, topic]).sum())
+    step = max(1, CELLS // len(state.pi))
+    for start in range(0, data.n_words, step):
+        n_wk, mass = state.n_wk[start : start + step], word_mass[start : start + step]
+        word, topic = np.nonzero(n_wk)
+        log_joint += float(log_rising(mass[word], n_wk[word, topic]).sum())
     log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
     n_sticks = len(state.log_rest)
     log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
     return log_joint + float(log_sticks)
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of tokens, counts and topics, and of the start."""
+def memory(corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of counts and topics, and of what is largest besides: a sweep's changes, the
+    summary or the start. Tokens of a corpus in files lie in files, too.
+    """
     n_topics = settings.model.truncation
-    lasting = 12 * n_topics * corpus.n_words + 4 * corpus.n_tokens + 3 * corpus.n_pairs
-    if settings.inference.start == "uniform":
-        return lasting
-    return lasting + 4 * min(starts.ROOM, n_topics * corpus.n_pairs)
+    n_cells = n_topics * corpus.n_words
+    tokens = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_tokens + 4 * corpus.n_pairs
+    changes = min(4 * n_cells, 24 * corpus.n_tokens) + min(24 * corpus.n_tokens, BUFFERS)
+    # Of what sweeps took some stays with the allocator, in pieces.
+    summary = 12 * n_cells + min(16 * n_cells, BUFFERS)
+    start = 0
+    if settings.inference.start == "variational":
+        n_pairs = min(starts.ROOM // n_topics, corpus.n_pairs)
+        n_docs = min(n_pairs, corpus.n_docs)
+        start = 4 * n_topics * n_pairs + 4 * n_topics * n_docs + 24 * n_cells
+    largest = max(settings.inference.shards * changes, summary, start)
+    return 8 * n_cells + tokens + largest
 
 
 def _hold_topics(state: State, data: Blocks, context: Context) -> NDArray[np.float32]:
@@ -258,6 +280,7 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     objective=objective,
     simulate=gibbs.simulate,
     memory=memory,
+    shelves=True,
     pieces=Sharded(
         Local=Local,
         parts=lambda data: data.pieces,

@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
-from hiertopics.families.hdp.block_layout import Blocks, rows_of
+from hiertopics.families.hdp.block_layout import Blocks
 from hiertopics.families.hdp.summary import word_probabilities
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.model import Context, Settings
@@ -71,8 +70,7 @@ def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begu
 
 def _sample(data: Blocks, n_pairs: int, rng: np.random.Generator) -> Corpus:
     """Return random documents of at most so many pairs, at least one, in order."""
-    counts = rows_of(data)
     order = rng.permutation(data.n_docs)
-    sizes = np.cumsum(np.diff(counts.indptr)[order])
+    sizes = np.cumsum(data.corpus.doc_pairs[order])
     chosen = np.sort(order[: max(1, int(np.searchsorted(sizes, n_pairs, side="right")))])
-    return Corpus(sparse.csr_array(counts[chosen]), default_vocab(data.n_words))
+    return Corpus(data.corpus.counts_of(chosen), default_vocab(data.n_words))

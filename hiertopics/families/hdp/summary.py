@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +11,16 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat.prediction import fold_in
-from hiertopics.families.flat.summary import by_size, document_weights, summary_of
+from hiertopics.families.flat.summary import (
+    by_size,
+    document_weights,
+    flat_tree,
+    notes_on_truncation,
+    summary_of,
+)
+from hiertopics.families.hdp.theta import Plan, Rows, planned, theta_of
 from hiertopics.model import AnySettings, Context, Posterior, Summary
+from hiertopics.room import Room
 
 NO_MASS = 1e-290
 """Below it products with word probabilities underflow: dropped topics then count alike."""
@@ -60,6 +69,42 @@ def summarise(fitted: Fitted) -> Summary:
     return summary_of(
         topics, rows, theta, fitted.n_dk, {"doc_prior": topics.gather(fitted.doc_prior)}
     )
+
+
+def plan_of(n_k: NDArray[np.integer], doc_prior: NDArray[np.float64], n_docs: int) -> Plan:
+    """Return how theta of whole counts is made, topics without tokens in the row outside."""
+    return planned(by_size(n_k), doc_prior, n_docs)
+
+
+def summarise_parts(
+    parts: Sequence[Rows],
+    plan: Plan,
+    n_wk: NDArray[np.int32],
+    word_prior: NDArray[np.float64],
+    room: Room,
+) -> Summary:
+    """Return what ``summarise`` returns, of theta that was made in parts by ``plan``.
+
+    Topics without tokens are all alike: the prior. Where only a part of theta is stored, the row
+    outside is the mean of all topics under the documents' prior.
+    """
+    live, doc_prior = plan.topics.live, plan.doc_prior
+    rows = np.empty((plan.n_columns, len(word_prior)))
+    for row, topic in enumerate(live):
+        np.add(n_wk[:, topic], word_prior, out=rows[row])
+        rows[row] /= rows[row].sum()
+    prior = doc_prior[live]
+    if plan.outside:
+        prior = np.append(prior, doc_prior[plan.topics.dropped].sum())
+        outside = word_prior / word_prior.sum()
+        if not plan.entire:
+            outside = prior[:-1] @ rows[:-1] + prior[-1] * outside
+        rows[-1] = outside / outside.sum()
+    n_tokens = np.append(plan.topics.n_k[live].astype(np.float64), np.zeros(int(plan.outside)))
+    n_docs = sum(part.n_docs for part in parts)
+    tree = flat_tree(rows, len(live), n_tokens, np.asarray(n_docs), {"doc_prior": prior})
+    notes = notes_on_truncation(tree, len(n_wk.T))
+    return Summary(tree, theta_of(parts, plan, room), notes=notes)
 
 
 def infer(tree: Tree, corpus: Corpus, settings: AnySettings, context: Context) -> Posterior:

@@ -1,0 +1,63 @@
+"""How much memory a fit takes, told before it begins, and whether it may."""
+
+from __future__ import annotations
+
+from scipy import sparse
+
+from hiertopics import registry
+from hiertopics.data.shelf import Bags, Shelf
+from hiertopics.data.vectors import Vectors
+from hiertopics.errors import UsageError
+from hiertopics.holdouts.split import Split
+from hiertopics.model import Settings
+from hiertopics.settings.config import Experiment
+from hiertopics.units import format_bytes
+
+MEGABYTE = 1_000_000
+LIBRARIES = 84 << 20
+"""Bytes of Python, numpy, scipy and numba with its kernels, before there is any data."""
+
+CODE = 96 << 20
+"""Of what these have in files, mapped into memory: part of a peak, but of no limit."""
+
+DOC_BYTES = 48
+"""Of a corpus beside its counts: lengths, numbers and places of documents."""
+
+WORD_BYTES = 120
+"""Of a word: the string, and its place in what is written."""
+
+
+def estimated(
+    experiment: Experiment, whole: Bags | Vectors, train: Bags | Vectors, split: Split
+) -> int:
+    """Return the anonymous bytes of a fit at its largest: libraries, corpus, split and arrays.
+
+    What is mapped from files does not count: the system lets it go where memory is scarce.
+    """
+    settings = Settings(experiment.model, experiment.inference)
+    arrays = registry.load_for(experiment).memory(train, settings)
+    texts = 0 if isinstance(train, Vectors) else WORD_BYTES * train.n_words
+    aside = sum(_held(getattr(split, name)) for name in ("heldout", "observed", "scored"))
+    kept = sum(_size_of(corpus) for corpus in (whole, train))
+    return LIBRARIES + arrays + kept + aside + texts
+
+
+def _size_of(corpus: Bags | Vectors) -> int:
+    if isinstance(corpus, Vectors):
+        return int(corpus.rows.nbytes)
+    documents = DOC_BYTES * corpus.n_docs
+    return documents if isinstance(corpus, Shelf) else documents + _held(corpus.counts)
+
+
+def _held(matrix: sparse.csr_array) -> int:
+    return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+
+
+def require_memory(limit: int, needed: int) -> None:
+    """Raise UsageError where a fit would take more than it may."""
+    if needed > limit:
+        least = -(-needed // MEGABYTE)
+        raise UsageError(
+            f"--memory {format_bytes(limit)} is too little: the least for this fit is {least}MB; "
+            "a smaller model.truncation, vocabulary or held-out part takes less"
+        )

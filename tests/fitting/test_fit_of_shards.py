@@ -1,0 +1,218 @@
+"""Fits of corpora in files: the same bytes, and what grows with documents lies in files, too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hiertopics.corpora.conversion import convert
+from hiertopics.errors import DataError, UsageError
+from hiertopics.families.hdp import blocks
+from hiertopics.families.hdp import theta as theta_parts
+from hiertopics.fitting import driver
+from hiertopics.fitting.loop import Callback, Event
+from hiertopics.room import beside
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+
+FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")
+SETTINGS = ["inference.collapse=partial", "model.truncation=12", "output.checkpoint_seconds=0"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a corpus of 60 documents, with authors, and its shards."""
+    path = tmp_path_factory.mktemp("shards")
+    rng = np.random.default_rng(0)
+    lines, authors = [], []
+    for doc in range(60):
+        words = rng.choice(np.arange(15) + 15 * (doc % 2), 8, replace=False)
+        words = words if doc else words[:0]
+        lines.append(f"{len(words)} " + " ".join(f"{word}:{doc % 3 + 1}" for word in words) + "\n")
+        authors.append(f"author{doc % 4}\n")
+    (path / "a.ldac").write_text("".join(lines))
+    (path / "a.authors").write_text("".join(authors))
+    convert(path / "a.ldac", path / "a.shards")
+    return path
+
+
+def fitted(
+    corpus: Path, run: Path, iterations: int = 7, *more: str, callbacks: tuple[Callback, ...] = ()
+) -> RunDir:
+    overrides = [*SETTINGS, *more]
+    return driver.fit(
+        corpus,
+        run=run,
+        backend="hdp-gibbs",
+        iterations=iterations,
+        overrides=overrides,
+        callbacks=callbacks,
+    ).run
+
+
+def contents(run: RunDir) -> dict[str, bytes]:
+    return {name: (run.path / name).read_bytes() for name in FILES}
+
+
+@pytest.mark.parametrize("start", ["uniform", "variational"])
+def test_shards_and_the_file_they_come_from_end_in_the_same_bytes(
+    folder: Path, tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr(blocks, "DENSE_CELLS", 40)
+    more = (f"inference.start={start}",)
+    whole = fitted(folder / "a.ldac", tmp_path / "whole", 7, *more)
+    shards = fitted(folder / "a.shards", tmp_path / "shards", 7, *more)
+    assert contents(shards) == contents(whole)
+    for name in ("corpus", "split", "objective"):
+        assert shards.manifest[name] == whole.manifest[name]
+    scores = [evaluate(run)["log_likelihood_per_word"] for run in (whole, shards)]
+    quality = [evaluate(run)["coherence_npmi"] for run in (whole, shards)]
+    assert scores[0] == scores[1] and quality[0] == quality[1]
+
+
+def test_a_fit_of_shards_goes_on_and_keeps_topics_of_tokens_in_files(
+    folder: Path, tmp_path: Path
+) -> None:
+    places: list[Path | None] = []
+
+    def watch(event: Event) -> None:
+        state: Any = event.state
+        places.append(beside(state.now[0].local.state_of(0).z).folder)
+
+    once = fitted(folder / "a.shards", tmp_path / "once", 7, "inference.summarise=map")
+    for iterations in (3, 7):
+        twice = fitted(
+            folder / "a.shards",
+            tmp_path / "twice",
+            iterations,
+            "inference.summarise=map",
+            callbacks=(watch,),
+        )
+    assert contents(twice) == contents(once)
+    assert set(places) == {tmp_path / "twice" / "checkpoints"}
+    assert {path.suffix for path in (tmp_path / "twice" / "checkpoints").iterdir()} == {".npz"}
+
+
+def test_a_theta_of_a_part_predicts_as_the_entire_one_does(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only topics that a document has tokens of are stored, and the mixture that all share."""
+    entire = fitted(folder / "a.ldac", tmp_path / "entire")
+    monkeypatch.setattr(theta_parts, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(blocks, "DENSE_CELLS", 40)
+    part = fitted(folder / "a.shards", tmp_path / "part")
+    in_pieces = fitted(folder / "a.shards", tmp_path / "pieces", 7, "inference.shards=3")
+    assert contents(in_pieces)["theta.npz"] == contents(part)["theta.npz"]
+    assert part.theta.nnz < entire.theta.nnz
+    np.testing.assert_allclose(part.theta.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    expected = entire.theta @ entire.tree.phi
+    np.testing.assert_allclose(part.theta @ part.tree.phi, expected, rtol=1e-9, atol=0)
+    np.testing.assert_array_equal(
+        part.tree.n_docs[part.tree.shown], entire.tree.n_docs[entire.tree.shown]
+    )
+    scores = [evaluate(run)["log_likelihood_per_word"] for run in (entire, part)]
+    assert abs(scores[0] - scores[1]) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"backend": "lda-gibbs"}, "lda-gibbs holds the corpus in memory; of shards fit hdp-gibbs"),
+        ({"backend": "hdp-gibbs"}, "fit hdp-gibbs -s inference.collapse=partial"),
+        ({"holdout": "tokens:0.2@0"}, "of shards whole documents can be"),
+        ({"data": {"min_df": 2}}, "choose words, but .* give them to 'hiertopics convert'"),
+    ],
+)
+def test_what_shards_cannot_do_is_told_in_one_line(
+    folder: Path, tmp_path: Path, options: dict[str, Any], said: str
+) -> None:
+    full = options.get("backend") is not None
+    settings = [] if full else SETTINGS
+    arguments = {"backend": "hdp-gibbs", "overrides": settings, "run": tmp_path / "run", **options}
+    with pytest.raises(UsageError, match=said) as caught:
+        driver.fit(folder / "a.shards", **arguments)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_damaged_shards_end_before_a_run_is_made(folder: Path, tmp_path: Path) -> None:
+    convert(folder / "a.shards", tmp_path / "b.shards")
+    part = tmp_path / "b.shards" / "00000.counts.npy"
+    part.write_bytes(part.read_bytes()[:-4])
+    with pytest.raises(DataError, match=r"00000.counts.npy: is damaged: it is cut short"):
+        fitted(tmp_path / "b.shards", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+CHILD = """
+    import re, resource, sys
+    from pathlib import Path
+    from hiertopics.errors import UsageError
+    from hiertopics.families.hdp import blocks, partial
+    from hiertopics.fitting import driver
+
+    # What is the same for all corpora would hide what a corpus in memory takes.
+    blocks.CHANGES_AT_ONCE, partial.BUFFERS = 1 << 12, 4 << 20
+    folder = Path(sys.argv[1])
+    settings = ["inference.collapse=partial", "inference.start=uniform", "model.truncation=6"]
+    how = {"backend": "hdp-gibbs", "iterations": 1, "overrides": settings}
+
+    def bytes_of(name):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
+
+    driver.fit(folder / "small.shards", run=folder / "small", **how)  # kernels and libraries
+    reserved = bytes_of("VmData") - bytes_of("RssAnon")
+    corpus = folder / sys.argv[2]
+    try:
+        driver.fit(folder / "large.shards", run=folder / "none", memory="80MB", **how)
+    except UsageError as error:
+        print(error)
+        least = re.search("the least for this fit is ([0-9]+MB)", str(error))[1]
+    limit = reserved + int(least.removesuffix("MB")) * 1_000_000
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    memory = least if corpus.suffix == ".shards" else None
+    driver.fit(corpus, run=folder / "large", memory=memory, **how)
+    print("done")
+"""
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a corpus of 8 million tokens, a small one, and the shards of both."""
+    path = tmp_path_factory.mktemp("large")
+    for name, n_docs in (("small", 20), ("large", 4000)):
+        lines = (
+            f"10 {' '.join(f'{(doc * 7 + 13 * place) % 1000}:200' for place in range(10))}\n"
+            for doc in range(n_docs)
+        )
+        (path / f"{name}.ldac").write_text("".join(lines))
+        convert(path / f"{name}.ldac", path / f"{name}.shards")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
+@pytest.mark.parametrize("name", ["large.shards", "large.ldac"])
+def test_a_fit_of_shards_stays_below_its_limit_of_memory(
+    large: Path, tmp_path: Path, name: str
+) -> None:
+    """In a process that gets no more; the same corpus in memory does not fit."""
+    folder = tmp_path / "fits"
+    folder.mkdir()
+    for path in large.iterdir():
+        (folder / path.name).symlink_to(path)
+    argv = [sys.executable, "-c", dedent(CHILD), str(folder), name]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
+    assert "--memory 76.3 MiB is too little: the least for this fit is" in done.stdout, done.stderr
+    assert ("done" in done.stdout) == (name == "large.shards"), done.stderr
+    assert done.returncode == 0 or "MemoryError" in done.stderr
