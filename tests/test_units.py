@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hiertopics.errors import UsageError
-from hiertopics.units import format_bytes, format_duration, parse_duration
+from hiertopics.units import format_bytes, format_duration, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,20 @@ def test_shown_durations(seconds: float, text: str) -> None:
 def test_bytes(n: int, text: str) -> None:
     """Units of 1024, one digit after the point, never 1024.0 of a unit that has a next one."""
     assert format_bytes(n) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("4GB", 4 * 10**9), ("512MiB", 512 << 20), ("1.5G", 15 * 10**8), ("7", 7), ("7 B", 7),
+        ("2kb", 2000), ("1TiB", 1 << 40),
+    ],
+)  # fmt: skip
+def test_sizes_are_read(text: str, n: int) -> None:
+    assert parse_bytes(text) == n
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "4 gigabytes", "1e9", "4GBB", "1,5GB"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="a size of memory is written like 4GB"):
+        parse_bytes(text)
