@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -40,6 +41,9 @@ TABLE = Table(
         "first search, ms": "{first_search_ms:.0f}",
         "later, ms": "{search_ms:.0f}",
         "slowest, ms": "{slowest_search_ms:.0f}",
+        "ready, CPU ms": "{cpu_ready_ms:.0f}",
+        "all words, CPU ms": "{cpu_whole_ms:.0f}",
+        "slowest search, CPU ms": "{cpu_search_ms:.0f}",
         "load": "{load:.1f}",
     },
 )
@@ -86,6 +90,11 @@ def measure(docs: int, nodes: int, rounds: int) -> Iterator[Record]:
                 "written_cpu_seconds": done.cpu_seconds,
                 "ready_ms": median(one["ready"] for one in opened),
                 "whole_ms": median(one["whole"] for one in opened),
+                "cpu_ready_ms": median(one["spent"][0] for one in opened),
+                "cpu_whole_ms": median(one["spent"][1] for one in opened),
+                "cpu_search_ms": max(
+                    later - before for one in opened for before, later in pairwise(one["spent"][1:])
+                ),
                 "fastest_ready_ms": min(one["ready"] for one in opened),
                 "first_search_ms": median(one["searches"][0] for one in opened),
                 "search_ms": median(t for one in opened for t in one["searches"][1:]),
@@ -160,10 +169,24 @@ def _opened(page: Path) -> dict[str, Any]:
         browser = driver.chromium.launch(executable_path=chromium, args=list(FLAGS))
         opened = browser.new_page(viewport={"width": 1280, "height": 844})
         opened.add_init_script(WATCH)
+        clock = opened.context.new_cdp_session(opened)
+        clock.send("Performance.enable", {"timeDomain": "threadTicks"})
         opened.goto(page.as_uri())
+        opened.wait_for_selector("html.ready")
+        spent = [_spent(clock)]
         opened.wait_for_selector("html.whole")
+        spent.append(_spent(clock))
         ready, whole = opened.evaluate("[window.readyAt, window.wholeAt]")
         time.sleep(0.2)
-        searches = [float(opened.evaluate(SEARCH, query)) for query in QUERIES]
+        searches = []
+        for query in QUERIES:
+            searches.append(float(opened.evaluate(SEARCH, query)))
+            spent.append(_spent(clock))
         browser.close()
-    return {"ready": ready, "whole": whole, "searches": searches}
+    return {"ready": ready, "whole": whole, "searches": searches, "spent": spent}
+
+
+def _spent(clock: Any) -> float:
+    """Return the milliseconds of processor time that the page's main thread has taken."""
+    found = clock.send("Performance.getMetrics")["metrics"]
+    return 1000 * float(next(one["value"] for one in found if one["name"] == "TaskDuration"))
