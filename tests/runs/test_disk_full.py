@@ -118,6 +118,7 @@ def test_a_refusal_at_any_moment_leaves_every_file_whole(
         assert_whole(now, before, after)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["open", "sync", "write"])
 def test_model_theta_and_tree_never_tell_of_different_states(
     refusals: Callable[[str], list[Files]], short: Path, longer: Path, kind: str

@@ -118,6 +118,7 @@ def test_killed_between_two_renames_no_view_mixes_old_and_new(
     assert refused > 0
 
 
+@pytest.mark.slow
 def test_killed_between_two_renames_the_fit_given_again_repairs(
     fit_tiny: Fit, killed: list[Path], stages: tuple[Path, Path], tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def test_killed_at_two_moments(fit_tiny: Fit, start: Fit, backend: str, tmp_path
     assert rows(run)[: seen // 2] == rows(tmp_path / "whole")[: seen // 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1"])
 def test_a_signal_ends_a_fit_resumable(
     fit_tiny: Fit, start: Fit, name: str, tmp_path: Path
@@ -208,6 +209,7 @@ def converging(fit_tiny: Fit, run: Path, **others: Any) -> Any:
     return fit_tiny(run, iterations=500, overrides=["inference.tolerance=0.005"], **others)
 
 
+@pytest.mark.slow
 def test_a_tolerance_stops_at_the_same_place_when_resumed(fit_tiny: Fit, tmp_path: Path) -> None:
     result = converging(fit_tiny, tmp_path / "whole")
     assert result.status == "done" and 4 < result.iterations < 500

@@ -68,6 +68,7 @@ def grown() -> Any:
     return settings, vectors, node, *fitted(vectors, settings, 150)
 
 
+@pytest.mark.slow
 def test_a_planted_tree_is_found(grown: Any) -> None:
     settings, _, node, data, state = grown
     summary = binary.one.summarise(state, data, settings, at(0))
@@ -78,6 +79,7 @@ def test_a_planted_tree_is_found(grown: Any) -> None:
     assert correlation(apart, planted_apart) > 0.5
 
 
+@pytest.mark.slow
 def test_rows_that_differ_more_stand_further_apart(grown: Any) -> None:
     settings, vectors, _, data, state = grown
     summary = binary.one.summarise(state, data, settings, at(0))
@@ -89,6 +91,7 @@ def test_rows_that_differ_more_stand_further_apart(grown: Any) -> None:
     assert abs(correlation(edges_between(summary.paths.node[shuffled]), differing)) < 0.1
 
 
+@pytest.mark.slow
 def test_a_matrix_product_gives_the_bytes_of_one_row_at_a_time(grown: Any) -> None:
     settings, _, _, data, state = grown
     found = []
@@ -114,6 +117,7 @@ def test_sums_of_parameters_are_exact_in_single_precision() -> None:
         assert product(rows, row, value, node) == exact[row, node]
 
 
+@pytest.mark.slow
 def test_the_objective_is_that_of_rows_and_nodes_one_by_one(grown: Any) -> None:
     settings, vectors, _, data, state = grown
     chain = state
