@@ -23,8 +23,8 @@ from hiertopics.families.hca.state import (
     slot_chances,
     slot_scores,
 )
-from hiertopics.families.hca.variational import reordered
 from hiertopics.families.nested.slots import in_order, renumbered
+from hiertopics.families.nested.tree_state import heavier_first
 
 CONTEXT = at(0)
 FAMILIES = [pytest.param(True, id="structured"), pytest.param(False, id="meanfield")]
@@ -234,7 +234,7 @@ def test_reordered_siblings_raise_the_bound_and_change_nothing_else(structured: 
     state = naive.random_state(14, structured=structured)
     sums, _ = local_pass(state, MODEL)
     mass = np.array([0.1, 0.2, 0.3, 3.0, 0.1, 4.0, 1.3])
-    after = reordered(copy.deepcopy(state), mass, MODEL.gamma)
+    after = heavier_first(copy.deepcopy(state), mass, MODEL.gamma)
     assert sorted(map(tuple, after.mean)) == sorted(map(tuple, state.mean))
     order = [state.mean.tolist().index(row) for row in after.mean.tolist()]
     np.testing.assert_array_equal(after.cov, state.cov[np.ix_(order, order)])
@@ -250,5 +250,5 @@ def test_reordered_siblings_raise_the_bound_and_change_nothing_else(structured: 
 def test_more_mass_on_a_later_sibling_moves_it_to_the_front() -> None:
     state = naive.random_state(15, structured=True)
     mass = np.array([0.0, 1.0, 1.0, 9.0, 1.0, 5.0, 1.0])
-    after = reordered(state, mass, MODEL.gamma)
+    after = heavier_first(state, mass, MODEL.gamma)
     assert after.mean[1] == pytest.approx(state.mean[3])

@@ -82,6 +82,11 @@ class State(TreeState):
         """E tau, the expected noise precision."""
         return self.noise_a / self.noise_b
 
+    def by_node(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the vectors of nodes in another order."""
+        mean, cov = self.mean[order], self.cov[np.ix_(order, order)]
+        return {"mean": np.ascontiguousarray(mean), "cov": np.ascontiguousarray(cov)}
+
     @staticmethod
     def begun(n_docs: int) -> dict[str, NDArray[np.float64]]:
         """Return what pieces begin with, by name, for a tree of one node."""

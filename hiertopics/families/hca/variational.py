@@ -18,11 +18,9 @@ section 5. Here a row's coordinates depend on its path; the paper's mean field i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
@@ -72,7 +70,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """
     inference = settings.inference
     slot = moves.sweep(state, data, settings)
-    state = reordered(state, slot, settings.model.gamma)
+    state = heavier_first(state, slot, settings.model.gamma)
     made = moves.Made(state, 0, 0)
     if inference.trials and context.iteration % inference.moves_every == 0:
         made = moves.round_of_moves(state, data, settings, context)
@@ -80,19 +78,6 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     noise = float(1.0 / np.sqrt(state.precision))
     n_leaves = len(state.nodes.leaves)
     return state, Info(state.n_nodes, n_leaves, int(made.n_kept > 0), made.n_tried, noise)
-
-
-def reordered(state: State, slot: NDArray[np.float64], gamma: float) -> State:
-    """Return the state with heavier siblings first, where that does not lower the bound.
-
-    slot: rows in each slot.
-    """
-    found = heavier_first(state, slot, gamma)
-    if found is None:
-        return state
-    state, order = found
-    mean, cov = state.mean[order], state.cov[np.ix_(order, order)]
-    return replace(state, mean=np.ascontiguousarray(mean), cov=np.ascontiguousarray(cov))
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:

@@ -59,6 +59,10 @@ class TreeState(ABC):
         """The tree's sticks."""
         return Sticks(self.stick_a, self.stick_b)
 
+    @abstractmethod
+    def by_node(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return what else the state has of nodes, these in another order."""
+
     def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
         """Return pieces whose q of slots a task has changed: as they are, where none is kept."""
         return self.local
@@ -122,23 +126,25 @@ def _columns_taken(piece: Any, state: Any, order: NDArray[np.int64]) -> tuple[An
     return state._replace(chances=np.ascontiguousarray(state.chances[:, order])), None
 
 
-def heavier_first(
-    state: State, slot_mass: NDArray[np.float64], gamma: float
-) -> tuple[State, NDArray[np.int64]] | None:
-    """Return the state with heavier siblings first, and the old ids of its nodes.
+def heavier_first(state: State, slot_mass: NDArray[np.float64], gamma: float) -> State:
+    """Return the state with heavier siblings first, where that does not lower the bound.
 
-    None where they are in order, or where that would lower the bound. slot_mass: float64
-    [n_nodes], documents in each slot, to which the sticks are refitted; E_v + E_c is then a sum of
-    log Beta functions. What else the state has by node is left to be put in order.
+    slot_mass: float64 [n_nodes], documents in each slot, to which the sticks are refitted; E_v +
+    E_c is then a sum of log Beta functions.
     """
     nodes = state.nodes
     order = in_order(state.parent, -subtree_sums(nodes, slot_mass))
     if (order == np.arange(len(order))).all():
-        return None
+        return state
     parent = renumbered(state.parent, order)
     sticks = fit_sticks(nodes_of(parent, nodes.depth), slot_mass[order], gamma)
     if betaln(*sticks).sum() < betaln(*fit_sticks(nodes, slot_mass, gamma)).sum():
-        return None
-    local = state.reseated(_columns_taken, order)
-    state = replace(state, local=local, parent=parent, stick_a=sticks.a, stick_b=sticks.b)
-    return state, order
+        return state
+    return replace(
+        state,
+        local=state.reseated(_columns_taken, order),
+        parent=parent,
+        stick_a=sticks.a,
+        stick_b=sticks.b,
+        **state.by_node(order),
+    )

@@ -43,9 +43,8 @@ from hiertopics.families.ncrp.variational.state import (
     elbo,
     local_pass,
     refit,
-    reordered,
 )
-from hiertopics.families.nested.tree_state import without_chances
+from hiertopics.families.nested.tree_state import heavier_first, without_chances
 from hiertopics.model import Backend, Context, Renewed, Sharded, Summary
 
 
@@ -96,7 +95,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if context.iteration > inference.hyper_start:
         _learn(state, sums, inference)
     if not inference.batch_size:
-        state = reordered(state, sums)
+        state = heavier_first(state, sums.slot, state.gamma)
     made = moves.Made(0, 0)
     if inference.moves != "none" and context.iteration % inference.moves_every == 0:
         state, made = moves.round_of_moves(state, data, settings, context)

@@ -32,7 +32,7 @@ def round_of_moves(
 
     With ``guard_moves`` the state comes back untouched if the bound would be lower.
     """
-    trial = copy_of(state)
+    trial = copy.deepcopy(state)
     turn = paper_moves if settings.inference.moves == "paper" else all_moves
     trial, n_moves = turn(trial, data, settings, context)
     if n_moves == 0:
@@ -75,11 +75,6 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     draft = draft_of(state, state.slot_chances())
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
-
-
-def copy_of(state: State) -> State:
-    """Return a state that shares no array with ``state``."""
-    return copy.deepcopy(state)
 
 
 def _sweep(state: State, settings: Settings) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from hiertopics.families.ncrp.variational.structured_kernels import (
     weigh_documents,
 )
 from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
-from hiertopics.families.nested.tree_state import TreeState, heavier_first
+from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.model import Context
 
 RARE = 1e-5
@@ -62,6 +62,10 @@ class State(TreeState):
     def log_mass(self) -> NDArray[np.float64]:
         """LM of each slot."""
         return log_masses(self.nodes, self.sticks, self.gamma)
+
+    def by_node(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the topics of nodes in another order."""
+        return {"lam": np.ascontiguousarray(self.lam[:, order])}
 
     @staticmethod
     def begun(
@@ -213,15 +217,6 @@ def refit(state: State, sums: Sums) -> None:
     state.stick_a, state.stick_b = fit_sticks(state.nodes, sums.slot, state.gamma)
     state.lam = sums.words + sums.words.dtype.type(state.eta)
     state.n_outside = sums.n_outside
-
-
-def reordered(state: State, sums: Sums) -> State:
-    """Return the state with heavier siblings first, where that does not lower the bound."""
-    found = heavier_first(state, sums.slot, state.gamma)
-    if found is None:
-        return state
-    state, order = found
-    return replace(state, lam=np.ascontiguousarray(state.lam[:, order]))
 
 
 def elbo(state: State) -> float:
