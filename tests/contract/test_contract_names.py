@@ -45,7 +45,7 @@ PARAMETERS = {
 
 def test_every_function_of_the_contract_is_tested_here() -> None:
     values = {"Model", "Inference", "State", "Info", "objective_name"}
-    values |= {"observes", "sampler", "pieces"}
+    values |= {"observes", "sampler", "pieces", "shelves"}
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
 
 
