@@ -245,17 +245,18 @@ def fold_in(
     prior: NDArray[np.float64],
     n_sweeps: int,
     tolerance: float,
+    from_prior: bool = True,
 ) -> NDArray[np.float64]:
     """Return the expected topic counts [T] of one new document, topics held fixed (theory/hdp 7.2).
 
     words, counts [n_pairs]; phi [n_words, T] (word-major); prior [T] document pseudo-counts.
-    q(z = k) is proportional to phi (n_dk - q + prior), from q proportional to phi * prior,
-    until no entry moves by ``tolerance`` or ``n_sweeps`` are done.
+    q(z = k) is proportional to phi (n_dk - q + prior), from q proportional to phi * prior, or from
+    no counts at all, until no entry moves by ``tolerance`` or ``n_sweeps`` are done.
     """
     n_topics = len(prior)
-    resp = np.empty((len(words), n_topics))
+    resp = np.zeros((len(words), n_topics))
     doc_row = np.zeros(n_topics)
-    for pair in range(len(words)):
+    for pair in range(len(words) if from_prior else 0):
         total = 0.0
         for topic in range(n_topics):
             resp[pair, topic] = phi[words[pair], topic] * prior[topic]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,11 +12,32 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.model import Context, Posterior
+from hiertopics.model import AnySettings, Context, Posterior
 from hiertopics.numeric.mixtures import all_entries
 
-SWEEPS = 50
-TOLERANCE = 1e-4
+
+class FoldIn(NamedTuple):
+    """How topics of a document are found: by so many sweeps at most, until none moves by more.
+
+    from_prior: topics of a pair begin as the prior says; else with none, so that a pair sees only
+    those before it in the first sweep.
+    """
+
+    sweeps: int = 50
+    tolerance: float = 1e-4
+    from_prior: bool = True
+
+
+AS_TRAINED = FoldIn()
+
+
+class _Document(NamedTuple):
+    """words int32, times float64 [n_pairs]; prior, expected [n_nodes] as of ``fold_in``."""
+
+    words: NDArray[np.int32]
+    times: NDArray[np.float64]
+    prior: NDArray[np.float64]
+    expected: NDArray[np.float64]
 
 
 def fold_in(
@@ -22,20 +46,31 @@ def fold_in(
     prior: NDArray[np.float64],
     expected: NDArray[np.float64],
     context: Context,
+    how: FoldIn = AS_TRAINED,
 ) -> Posterior:
     """Return theta of new documents, topics held fixed.
 
     prior [n_docs, n_nodes]: pseudo-counts under which words are explained. expected [n_docs,
     n_nodes]: those that are added to the counts thus found.
     """
-    phi = np.ascontiguousarray(tree.phi.T)
     counts = corpus.counts
-
-    def weigh(doc: int) -> NDArray[np.float64]:
-        cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
-        words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
-        n_dk = kernels.fold_in(words, times, phi, prior[doc], SWEEPS, TOLERANCE)
-        return document_weights(n_dk[None, :], expected[doc])[0]
-
-    rows = context.map(weigh, range(corpus.n_docs))
+    times, ends = counts.data.astype(np.float64), counts.indptr[1:-1]
+    pairs = (np.split(counts.indices, ends), np.split(times, ends))
+    documents = map(_Document, *pairs, prior, expected)
+    phi = np.ascontiguousarray(tree.phi.T)
+    rows = context.map(partial(_weigh, phi, how), documents)
     return Posterior(all_entries(np.array(rows).reshape(corpus.n_docs, tree.n_nodes)))
+
+
+def _weigh(phi: NDArray[np.float64], how: FoldIn, document: _Document) -> NDArray[np.float64]:
+    words, times, prior, expected = document
+    n_dk = kernels.fold_in(words, times, phi, prior, *how)
+    return np.asarray(document_weights(n_dk[None, :], expected)[0])
+
+
+def infer(
+    tree: Tree, corpus: Corpus, settings: AnySettings, context: Context, how: FoldIn = AS_TRAINED
+) -> Posterior:
+    """Return theta of new documents, each under the prior of the training documents."""
+    prior = np.tile(tree.extra["doc_prior"], (corpus.n_docs, 1))
+    return fold_in(tree, corpus, prior, prior, context, how)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,16 +89,27 @@ def summary_of(
     n_dk: NDArray[np.number],
     extra: Mapping[str, NDArray[Any]],
 ) -> Summary:
+    """Return ``summary_by_node`` of theta [n_docs, T]; it notes where topics ran out."""
+    summary = summary_by_node(topics, rows, topics.gather(theta), n_dk, extra)
+    return replace(summary, notes=notes_on_truncation(summary.tree, len(topics.n_k)))
+
+
+def summary_by_node(
+    topics: Topics,
+    rows: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    n_dk: NDArray[np.number],
+    extra: Mapping[str, NDArray[Any]],
+) -> Summary:
     """Return the flat tree of ``rows`` [n_nodes, n_words], one outside the live topics at most.
 
-    theta, n_dk [n_docs, T]. extra: what the tree keeps for inference.
+    theta [n_docs, n_nodes]; n_dk [n_docs, T]. extra: what the tree keeps for inference.
     """
-    columns = topics.gather(theta)
     n_tokens = np.maximum(topics.gather(topics.n_k.astype(np.float64)), 0.0)
     doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)
-    n_docs = (columns >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64)
+    n_docs = (theta >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64)
     tree = flat_tree(rows, len(topics.live), n_tokens, n_docs, extra)
-    return Summary(tree, all_entries(columns), notes=notes_on_truncation(tree, len(topics.n_k)))
+    return Summary(tree, all_entries(theta))
 
 
 def flat_tree(

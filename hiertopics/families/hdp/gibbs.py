@@ -38,6 +38,7 @@ from hiertopics.families.flat.layout import (
     lay_out,
     sharded,
 )
+from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
@@ -47,7 +48,6 @@ from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.families.hdp.summary import infer as infer
 from hiertopics.model import Backend, Context, Summary
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.numeric.evidence import log_rising
@@ -204,9 +204,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     log_joint -= float(log_rising(topic_mass.sum(), data.doc_lengths).sum())
     log_joint += _log_counts(state.n_wk.T, word_mass)
     log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
-    n_sticks = len(state.log_rest)
-    log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
-    return log_joint + float(log_sticks)
+    return log_joint + log_sticks(state.log_rest, state.gamma)
 
 
 def _log_documents(piece: Piece, local: Local, topic_mass: NDArray[np.float64]) -> float:
@@ -262,11 +260,7 @@ def _draw_document_side(
     rng = answers[0][1]
     n_tables = int(state.n_tables.sum())
     state.alpha = draw_concentration(state.alpha, n_tables, data.doc_lengths, rng)
-    after = state.n_tables[::-1].cumsum()[::-1] - state.n_tables
-    # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
-    rest = rng.beta(state.gamma + after[:-1], 1.0 + state.n_tables[:-1])
-    state.log_rest = np.log(np.maximum(rest, SMALLEST_REST))
-    state.pi = weights_from_fractions(1.0 - rest)
+    state.log_rest, state.pi = draw_sticks(state.n_tables, state.gamma, rng)
     if reorder:
         _reorder(state, data, rng)
     state.gamma = draw_by_sticks(state.log_rest, rng)
@@ -274,16 +268,46 @@ def _draw_document_side(
 
 def _reorder(state: State, data: Data, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
-    with np.errstate(divide="ignore"):
-        log_pi = np.append(np.log(-np.expm1(state.log_rest)), 0.0)
-    log_pi[1:] += state.log_rest.cumsum()
-    order = redraw_order(log_pi, None, rng)
-    if (order == np.arange(len(order))).all():
+    order, log_rest = redraw_places(state.log_rest, rng)
+    if order is None:
         return
     renumber(state, order, data.word_bounds)
     state.n_tables = state.n_tables[order]
     state.pi = state.pi[order]
-    state.log_rest = np.diff(log_remainders(log_pi[order]))
+    state.log_rest = log_rest
+
+
+def draw_sticks(
+    n_tables: NDArray[np.int64], gamma: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw log(1 - v) [T - 1] and pi [T] given the tables of topics along the sticks [T].
+
+    The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
+    """
+    after = n_tables[::-1].cumsum()[::-1] - n_tables
+    rest = rng.beta(gamma + after[:-1], 1.0 + n_tables[:-1])
+    return np.log(np.maximum(rest, SMALLEST_REST)), weights_from_fractions(1.0 - rest)
+
+
+def redraw_places(
+    log_rest: NDArray[np.float64], rng: np.random.Generator
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
+    """Return who comes to each place along the sticks [T], and log(1 - v) then [T - 1].
+
+    gamma is integrated out (theory/hdp 6.1). None where all stay.
+    """
+    with np.errstate(divide="ignore"):
+        log_pi = np.append(np.log(-np.expm1(log_rest)), 0.0)
+    log_pi[1:] += log_rest.cumsum()
+    order = redraw_order(log_pi, None, rng)
+    if (order == np.arange(len(order))).all():
+        return None, log_rest
+    return order, np.diff(log_remainders(log_pi[order]))
+
+
+def log_sticks(log_rest: NDArray[np.float64], gamma: float) -> float:
+    """Return the log density of sticks v, of log(1 - v) [T - 1]."""
+    return float(len(log_rest) * math.log(gamma) + (gamma - 1) * log_rest.sum())
 
 
 def _tables(

@@ -18,7 +18,6 @@ alone.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +33,7 @@ from hiertopics.families.flat.concentrations import (
     draw_by_sticks,
     draw_concentration,
 )
-from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
+from hiertopics.families.flat.sticks import weights_from_fractions
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, starts
@@ -165,9 +164,7 @@ def objective(state: State, data: Blocks, settings: Settings, context: Context) 
         word, topic = np.nonzero(n_wk)
         log_joint += float(log_rising(mass[word], n_wk[word, topic]).sum())
     log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
-    n_sticks = len(state.log_rest)
-    log_sticks = n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum()
-    return log_joint + float(log_sticks)
+    return log_joint + gibbs.log_sticks(state.log_rest, state.gamma)
 
 
 def memory(corpus: Bags, settings: Settings) -> int:
@@ -227,26 +224,12 @@ def _draw_document_side(
     n_tables = int(state.n_tables.sum())
     state.alpha = draw_by_slice_of_sizes(state.alpha, n_tables, data.lengths, data.n_with, rng)
     along = state.n_tables[state.order]
-    after = along[::-1].cumsum()[::-1] - along
-    # The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
-    rest = rng.beta(state.gamma + after[:-1], 1.0 + along[:-1])
-    state.log_rest = np.log(np.maximum(rest, gibbs.SMALLEST_REST))
     state.pi = np.empty(len(along))
-    state.pi[state.order] = weights_from_fractions(1.0 - rest)
+    state.log_rest, state.pi[state.order] = gibbs.draw_sticks(along, state.gamma, rng)
     if reorder:
-        _reorder(state, rng)
+        order, state.log_rest = gibbs.redraw_places(state.log_rest, rng)
+        state.order = state.order if order is None else state.order[order]
     state.gamma = draw_by_sticks(state.log_rest, rng)
-
-
-def _reorder(state: State, rng: np.random.Generator) -> None:
-    """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
-    with np.errstate(divide="ignore"):
-        log_pi = np.append(np.log(-np.expm1(state.log_rest)), 0.0)
-    log_pi[1:] += state.log_rest.cumsum()
-    order = redraw_order(log_pi, None, rng)
-    if (order != np.arange(len(order))).any():
-        state.order = state.order[order]
-        state.log_rest = np.diff(log_remainders(log_pi[order]))
 
 
 def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:

@@ -8,9 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
-from hiertopics.families.flat.prediction import fold_in
 from hiertopics.families.flat.summary import (
     by_size,
     document_weights,
@@ -19,7 +16,7 @@ from hiertopics.families.flat.summary import (
     summary_of,
 )
 from hiertopics.families.hdp.theta import Plan, Rows, planned, theta_of
-from hiertopics.model import AnySettings, Context, Posterior, Summary
+from hiertopics.model import Summary
 from hiertopics.room import Room
 
 NO_MASS = 1e-290
@@ -105,9 +102,3 @@ def summarise_parts(
     tree = flat_tree(rows, len(live), n_tokens, np.asarray(n_docs), {"doc_prior": prior})
     notes = notes_on_truncation(tree, len(n_wk.T))
     return Summary(tree, theta_of(parts, plan, room), notes=notes)
-
-
-def infer(tree: Tree, corpus: Corpus, settings: AnySettings, context: Context) -> Posterior:
-    """Return theta of new documents, each under the prior of the training documents."""
-    prior = np.tile(tree.extra["doc_prior"], (corpus.n_docs, 1))
-    return fold_in(tree, corpus, prior, prior, context)

@@ -51,6 +51,7 @@ from hiertopics.families.flat.config import (
     VariationalInference,
 )
 from hiertopics.families.flat.layout import Data, Piece, sharded
+from hiertopics.families.flat.prediction import infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.hdp import point_estimates
@@ -172,7 +173,7 @@ def collapsed(
         init=init,
         step=step,
         summarise=summarise,
-        infer=common.infer,
+        infer=infer,
         objective=objective,
         simulate=simulate,
         memory=order.memory,

@@ -13,6 +13,7 @@ T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (theory/tssb 6).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.families.flat.prediction import FoldIn, infer
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
 from hiertopics.families.lda import summary as common
 from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
-from hiertopics.families.lda.infer import infer as infer
 from hiertopics.families.lda.predictive import predictive as predictive
 from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
@@ -154,7 +155,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     init=init,
     step=step,
     summarise=summarise,
-    infer=infer,
+    infer=partial(infer, how=FoldIn(sweeps=100, from_prior=False)),
     objective=objective,
     simulate=simulate,
     memory=memory,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.families.flat.summary import by_size, summary_by_node
 from hiertopics.model import Summary
-from hiertopics.numeric.mixtures import all_entries
 
 
 def summarise(
@@ -24,39 +25,18 @@ def summarise(
     the sum of their priors loses nothing. The tree keeps ``doc_prior`` [n_nodes], the pseudo-count
     alpha of each row in a document.
     """
-    n_k = n_wk.sum(axis=0, dtype=np.int64)
-    order = np.argsort(-n_k, kind="stable")
-    live = order[n_k[order] > 0]
-    n_empty = len(order) - len(live)
-    phi = n_wk[:, live].T + eta
-    prior = np.broadcast_to(alpha, len(order))[order]
-    doc_prior = prior[: len(live)]
-    theta = np.asarray(n_dk[:, live] + doc_prior, dtype=np.float64)
-    n_tokens = n_k[live].astype(np.float64)
-    if n_empty:
+    topics = by_size(n_wk.sum(axis=0, dtype=np.int64))
+    phi = n_wk[:, topics.live].T + eta
+    prior = np.broadcast_to(alpha, len(topics.n_k))
+    doc_prior = prior[topics.live]
+    theta = np.asarray(n_dk[:, topics.live] + doc_prior, dtype=np.float64)
+    if len(topics.dropped):
         phi = np.vstack([phi, np.ones(len(n_wk))])
-        prior_of_empty = prior[len(live) :].sum()
+        prior_of_empty = prior[topics.dropped].sum()
         theta = np.column_stack([theta, np.full(len(n_dk), prior_of_empty)])
         doc_prior = np.append(doc_prior, prior_of_empty)
-        n_tokens = np.append(n_tokens, 0.0)
     theta /= theta.sum(axis=1, keepdims=True)
-    doc_lengths = np.maximum(n_dk.sum(axis=1, dtype=np.float64), 1.0)
-    kind = np.full(len(phi), NODE, dtype=np.int8)
-    kind[len(live) :] = OUTSIDE
-    tree = Tree(
-        phi=np.ascontiguousarray(phi / phi.sum(axis=1, keepdims=True)),
-        parent=np.full(len(phi), ROOT, dtype=np.int32),
-        kind=kind,
-        weight=_shares(n_tokens),
-        n_docs=(theta >= 1.0 / doc_lengths[:, None]).sum(axis=0).astype(np.int64),
-        n_tokens=n_tokens,
-        extra={"doc_prior": doc_prior},
-    )
+    rows = np.asarray(phi / phi.sum(axis=1, keepdims=True), dtype=np.float64)
+    summary = summary_by_node(topics, rows, theta, n_dk, {"doc_prior": doc_prior})
     note = "inference.shards has no effect: tokens are visited one after the other"
-    return Summary(tree, all_entries(theta), notes=(note,) if shards > 1 else ())
-
-
-def _shares(n_tokens: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return shares of the tokens; without a token the row outside, then alone, has it all."""
-    total = n_tokens.sum()
-    return n_tokens / total if total else np.ones_like(n_tokens)
+    return replace(summary, notes=(note,) if shards > 1 else ())
