@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import subprocess
 import sys
@@ -161,6 +162,15 @@ def copied(finished: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]
         return Path(shutil.copytree(source, tmp_path / source.name))
 
     return copy
+
+
+@pytest.fixture
+def files_are_closed() -> Iterator[None]:
+    """Have a file that the test left open told at its end, not in some later test."""
+    gc.freeze()  # what stood before is not searched, which would take most of a second
+    yield
+    gc.collect()
+    gc.unfreeze()
 
 
 @pytest.fixture

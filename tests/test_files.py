@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import stat
@@ -119,6 +118,7 @@ def test_pickles_are_neither_written_nor_read(tmp_path: Path) -> None:
         files.read_npz(tmp_path / "y.npz")
 
 
+@pytest.mark.usefixtures("files_are_closed")
 @pytest.mark.parametrize("data", [b"", b"garbage", b"PK\x03\x04garbage"], ids=repr)
 def test_a_damaged_file_is_a_run_error_naming_it(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "broken.npz"
@@ -126,7 +126,6 @@ def test_a_damaged_file_is_a_run_error_naming_it(tmp_path: Path, data: bytes) ->
     for read in (files.read_npz, files.read_csr):
         with pytest.raises(RunError, match=r"broken\.npz is damaged"):
             read(path)
-    gc.collect()  # a file left open is told now, not in some later test
 
 
 def test_a_missing_file_is_a_run_error_naming_it(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import shutil
@@ -173,6 +172,7 @@ BROKEN: dict[str, tuple[str, bytes | None, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("files_are_closed")
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_damaged_run_is_told_in_one_message(
     call: Call, finished: Callable[..., Path], place: Path, name: str
@@ -186,7 +186,6 @@ def test_a_damaged_run_is_told_in_one_message(
         outcome = call(command, run, *extra.get(command, ()))
         assert outcome.code in (1, 2), command
         assert file in assert_one_message(outcome, outcome.code), command
-    gc.collect()  # a file left open is told now, not in some later test
 
 
 def test_arrays_missing_from_a_file_are_told(
