@@ -45,6 +45,12 @@ SHOWN_LINES = 30
     metavar="SIZE",
     help="Memory that the fit may take, like 4GB; it is refused where that is too little.",
 )
+@click.option(
+    "--cluster",
+    metavar="WHERE",
+    help="Processes of a Dask cluster: local:N, the address of a scheduler, or "
+    "scheduler-file:PATH; the result does not depend on them.",
+)
 @corpus_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,13 +12,15 @@ from typing import Any
 from msgspec import structs
 
 from hiertopics import registry
+from hiertopics.cluster import Cluster, WorkersLost
+from hiertopics.cluster import cluster as on_cluster
 from hiertopics.corpora import dataset
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data.shelf import Shelf
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine, Workers
 from hiertopics.errors import DataError, UsageError
 from hiertopics.fitting.job import FitResult, Job
-from hiertopics.fitting.loop import Callback
+from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.room import Room
@@ -43,6 +46,7 @@ def fit(
     time_limit: float | str | None = None,
     workers: int = 1,
     memory: int | str | None = None,
+    cluster: str | None = None,
     quiet: bool = True,
     argv: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
@@ -53,7 +57,8 @@ def fit(
     run: None takes ``default_run``. backend, seed, iterations, holdout and data (entries of that
     section) win over ``overrides`` (``key=value`` strings, or a mapping), which win over
     ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". memory: bytes, or a text
-    like "4GB", which the fit may take; no result depends on it. argv: for the manifest.
+    like "4GB", which the fit may take; no result depends on it. cluster: where else to
+    work (see ``hiertopics.cluster.cluster``). argv: for the manifest.
     lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``).
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
@@ -79,15 +84,62 @@ def fit(
     train, split = observed.split(whole, aside)
     if unknown is not None:
         split = replace(split, unknown=unknown[split.heldout_docs])
+    if cluster is not None:
+        check_spreads(experiment, whole)
     if room is not None:
         require_memory(room, estimated(experiment, whole, train, split))
-    target.create()
-    if isinstance(train, Shelf):
-        train = replace(train, room=Room(target.path / "checkpoints"))
-    with target.locked(), Workers(workers) as pool:
-        origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
-        job = Job(target, origin, split, bins, pool, quiet)
-        return job.run_to_end(limit, callbacks)
+    with Workers(workers) if cluster is None else on_cluster(cluster, workers) as engine:
+        target.create()
+        if isinstance(train, Shelf):
+            train = replace(train, room=Room(target.path / "checkpoints"))
+        with target.locked():
+            origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
+
+            def job() -> Job:
+                return Job(RunDir(target.path), origin, split, bins, engine, quiet)
+
+            return _run_to_end(job, engine, limit, callbacks)
+
+
+def _run_to_end(
+    begin: Callable[[], Job], engine: Engine, limit: float | None, callbacks: Sequence[Callback]
+) -> FitResult:
+    """Fit; where a worker of a cluster is lost, go on from the last checkpoint."""
+    began = time.monotonic()
+    while True:
+        job = begin()
+        left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
+        try:
+            return job.run_to_end(left, callbacks)
+        except WorkersLost as lost:
+            assert isinstance(engine, Cluster)
+            job.say(f"{lost}; going back to the last checkpoint")
+            with signals() as wish:
+                if not engine.recovered(wish):
+                    return job.end_without_workers(str(lost))
+
+
+def check_spreads(experiment: Experiment, corpus: object) -> None:
+    """Raise UsageError where a cluster would have nothing to share out under these settings."""
+    if isinstance(corpus, Shelf):
+        raise UsageError("a corpus in shards is fitted on one machine; --cluster takes any other")
+    inference = experiment.inference
+    if registry.load_for(experiment).pieces is None:
+        raise UsageError(
+            f"{experiment.backend} keeps all documents in one process with these settings and "
+            "does not run on a cluster (docs/cluster.md lists those that do)"
+        )
+    if inference.shards == 1:
+        raise UsageError(
+            "inference.shards is 1: one worker would do all the work; give as many as the "
+            "cluster has threads, or two to four times as many, as -s inference.shards=8"
+        )
+    chains = getattr(inference, "chains", 1)
+    if chains >= inference.shards:
+        raise UsageError(
+            f"inference.chains ({chains}) must be fewer than inference.shards "
+            f"({inference.shards}) on a cluster: chains take turns there"
+        )
 
 
 def default_run(experiment: Experiment) -> Path:

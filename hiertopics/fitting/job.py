@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hiertopics import registry
+from hiertopics.cluster import WorkersLost
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data import pruning
 from hiertopics.data.discretise import Bins
 from hiertopics.data.shape import in_words, shape_of
 from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine
 from hiertopics.errors import NumericalError, RunError
 from hiertopics.fitting import degenerate, loop, watch
 from hiertopics.fitting.loop import Callback, Event, Stop
@@ -55,7 +56,7 @@ class Job:
         origin: Origin,
         split: Split,
         bins: Bins | None,
-        pool: Workers,
+        pool: Engine,
         quiet: bool,
     ) -> None:
         self.run, self.origin, self.split, self.bins = run, origin, split, bins
@@ -77,6 +78,11 @@ class Job:
                 return self._run(time_limit, callbacks, interruption)
             except loop.StoppedAtStart as early:
                 return self._end_at_start(early.stop)
+            except WorkersLost:
+                stop = interruption()
+                if stop is None:
+                    raise
+                return self.end_without_workers(stop.reason)
 
     def _run(
         self,
@@ -99,7 +105,7 @@ class Job:
             self._take_over(self.run.manifest)
         self._begin()
         if anew:
-            self._say("note: the run came to no checkpoint yet; it begins anew")
+            self.say("note: the run came to no checkpoint yet; it begins anew")
         watchers = [*callbacks, lambda _: interruption()]
         try:
             data = self.backend.prepare(self.train, self.settings)
@@ -139,11 +145,11 @@ class Job:
             return None
         broken = self.run.broken_seal()
         if broken is not None:
-            self._say(f"{self.run.path / broken} is damaged and is written anew")
+            self.say(f"{self.run.path / broken} is damaged and is written anew")
             self.restored = int(manifest["iterations"])
             return None
         reason = "finished already; a larger --iterations extends it"
-        self._say(f"{self.run.path}: {reason}")
+        self.say(f"{self.run.path}: {reason}")
         return FitResult(self.run, "done", manifest["iterations"], manifest["objective"], reason)
 
     def _target(self) -> int:
@@ -155,7 +161,7 @@ class Job:
         self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
         self._write_manifest("running", 0, None)
         for line in _announced(self.origin, self.split, self.pool.n_workers):
-            self._say(line)
+            self.say(line)
 
     def _first_state(
         self,
@@ -164,7 +170,7 @@ class Job:
         interruption: Callable[[], Stop | None],
     ) -> tuple[int, object]:
         if found is not None:
-            self._say(f"continuing from iteration {found[0]}")
+            self.say(f"continuing from iteration {found[0]}")
             self.run.cut_metrics(found[0])
             context = self._context(found[0])
             return found[0], restored(self.backend, found[1], data, self.settings, context)
@@ -242,8 +248,16 @@ class Job:
     def _end_at_start(self, stop: Stop) -> FitResult:
         """Say that nothing was made; the same command begins anew."""
         self._write_manifest("stopped", 0, None)
-        self._say(f"stopped in the start: {stop.reason}; the same command begins it anew")
+        self.say(f"stopped in the start: {stop.reason}; the same command begins it anew")
         return FitResult(self.run, "stopped", 0, None, stop.reason)
+
+    def end_without_workers(self, why: str) -> FitResult:
+        """Say that nobody is there to work; the same command goes on from the last checkpoint."""
+        found = load_checkpoint(self.run, self.backend, self.settings, self.stamp)
+        iteration = 0 if found is None else found[0]
+        self._write_manifest("stopped", iteration, None)
+        self.say(f"stopped: {why}; the same command goes on from iteration {iteration}")
+        return FitResult(self.run, "stopped", iteration, None, why)
 
     def _end(self, event: Event, stop: Stop, data: object) -> FitResult:
         """Write the last metrics, the checkpoint, the artifacts and the manifest: in this order.
@@ -263,14 +277,14 @@ class Job:
         summary = self._with_bins(summary)
         summary = sampling.with_splits(summary, event, self.train.doc_lengths)
         for note in (*summary.notes, *degenerate.notes(summary)):
-            self._say(f"note: {note}")
-        diagnoses = sampling.diagnoses(self._say) if self.backend.sampler else None
+            self.say(f"note: {note}")
+        diagnoses = sampling.diagnoses(self.say) if self.backend.sampler else None
         status = "done" if stop.done else "stopped"
         name = self.experiment.backend
         self.seals |= artifacts.write_summary(self.run, summary, self.train.vocab, name)
         self.seals = {**artifacts.draw_seals(self.run), **self.seals}
         self._write_manifest(status, event.iteration, objective, diagnoses)
-        self._say(f"{status} at iteration {event.iteration}: {stop.reason}")
+        self.say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
 
     def _sampling(self, data: object) -> Sampling:
@@ -309,7 +323,8 @@ class Job:
             }
         )
 
-    def _say(self, message: str) -> None:
+    def say(self, message: str) -> None:
+        """Write a line to the log and, unless quiet, to stderr."""
         message = visible(message)
         self._log(message)
         if not self.quiet:

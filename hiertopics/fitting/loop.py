@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine, Workers
 from hiertopics.errors import Interrupted, NumericalError
 from hiertopics.model import AnyBackend, AnySettings, Columns, Context
 from hiertopics.runs.soundness import check_objective
@@ -67,7 +67,7 @@ def iterate(
     seed: int,
     start: int = 0,
     record_every: int = 10,
-    workers: Workers | None = None,
+    workers: Engine | None = None,
 ) -> Iterator[Event]:
     """Yield an Event per iteration, for ever; ``start`` is the iteration that ``state`` is at.
 

@@ -16,7 +16,7 @@ LAYERS = (
     ("errors",),
     ("room",),
     ("engine", "numeric", "seeds", "visible"),
-    ("data", "files", "settings", "units"),
+    ("cluster", "data", "files", "settings", "units"),
     ("formats", "holdouts", "model", "registry"),
     ("states",),
     ("chains",),

@@ -1,0 +1,292 @@
+"""Fits in processes of a Dask cluster: the bytes of threads, workers that die, places of no use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client, LocalCluster
+from tiny import small_settings
+
+from hiertopics import cluster as module
+from hiertopics.cluster import Cluster, WorkersLost, cluster
+from hiertopics.errors import UsageError
+from hiertopics.fitting.driver import fit
+from hiertopics.fitting.job import FitResult
+from hiertopics.runs.rundir import RunDir
+
+BACKENDS = {
+    "hdp-cvb0": (),
+    "hdp-gibbs": ("inference.collapse=partial",),
+    "nhdp-variational": (),
+    "hlda-variational": (),
+    "chdp-variational": (),
+}
+PRODUCTS = ("model.npz", "theta.npz", "tree.json", "topics.csv")
+ITERATIONS = 6
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[LocalCluster]:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as local:
+        yield local
+
+
+@pytest.fixture
+def client(processes: LocalCluster) -> Iterator[Client]:
+    with Client(processes.scheduler_address) as opened:
+        opened.wait_for_workers(2)
+        yield opened
+
+
+def fitted(
+    corpus: Path, run: Path, backend: str, more: tuple[str, ...] = (), **others: Any
+) -> FitResult:
+    settings = (*small_settings(backend), *BACKENDS[backend], "inference.shards=3", *more)
+    return fit(
+        corpus, run=run, backend=backend, overrides=settings, iterations=ITERATIONS, **others
+    )
+
+
+def products(run: Path) -> dict[str, bytes]:
+    return {name: (run / name).read_bytes() for name in PRODUCTS}
+
+
+def log_of(run: Path) -> str:
+    return (run / "log.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_cluster_changes_no_byte(
+    backend: str, tiny_file: Path, tmp_path: Path, client: Client
+) -> None:
+    fitted(tiny_file, tmp_path / "here", backend, workers=2)
+    done = fitted(tiny_file, tmp_path / "there", backend, cluster=client.scheduler.address)
+    assert done.status == "done"
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+    assert {held for held, _ in client.run(_load).values()} == {0}
+
+
+@pytest.mark.slow
+def test_pieces_live_in_the_workers(client: Client) -> None:
+    engine = Cluster(client)
+    pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
+    homes = pieces.ask(_home, None)
+    assert os.getpid() not in homes
+    assert len(set(homes)) == 2
+    assert homes[0] == homes[1] and homes[2] == homes[3]
+    assert engine.n_workers == 4
+
+
+def _begin(piece: int, message: int) -> int:
+    return piece + message
+
+
+def _home(piece: int, state: int, message: None) -> int:
+    return os.getpid()
+
+
+def _add(piece: int, state: int, message: int) -> tuple[int, int]:
+    return state + message, state
+
+
+def _raise(piece: int, state: int, message: int) -> tuple[int, int]:
+    raise ValueError(f"piece {piece}")
+
+
+@pytest.mark.slow
+def test_a_task_left_over_from_another_generation_finds_no_state(client: Client) -> None:
+    engine = Cluster(client)
+    pieces = engine.place(int, [1, 2], _begin, 0)
+    late = engine.place(int, [1], _begin, 0)
+    assert pieces.step(_add, 10) == [1, 2]
+    assert pieces.ask(_add, 0) == [(11, 11), (12, 12)]
+    late._line, late._generation = pieces._line, 0
+    with pytest.raises(WorkersLost):
+        late.step(_add, 100)
+    assert pieces.step(_add, 0) == [11, 12]
+
+
+@pytest.mark.slow
+def test_what_a_task_raises_comes_through_and_states_stay(client: Client) -> None:
+    pieces = Cluster(client).place(int, [1, 2], _begin, 0)
+    with pytest.raises(ValueError, match="piece 1"):
+        pieces.step(_raise, 0)
+    assert pieces.ask(_add, 5) == [(6, 1), (7, 2)]
+
+
+@pytest.mark.slow
+def test_nobody_keeps_states_that_are_not_needed_any_more(client: Client) -> None:
+    engine = Cluster(client)
+    pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
+    for _ in range(3):
+        pieces.copy().step(_add, 1)
+    few = engine.place(int, [1], _begin, 0)
+    pieces.step(_add, 1)
+    assert sum(client.run(_held, engine._name).values()) == 5
+    del pieces
+    few.step(_add, 1)
+    few.step(_add, 1)
+    assert sum(client.run(_held, engine._name).values()) == 1
+
+
+def _held(name: str) -> int:
+    return sum(line.startswith(name) for line, _ in module.STORE.held)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-gibbs"])
+def test_a_worker_that_dies_costs_no_byte(
+    backend: str, tiny_file: Path, tmp_path: Path, client: Client
+) -> None:
+    fitted(tiny_file, tmp_path / "here", backend)
+    killed: list[int] = []
+
+    def kill(event: Any) -> None:
+        if event.iteration == 4 and not killed:
+            killed.append(max(client.run(_load).values())[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    done = fitted(
+        tiny_file,
+        tmp_path / "there",
+        backend,
+        cluster=client.scheduler.address,
+        callbacks=[kill],
+        more=("output.checkpoint_seconds=0",),
+    )
+    assert killed and done.status == "done"
+    assert "going back to the last checkpoint" in log_of(tmp_path / "there")
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+def _load() -> tuple[int, int]:
+    """Return how many states this process holds, and which one it is."""
+    return len(module.STORE.held), os.getpid()
+
+
+@pytest.mark.slow
+def test_without_any_worker_the_fit_stops_and_goes_on_elsewhere(
+    tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    with LocalCluster(n_workers=1, dashboard_address="127.0.0.1:0", silence_logs=50) as local:
+
+        def end(event: Any) -> None:
+            if event.iteration == 3:
+                local.scale(0)
+
+        recovered = Cluster.recovered
+        monkeypatch.setattr(Cluster, "recovered", lambda self, enough: recovered(self, enough, 1))
+        stopped = fitted(
+            tiny_file,
+            tmp_path / "there",
+            "hdp-cvb0",
+            cluster=local.scheduler_address,
+            callbacks=[end],
+        )
+    assert stopped.status == "stopped"
+    assert RunDir.open(tmp_path / "there").manifest["status"] == "stopped"
+    assert "the same command goes on from iteration" in log_of(tmp_path / "there")
+    assert fitted(tiny_file, tmp_path / "there", "hdp-cvb0").status == "done"
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_local_processes_and_a_signal_to_all_of_them(tiny_file: Path, tmp_path: Path) -> None:
+    """A terminal's interrupt reaches the workers too: they leave it to the fit, which stops."""
+    command = [sys.executable, "-m", "hiertopics", "fit", str(tiny_file), "-b", "hdp-cvb0"]
+    settings = [f"-s{pair}" for pair in (*small_settings("hdp-cvb0"), "inference.shards=2")]
+    place = ["-o", str(tmp_path / "run"), "--iterations", "100000", "--cluster", "local:2"]
+    with subprocess.Popen(
+        [*command, *settings, *place],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        metrics = tmp_path / "run" / "metrics.jsonl"
+        while process.poll() is None and not (metrics.exists() and metrics.stat().st_size):
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.communicate()[1]
+    assert process.returncode == 75, said
+    assert "Traceback" not in said
+    assert RunDir.open(tmp_path / "run").manifest["status"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("settings", "backend", "said"),
+    [
+        ({}, "hdp-cvb0", "inference.shards is 1"),
+        ({"inference.shards": 4}, "lda-gibbs", "does not run on a cluster"),
+        ({"inference.shards": 2, "inference.chains": 2}, "hdp-gibbs", "must be fewer"),
+    ],
+)
+def test_settings_with_nothing_to_share_out_are_refused(
+    settings: dict[str, Any], backend: str, said: str, tiny_file: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        fit(tiny_file, run=tmp_path / "r", backend=backend, overrides=settings, cluster="local:2")
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("where", ["local:", "local:0", "local:two", "local:-1"])
+def test_a_number_of_processes_is_asked_for(where: str) -> None:
+    with pytest.raises(UsageError, match="expected local:N"), cluster(where):
+        pass
+
+
+def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "scheduler.json"
+    with pytest.raises(UsageError, match="there is no file"), cluster(f"scheduler-file:{missing}"):
+        pass
+
+
+@pytest.mark.slow
+def test_an_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.5)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    with pytest.raises(UsageError, match="no Dask scheduler answers"), cluster(address):
+        pass
+
+
+def test_a_worker_with_other_results_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Other:
+        def run(self, function: Any) -> dict[str, dict[str, str]]:
+            return {"tcp://a:1": {**function(), "numpy": "1.0"}}
+
+    with pytest.raises(UsageError, match="tcp://a:1 has numpy 1.0, this process has"):
+        module.check_agreement(Other())
+
+
+def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(UsageError, match=r"pip install 'hiertopics\[cluster\]'"),
+        cluster("local:2"),
+    ):
+        pass
+
+
+def test_nothing_else_imports_dask() -> None:
+    code = (
+        "import sys, hiertopics, hiertopics.cli.fit, hiertopics.fitting.driver\n"
+        "print([name for name in sys.modules if name.startswith(('dask', 'distributed'))])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
