@@ -186,13 +186,9 @@ def whole_state(piece: Any, state: Local, message: None) -> Local:
 def fingerprint() -> dict[str, str]:
     """Return what processes must agree on to give the same bytes: versions, and some numbers."""
     import platform
+    from importlib.metadata import version
 
-    import llvmlite
-    import numba
-    import scipy
     from scipy import special
-
-    import hiertopics
 
     generator = np.random.default_rng(0)
     values = generator.gamma(0.3, size=200_000) + 1e-3
@@ -201,12 +197,8 @@ def fingerprint() -> dict[str, str]:
         bits.update(np.ascontiguousarray(function(values)).tobytes())
     bits.update((values[:1000] @ values[:1000].reshape(1000, 1)).tobytes())
     return {
-        "hiertopics": hiertopics.__version__,
         "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "numba": numba.__version__,
-        "llvmlite": llvmlite.__version__,
+        **{name: version(name) for name in ("hiertopics", "numpy", "scipy", "numba", "llvmlite")},
         "results of floating-point functions": bits.hexdigest()[:16],
     }
 

@@ -49,6 +49,13 @@ def client(processes: LocalCluster) -> Iterator[Client]:
         yield opened
 
 
+@pytest.fixture
+def engine(client: Client) -> Iterator[Cluster]:
+    opened = Cluster(client)
+    yield opened
+    opened.close()
+
+
 def fitted(
     corpus: Path, run: Path, backend: str, more: tuple[str, ...] = (), **others: Any
 ) -> FitResult:
@@ -79,8 +86,7 @@ def test_a_cluster_changes_no_byte(
 
 
 @pytest.mark.slow
-def test_pieces_live_in_the_workers(client: Client) -> None:
-    engine = Cluster(client)
+def test_pieces_live_in_the_workers(engine: Cluster) -> None:
     pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
     homes = pieces.ask(_home, None)
     assert os.getpid() not in homes
@@ -106,8 +112,7 @@ def _raise(piece: int, state: int, message: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_a_task_left_over_from_another_generation_finds_no_state(client: Client) -> None:
-    engine = Cluster(client)
+def test_a_task_left_over_from_another_generation_finds_no_state(engine: Cluster) -> None:
     pieces = engine.place(int, [1, 2], _begin, 0)
     late = engine.place(int, [1], _begin, 0)
     assert pieces.step(_add, 10) == [1, 2]
@@ -119,16 +124,15 @@ def test_a_task_left_over_from_another_generation_finds_no_state(client: Client)
 
 
 @pytest.mark.slow
-def test_what_a_task_raises_comes_through_and_states_stay(client: Client) -> None:
-    pieces = Cluster(client).place(int, [1, 2], _begin, 0)
+def test_what_a_task_raises_comes_through_and_states_stay(engine: Cluster) -> None:
+    pieces = engine.place(int, [1, 2], _begin, 0)
     with pytest.raises(ValueError, match="piece 1"):
         pieces.step(_raise, 0)
     assert pieces.ask(_add, 5) == [(6, 1), (7, 2)]
 
 
 @pytest.mark.slow
-def test_nobody_keeps_states_that_are_not_needed_any_more(client: Client) -> None:
-    engine = Cluster(client)
+def test_nobody_keeps_states_that_are_not_needed_any_more(client: Client, engine: Cluster) -> None:
     pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
     for _ in range(3):
         pieces.copy().step(_add, 1)
