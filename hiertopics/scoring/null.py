@@ -1,7 +1,7 @@
 """``eval --null``: how a tree of no structure looks, beside the run's own.
 
 The training documents' words are shuffled over them, so that each keeps its length and each word
-its count, and the same fit is made with several seeds.
+its count, and the same fit is made several times, each with a shuffle and a seed of its own.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def null_check(
 ) -> dict[str, Any]:
     """Fit what a run was fitted to, its words shuffled, ``n_fits`` times; return how that looks.
 
-    The words are shuffled once; the fits differ by their seeds. Seeds and shuffle derive from the
-    run's own. say: is told how long it will take. Kept in the run's folder ``eval``.
+    Each fit has its own shuffle and its own seed; both derive from the run's own. say: is told how
+    long it will take. Kept in the run's folder ``eval``.
 
     Keys: run, backend, null (``n_fits``), iterations, own, fits: a record of each fit, and its
     seed. A record has depth (levels below the root), nodes, branches (nodes next to the root),
@@ -64,7 +64,10 @@ def null_check(
     own = _figures(tree, corpus, None if tree.support is None else _share(tree, tree.support))
     took = format_duration(n_fits * float(manifest["wall_seconds"]))
     say(f"about {took}: as long as the fit, {n_fits} times")
-    shuffled = shuffle(corpus, seeds.derive(experiment.seed, "null words"))
+    shuffled = [
+        shuffle(corpus, seeds.derive(experiment.seed, "null words", number))
+        for number in range(n_fits)
+    ]
     own_seeds = [
         int(seeds.derive(experiment.seed, "null", number).integers(LARGEST))
         for number in range(n_fits)
@@ -73,8 +76,8 @@ def null_check(
     settings = Settings(experiment.model, experiment.inference)
     with Workers(workers) as pool:
         made = [
-            _fitted(target, backend, shuffled, settings, Context(seed, 0, pool))
-            for seed in own_seeds
+            _fitted(target, backend, each, settings, Context(seed, 0, pool))
+            for each, seed in zip(shuffled, own_seeds, strict=True)
         ]
     found = _stabilities(made)
     record = {
@@ -84,8 +87,8 @@ def null_check(
         "iterations": manifest["iterations"],
         "own": own,
         "fits": [
-            {"seed": seed, **_figures(summary.tree, shuffled, stability)}
-            for seed, summary, stability in zip(own_seeds, made, found, strict=True)
+            {"seed": seed, **_figures(summary.tree, each, stability)}
+            for seed, each, summary, stability in zip(own_seeds, shuffled, made, found, strict=True)
         ],
     }
     keep_score(target, "null", {"n": n_fits}, record, {"seed": np.array(own_seeds)})

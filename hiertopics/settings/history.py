@@ -36,6 +36,10 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "hdp-gibbs", "inference.start", "uniform"),
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
     *(
+        Change(2, backend, "inference.start", "random")
+        for backend in ("nhdp-variational", "nhdp-gibbs")
+    ),
+    *(
         Change(2, backend, key, before)
         for backend in ("hdp-gibbs", "lda-gibbs", "chdp-gibbs")
         for key, before in (("inference.chains", 1), ("inference.summarise", "last"))

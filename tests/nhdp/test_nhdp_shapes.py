@@ -8,7 +8,7 @@ from nhdp_cases import random_parent
 
 from hiertopics.families.nhdp.clusters import arrange, labels_at, nested, ward
 from hiertopics.families.nhdp.layout import LANES, columns_of, shape_of
-from hiertopics.families.nhdp.shapes import BROAD, find
+from hiertopics.families.nhdp.shapes import BROAD, MANY, Usage, find
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -48,6 +48,11 @@ def test_wards_heights_of_points_that_are_equally_far_are_equal() -> None:
     assert merges[:, 2] == pytest.approx(np.sqrt(2))
 
 
+def alone(n_topics: int, n_tokens: float = 1e4) -> Usage:
+    """Return usage in which every document has a topic to itself."""
+    return Usage(np.eye(n_topics), np.full(n_topics, n_tokens / n_topics))
+
+
 def test_cuts_within_cuts_and_no_only_child() -> None:
     features = rows_of([[8, 1, 0, 0], [8, 0, 1, 0], [0, 0, 8, 1], [0, 1, 8, 0], [0, 0, 0, 9]])
     arranged = arrange(ward(features), [3])
@@ -63,7 +68,8 @@ def test_a_chain_is_one_node() -> None:
 
 
 def test_a_single_topic_is_a_child_of_the_root() -> None:
-    for arranged in (arrange(ward(np.ones((1, 4)) / 4), [12]), find(ward(np.ones((1, 4)) / 4), 9)):
+    merges = ward(np.ones((1, 4)) / 4)
+    for arranged in (arrange(merges, [12]), find(merges, alone(1))):
         assert arranged.shape.parent.tolist() == [-1, 0]
 
 
@@ -89,7 +95,7 @@ def two_levels(sizes: list[int]) -> np.ndarray:
 
 @pytest.mark.parametrize("sizes", [[4, 4, 4], [2, 5, 3, 7], [3, 3]])
 def test_gaps_tell_clusters_and_their_number(sizes: list[int]) -> None:
-    arranged = find(ward(two_levels(sizes)), 1e4)
+    arranged = find(ward(two_levels(sizes)), alone(sum(sizes)))
     expected = [-1, *[0] * len(sizes)]
     for cluster, size in enumerate(sizes):
         expected += [cluster + 1] * size
@@ -97,13 +103,14 @@ def test_gaps_tell_clusters_and_their_number(sizes: list[int]) -> None:
 
 
 def test_where_there_is_no_gap_there_is_no_cluster() -> None:
-    assert find(ward(np.eye(BROAD)), 1e4).shape.parent.tolist() == [-1, *[0] * BROAD]
+    shape = find(ward(np.eye(BROAD)), alone(BROAD)).shape
+    assert shape.parent.tolist() == [-1, *[0] * BROAD]
 
 
 @pytest.mark.parametrize(("n_tokens", "depth"), [(5e4, 2), (5e5, 3)])
 def test_broad_families_are_cut_by_the_size_of_the_corpus(n_tokens: float, depth: int) -> None:
     rng = np.random.default_rng(1)
-    shape = find(ward(rng.dirichlet(np.ones(60), 200)), n_tokens).shape
+    shape = find(ward(rng.dirichlet(np.ones(60), 200)), alone(200, n_tokens)).shape
     assert shape.depth.max() == depth
     assert shape.n_children[0] <= BROAD
     assert len(shape.leaves) == 200
@@ -113,5 +120,56 @@ def test_topics_that_were_found_twice_count_once() -> None:
     """Twenty topics, each three times, are no broad family."""
     rng = np.random.default_rng(2)
     rows = np.repeat(np.eye(20, 25), 3, axis=0) + 0.01 * rng.random((60, 25))
-    shape = find(ward(rows / rows.sum(axis=1, keepdims=True)), 1e4).shape
+    shape = find(ward(rows / rows.sum(axis=1, keepdims=True)), alone(60)).shape
     assert shape.parent.tolist() == [-1, *[0] * 60]
+
+
+def branches(sizes: list[int], usage: Usage) -> list[int]:
+    """Return the topics below each child of the root, where clusters of these sizes are found."""
+    arranged = find(ward(two_levels(sizes)), usage)
+    return arranged.members[arranged.shape.children(0)].sum(axis=1).tolist()
+
+
+def shared(sizes: list[int], *, n_docs: int = 40) -> Usage:
+    """Return usage in which all documents have the same half of the first cluster's topics.
+
+    They have the rest of one cluster after the other.
+    """
+    theta = np.zeros((n_docs, sum(sizes)))
+    theta[:, : sizes[0]] = 0.5 / sizes[0]
+    starts = np.cumsum(sizes)
+    for doc in range(n_docs):
+        other = 1 + doc % (len(sizes) - 1)
+        theta[doc, starts[other - 1] : starts[other]] = 0.5 / sizes[other]
+    return Usage(theta, 1e4 * theta.mean(axis=0))
+
+
+def test_a_branch_that_most_documents_use_is_cut_until_none_is() -> None:
+    """The others stay; what it is cut into is no branch of general words, or of few topics."""
+    sizes = [MANY + 5, 12, 11, 12]
+    found = branches(sizes, shared(sizes))
+    assert found[-3:] == [12, 11, 12]
+    assert len(found) > 4 and sum(found) == sum(sizes)
+    assert max(found) <= MANY
+
+
+def test_a_broad_branch_with_documents_of_its_own_stays() -> None:
+    sizes = [MANY + 5, 12, 11, 12]
+    usage = shared(sizes)
+    theta = usage.theta.copy()
+    theta[4:, : sizes[0]] = 0
+    assert branches(sizes, usage._replace(theta=theta)) == sizes
+
+
+def test_a_branch_of_hardly_a_token_stays() -> None:
+    sizes = [MANY + 5, 12, 11, 12]
+    usage = shared(sizes)
+    n_k = usage.n_k.copy()
+    n_k[: sizes[0]] = 1.0
+    assert branches(sizes, usage._replace(n_k=n_k)) == sizes
+
+
+def test_a_branch_of_few_topics_may_be_in_most_documents() -> None:
+    """As in a tree of four branches, whatever is planted there."""
+    sizes = [MANY, 12, 11, 12]
+    assert branches(sizes, shared(sizes)) == sizes

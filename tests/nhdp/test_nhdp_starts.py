@@ -20,8 +20,9 @@ RNG = np.random.default_rng(0)
 TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
 
 
-def test_the_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
-    settings = settings_of(variational, truncation=6, start_iterations=25)  # type: ignore[arg-type]
+def test_a_drawn_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
+    keys = {"truncation": 6, "start_iterations": 25, "start": "random"}
+    settings = settings_of(variational, **keys)  # type: ignore[arg-type]
     data = lay_out(TEXT, 1, np.float64)
     found = starts.flat_topics(data, settings, at(0, seed=3), np.float64)
     flat = settings_of(cvb0, truncation=6)  # type: ignore[arg-type]

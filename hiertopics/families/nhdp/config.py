@@ -64,6 +64,13 @@ HyperEvery = Annotated[
 StartIterations = Annotated[
     int, Meta(ge=0, description="Iterations of the flat topics that the tree starts from.")
 ]
+Start = Annotated[
+    Literal["words", "random"],
+    Meta(
+        description="What the flat topics begin with: clusters of words by context, the same for "
+        "every seed, or a random draw."
+    ),
+]
 InnerShare = Annotated[
     float,
     Meta(
@@ -79,6 +86,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 25
     hyper_every: HyperEvery = 5
+    start: Start = "words"
     start_iterations: StartIterations = 200
     inner_share: InnerShare = 0.8
 
@@ -91,6 +99,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Iterations before the first draw that is kept.")
     ] = 100
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 20
+    start: Start = "words"
     start_iterations: StartIterations = 200
     variational_sweeps: Annotated[
         int, Meta(ge=0, description="Variational sweeps on the tree before tokens are drawn.")

@@ -30,6 +30,11 @@ ALIKE = 0.75
 BROAD = 30
 """Children that a family has at most."""
 
+USED, USERS, MUCH, MANY = 0.02, 0.4, 0.04, 15
+"""A branch is one of general words where more than ``USERS`` of the documents give it ``USED`` or
+more, it holds more than ``MUCH`` of the tokens, and more than ``MANY`` distinct topics make it up:
+one of a few topics may well be in most documents."""
+
 SMALL_CORPUS = 100_000
 POWERS = {True: (0.52,), False: (0.4, 0.68)}
 """Into how many clusters a broad family is cut at each level, as powers of its size, in small
@@ -74,9 +79,14 @@ def _family(found: Found, node: int) -> Node:
     return Node(sorted(children, key=lambda child: child.first), -1)
 
 
+def distinct_topics(merges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the same label, int64 [T], for topics that are taken for one."""
+    return labels_at(merges, 1 + int((merges[:, 2] > ALIKE).sum()))
+
+
 def cut_broad(root: Node, merges: NDArray[np.float64], *, small: bool) -> Node:
     """Return the tree with broad families cut into clusters, in one level or two."""
-    distinct = labels_at(merges, 1 + int((merges[:, 2] > ALIKE).sum()))
+    distinct = distinct_topics(merges)
 
     def cut(node: Node) -> Node:
         children = [cut(child) for child in node.children]
@@ -114,7 +124,36 @@ def _cut(children: list[Node], merges: NDArray[np.float64], n_clusters: list[int
     return sorted(cut, key=lambda child: child.first)
 
 
-def find(merges: NDArray[np.float64], n_tokens: float) -> Arranged:
-    """Return the tree above topics of this linkage, in a corpus of so many tokens."""
-    root = cut_broad(by_gaps(merges), merges, small=n_tokens < SMALL_CORPUS)
-    return numbered(root)
+class Usage(NamedTuple):
+    """How documents use topics. theta: float64 [n_docs, T]; n_k: float64 [T], tokens."""
+
+    theta: NDArray[np.float64]
+    n_k: NDArray[np.float64]
+
+    def is_general(self, topics: list[int]) -> bool:
+        """Return whether many documents use topics that together hold much of the tokens."""
+        users = (self.theta[:, topics].sum(axis=1) >= USED).mean()
+        return bool(users > USERS and self.n_k[topics].sum() > MUCH * self.n_k.sum())
+
+
+def without_general(root: Node, merges: NDArray[np.float64], usage: Usage) -> Node:
+    """Return the tree without branches of general words.
+
+    In the place of one stand the two that the linkage makes of its children, and so on down.
+    """
+    distinct, kept, waiting = distinct_topics(merges), [], list(root.children)
+    while waiting:
+        node = waiting.pop()
+        topics = node.topics
+        if len(set(distinct[topics].tolist())) > MANY and usage.is_general(topics):
+            waiting += _cut(node.children, merges, [2])
+        else:
+            kept.append(node)
+    return root._replace(children=sorted(kept, key=lambda child: child.first))
+
+
+def find(merges: NDArray[np.float64], usage: Usage) -> Arranged:
+    """Return the tree above topics of this linkage, used like this."""
+    small = usage.n_k.sum() < SMALL_CORPUS
+    root = cut_broad(by_gaps(merges), merges, small=small)
+    return numbered(without_general(root, merges, usage))

@@ -14,10 +14,11 @@ from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.config import Model, PosteriorInference
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
-from hiertopics.families.nhdp import mixing, start_kernels
+from hiertopics.families.flat.variational import Responsibilities
+from hiertopics.families.nhdp import mixing, start_kernels, words
 from hiertopics.families.nhdp.clusters import Arranged, arrange, ward
 from hiertopics.families.nhdp.layout import Columns, columns_of
-from hiertopics.families.nhdp.shapes import find
+from hiertopics.families.nhdp.shapes import Usage, find
 from hiertopics.families.nhdp.state import State
 from hiertopics.model import Context, Settings
 
@@ -41,7 +42,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     flat = flat_topics(data, settings, context, dtype)
     merges, branches = ward(features(flat, data)), settings.model.branches
     if branches == "auto":
-        arranged = find(merges, float(data.doc_lengths.sum()))
+        arranged = find(merges, Usage(flat.theta, flat.n_k))
     else:
         arranged = arrange(merges, branches)
     return begin(flat, arranged, data, settings, context, dtype)
@@ -52,8 +53,8 @@ def flat_topics(
 ) -> FlatTopics:
     """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
     n_iterations = settings.inference.start_iterations
-    flat = Settings(Model(truncation=settings.model.truncation), PosteriorInference())
-    begun = variational.start(data, flat.model.truncation, context, dtype)
+    begun = begin_flat(data, settings, context, dtype)
+    flat = Settings(Model(truncation=begun.n_topics), PosteriorInference())
     state = posteriors.State(**posteriors.start(begun, data, flat))
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
@@ -66,6 +67,16 @@ def flat_topics(
     phi = np.maximum(state.n_wk[:, live], 0) + (state.word_mass * state.tau)[:, None]
     n_k = np.maximum(state.n_k[live], np.finfo(float).tiny)
     return FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k)
+
+
+def begin_flat(
+    data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> Responsibilities:
+    """Return q(z) of flat topics before the first sweep: by words, or drawn."""
+    n_topics = settings.model.truncation
+    if settings.inference.start == "words":
+        return words.start(counts_of(data), data, n_topics, context, dtype)
+    return variational.start(data, n_topics, context, dtype)
 
 
 def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:

@@ -1,0 +1,130 @@
+"""The start of flat topics that draws nothing: words in clusters by context (theory/nhdp 6.1)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+from scipy.cluster.hierarchy import linkage
+
+from hiertopics.engine import Each
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
+from hiertopics.families.flat.variational import Local, Responsibilities
+from hiertopics.families.nhdp.clusters import labels_at
+from hiertopics.model import Context
+
+MOST_WORDS = 3000
+"""Words that are clustered: the most frequent ones."""
+
+WORDS_PER_TOPIC = 4
+STEPS = 2048.0
+"""Roots of contexts are rounded to 1 / STEPS: their inner products, whole numbers below 2^24, are
+the same in float32 whatever the order in which a library adds them up."""
+
+SMALLEST = 1e-3
+"""What a document has of every cluster besides its tokens."""
+
+WORD_PRIOR = 0.01
+
+
+class Clusters(NamedTuple):
+    """What q(z) starts from. cluster: int64 [n_words], -1 of words in none.
+
+    theta: [n_docs, T], rows sum to 1. phi: [n_words, T], columns sum to 1.
+    """
+
+    cluster: NDArray[np.int64]
+    theta: NDArray[np.floating]
+    phi: NDArray[np.floating]
+
+    @property
+    def n_topics(self) -> int:
+        """Number T of clusters."""
+        return self.phi.shape[1]
+
+
+def start(
+    counts: sparse.csr_array, data: Data, n_topics: int, context: Context, dtype: DTypeLike
+) -> Responsibilities:
+    """Return q(z) that words and documents suggest, for at most so many topics, and its counts.
+
+    counts: float64 [n_docs, n_words], of ``data``. The same corpus gives the same start.
+    """
+    found = clusters_of(counts, n_topics, dtype)
+    bounds = data.cells.doc_bounds[1:-1]
+    messages = [found._replace(theta=theta) for theta in np.split(found.theta, bounds)]
+    state = Responsibilities(
+        context.place(build_piece, parts_of(data), suggested, Each(messages)),
+        np.zeros((data.n_words, found.n_topics), dtype),
+        np.zeros(found.n_topics),
+    )
+    variational.recount(state, data)
+    return state
+
+
+def clusters_of(counts: sparse.csr_array, n_topics: int, dtype: DTypeLike) -> Clusters:
+    """Return clusters of words, what documents have of each, and the words of these documents."""
+    words = frequent(counts)
+    n_clusters = max(min(n_topics, len(words) // WORDS_PER_TOPIC), 1)
+    labels = labels_at(linkage_of(counts[:, words]), n_clusters)
+    cluster = np.full(counts.shape[1], -1)
+    cluster[words] = labels
+    member = (np.ones(len(words)), (words, labels))
+    tokens = counts @ sparse.csr_array(member, shape=(counts.shape[1], n_clusters))
+    theta = tokens.toarray() + SMALLEST
+    theta /= theta.sum(axis=1, keepdims=True)
+    phi = counts.T @ theta + WORD_PRIOR
+    phi /= phi.sum(axis=0)
+    return Clusters(cluster, theta.astype(dtype), np.asarray(phi, dtype))
+
+
+def frequent(counts: sparse.csr_array) -> NDArray[np.int64]:
+    """Return the words that are clustered, ascending; at least one."""
+    totals = np.asarray(counts.sum(axis=0)).ravel()
+    ranked = np.argsort(-totals, kind="stable")[:MOST_WORDS]
+    return np.sort(ranked[: max(int((totals > 0).sum()), 1)])
+
+
+def linkage_of(counts: sparse.csr_array) -> NDArray[np.float64]:
+    """Return Ward's linkage of words by the roots of their contexts, float64 [n - 1, 4].
+
+    A word's context: the words of its documents, each document's counts scaled to sum to 1 and
+    weighted by the word's tokens.
+    """
+    n_words = counts.shape[1]
+    if n_words < 2:
+        return np.zeros((0, 4))
+    lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
+    context = (counts.T @ (sparse.diags_array(1.0 / lengths) @ counts)).toarray()
+    context /= np.maximum(context.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    roots = np.rint(np.sqrt(context) * STEPS).astype(np.float32)
+    products = roots @ roots.T
+    squares = products.diagonal()
+    distances = [
+        np.sqrt(squares[word] + squares[word + 1 :] - 2 * products[word, word + 1 :])
+        for word in range(n_words - 1)
+    ]
+    return np.asarray(linkage(np.concatenate(distances).astype(np.float64) / STEPS, "ward"))
+
+
+def suggested(piece: Piece, found: Clusters) -> Local:
+    """Return q(z) of a piece: the mean of three.
+
+    What document and word suggest (theta phi), the word's own cluster where it has one, and no
+    preference.
+    """
+    theta, phi = found.theta, found.phi
+    resp = np.empty((len(piece.cells.word), found.n_topics), theta.dtype)
+    for doc, (first, last) in enumerate(piece.cells.cuts[:, [0, -1]]):
+        here = slice(int(first), int(last))
+        rows = theta[doc] * phi[piece.cells.word[here]]
+        resp[here] = rows / rows.sum(axis=1, keepdims=True)
+    cluster = found.cluster[piece.cells.word]
+    known = np.flatnonzero(cluster >= 0)
+    resp[known, cluster[known]] += 1
+    resp += 1 / found.n_topics
+    resp /= resp.sum(axis=1, keepdims=True)
+    return Local(resp, np.zeros_like(theta))

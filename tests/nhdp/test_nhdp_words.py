@@ -1,0 +1,116 @@
+"""The start that draws nothing: words in clusters by context."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.cluster.hierarchy import linkage
+from stepping import at, corpus_of, settings_of
+
+from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.nhdp import starts, variational, words
+from hiertopics.families.nhdp.clusters import labels_at
+
+RNG = np.random.default_rng(0)
+TEXT = RNG.poisson(0.8, (20, 15))
+
+
+def begun(counts: NDArray[np.int64], n_topics: int = 3, seed: int = 0, shards: int = 1) -> object:
+    data = lay_out(corpus_of(counts), shards, np.float64)
+    keys = {"truncation": n_topics, "start_iterations": 2}
+    settings = settings_of(variational, **keys)  # type: ignore[arg-type]
+    return starts.begin_flat(data, settings, at(0, seed=seed), np.float64)
+
+
+def subjects(n_docs: int = 60) -> NDArray[np.int64]:
+    """Return documents of one of three subjects, eight words each, and of four words of all."""
+    rng, counts = np.random.default_rng(1), np.zeros((n_docs, 28), np.int64)
+    for doc in range(n_docs):
+        own = np.arange(8) + 8 * (doc % 3)
+        counts[doc] += rng.multinomial(30, np.bincount(own, minlength=28) / 8)
+        counts[doc, 24:] += 2
+    return counts
+
+
+def test_words_of_a_subject_are_a_cluster() -> None:
+    found = words.clusters_of(sparse.csr_array(subjects().astype(float)), 4, np.float64)
+    assert [len(set(found.cluster[at : at + 8].tolist())) for at in (0, 8, 16)] == [1, 1, 1]
+    assert found.n_topics == len(set(found.cluster.tolist())) == 4
+
+
+def test_seeds_make_no_difference() -> None:
+    one, other = (begun(TEXT, seed=seed) for seed in (0, 1))
+    assert one.resp.tobytes() == other.resp.tobytes()  # type: ignore[attr-defined]
+
+
+def test_shards_make_no_difference() -> None:
+    one, other = (begun(TEXT, shards=shards).resp for shards in (1, 3))  # type: ignore[attr-defined]
+    assert np.array_equal(one, other)
+
+
+def test_contexts_are_those_of_the_page() -> None:
+    """6.1, word by word, but for the rounding; documents are of many lengths."""
+    counts = TEXT * np.where(np.arange(20) < 4, 9.0, 1.0)[:, None]
+    context = np.zeros((15, 15))
+    for row in counts:
+        context += np.outer(row, row / row.sum())
+    roots = np.sqrt(context / context.sum(axis=1, keepdims=True))
+    heights = words.linkage_of(sparse.csr_array(counts))[:, 2]
+    assert heights == pytest.approx(linkage(roots, "ward")[:, 2], abs=2e-3)
+
+
+def test_distances_do_not_depend_on_the_order_of_their_sums(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Roots are whole numbers, and their products are exact in float32."""
+    counts = np.random.default_rng(2).poisson(1.5, (90, 400)).astype(float)
+    order = np.random.default_rng(3).permutation(400)
+    seen: list[NDArray[np.float64]] = []
+    monkeypatch.setattr(words, "linkage", lambda distances, _: seen.append(distances) or [])
+    words.linkage_of(sparse.csr_array(counts))
+    words.linkage_of(sparse.csr_array(counts[:, order]))
+    square = np.zeros((2, 400, 400))
+    for table, distances in zip(square, seen, strict=True):
+        table[np.triu_indices(400, 1)] = distances
+        table += table.T
+    # Contexts add documents up in the same order: only the sums over words may differ.
+    assert np.array_equal(square[1], square[0][np.ix_(order, order)])
+
+
+def test_what_a_pair_starts_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """6.1, pair by pair; words beyond the most frequent have no cluster of their own."""
+    monkeypatch.setattr(words, "MOST_WORDS", 12)
+    totals = TEXT.sum(axis=0)
+    rare = np.argsort(-totals, kind="stable")[12:]
+    counts = sparse.csr_array(TEXT.astype(float))
+    found = words.clusters_of(counts, 3, np.float64)
+    assert sorted(np.flatnonzero(found.cluster < 0).tolist()) == sorted(rare.tolist())
+    kept = np.setdiff1d(np.arange(15), rare)
+    labels = labels_at(words.linkage_of(counts[:, kept]), 3)
+    assert found.cluster[kept].tolist() == labels.tolist()
+    theta = np.array([[row[kept][labels == k].sum() + 1e-3 for k in range(3)] for row in TEXT])
+    theta /= theta.sum(axis=1, keepdims=True)
+    phi = TEXT.T @ theta + 0.01
+    phi /= phi.sum(axis=0)
+    resp, pair = begun(TEXT).resp, 0  # type: ignore[attr-defined]
+    for doc, row in enumerate(TEXT):
+        for word in np.flatnonzero(row):
+            both = theta[doc] * phi[word]
+            expected = both / both.sum() + 1 / 3
+            if found.cluster[word] >= 0:
+                expected[found.cluster[word]] += 1
+            assert resp[pair] == pytest.approx(expected / expected.sum(), abs=1e-12)
+            pair += 1
+
+
+@pytest.mark.parametrize(
+    ("counts", "n_topics"),
+    [([[3]], 1), ([[0, 2], [0, 1]], 1), ([[0, 0], [0, 0]], 1), (np.ones((2, 9)), 2)],
+    ids=["one word", "one word seen", "no token", "a topic for four words"],
+)
+def test_small_corpora_have_few_topics(counts: list[list[int]], n_topics: int) -> None:
+    found = words.clusters_of(sparse.csr_array(np.array(counts, float)), 5, np.float64)
+    assert found.n_topics == n_topics
+    assert np.isfinite(found.theta).all() and found.phi.sum(axis=0) == pytest.approx(1)
