@@ -1,9 +1,10 @@
-"""The partially collapsed hdp-gibbs beside the full one: tokens per second of whole iterations."""
+"""The ways of hdp-gibbs to redraw tokens, side by side: tokens per second of whole iterations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from statistics import median
+from typing import Any
 
 import click
 
@@ -20,17 +21,22 @@ from hiertopics.families.hdp.gibbs import Inference
 from hiertopics.families.hdp.gibbs import Model as Hdp
 from hiertopics.model import Settings
 
-PER_ROUND = {"full": 1, "partial": 5}
-BASE = "full"
-KEYS = ("corpus", "split", "collapse", "truncation")
+WAYS: dict[str, dict[str, Any]] = {
+    "dense": {"sweep": "dense"},
+    "sparse": {"sweep": "sparse"},
+    "partial": {"collapse": "partial", "start": "uniform"},
+}
+PER_ROUND = {"dense": 2, "sparse": 5, "partial": 5}
+BASE = "dense"
+KEYS = ("corpus", "split", "way", "truncation")
 COLUMNS: Columns = {
     "corpus": "{corpus}",
-    "collapse": "{collapse}",
+    "way": "{way}",
     "T": "{truncation}",
     "topics": "{live_topics}",
     "ms per iteration": sweep_milliseconds,
     "tokens/s": "{tokens_per_second:,.0f}",
-    "against full": lambda record: f"{record['speed_ratio']:.2f}x",
+    "against dense": lambda record: f"{record['speed_ratio']:.2f}x",
 }
 
 
@@ -42,17 +48,19 @@ def table(results: Sequence[Record]) -> str:
 @benchmark("sparse", table)
 @options.source("nips")
 @options.rounds
-@click.option("--burn-in", default=BURN_IN, show_default=True, help="Iterations of partial before.")
+@click.option("--burn-in", default=BURN_IN, show_default=True, help="Iterations before.")
 @options.truncations(500, 1000)
 def measure(
     source: Source, rounds: int, burn_in: int, truncation: tuple[int, ...]
 ) -> Iterator[Record]:
-    """Whole iterations of hdp-gibbs, topics drawn or integrated out: one core, in turn.
+    """Whole iterations of hdp-gibbs, tokens redrawn in three ways: one core, in turn.
 
-    The full way runs at the first truncation alone. Processor time.
+    Topics integrated out, all of them weighed (dense) or those of a token's word (sparse); topics
+    drawn (partial). The dense way runs at the first truncation alone. Processor time.
     """
     corpus, _ = source.load()
-    ways = [(BASE, truncation[0]), *(("partial", size) for size in truncation)]
+    ways = [(BASE, truncation[0])]
+    ways += [(way, size) for size in truncation for way in WAYS if way != BASE]
     with pinned():
         systems = {way: _begun(corpus, *way, burn_in) for way in ways}
         timed = {way: Timed(systems[way], PER_ROUND[way[0]]) for way in ways}
@@ -62,7 +70,7 @@ def measure(
         yield {
             **source.about,
             **found.about,
-            "collapse": way[0],
+            "way": way[0],
             "truncation": way[1],
             "burn_in": burn_in,
             "live_topics": systems[way].live_topics(),
@@ -73,15 +81,9 @@ def measure(
         }
 
 
-def _begun(corpus: Corpus, collapse: str, truncation: int, burn_in: int) -> OurBackend:
-    """Return a way that is compiled, its concentrations learned; partial past its burn-in.
-
-    An iteration of the full way costs the same wherever the chain is.
-    """
-    if collapse == BASE:
-        inference = Inference(hyper_start=0)
-    else:
-        inference = Inference(collapse="partial", start="uniform")
-    system = OurBackend("hdp-gibbs", corpus, Settings(Hdp(truncation=truncation), inference))
-    system.sweep(1 if collapse == BASE else burn_in)
+def _begun(corpus: Corpus, way: str, truncation: int, burn_in: int) -> OurBackend:
+    """Return a way that is compiled, its concentrations learned, past its burn-in."""
+    settings = Settings(Hdp(truncation=truncation), Inference(**WAYS[way]))
+    system = OurBackend("hdp-gibbs", corpus, settings)
+    system.sweep(burn_in)
     return system

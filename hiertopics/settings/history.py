@@ -35,6 +35,7 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "hdp-gibbs", "inference.collapse", "full"),
     Change(2, "hdp-gibbs", "inference.start", "uniform"),
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
+    Change(2, "hdp-gibbs", "inference.sweep", "dense"),
     *(
         Change(2, backend, "inference.start", "random")
         for backend in ("nhdp-variational", "nhdp-gibbs")

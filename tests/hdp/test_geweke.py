@@ -45,7 +45,7 @@ def one_table_each(
     by_column += (counts > 0).sum(axis=0)
 
 
-sweep_block = gibbs_kernels.sweep_block
+sweep_block = gibbs_kernels.sweep_block_by_lists
 
 
 def half_the_word_total(*arguments: Any) -> int:
@@ -79,8 +79,8 @@ MUTANTS = {
     "no prior rate": (concentrations, "PRIOR_RATE", 0.0),
     "no successes": (gibbs, "draw_concentration", without_successes),
     "one table each": (gibbs_kernels, "draw_tables", one_table_each),
-    "half the word total": (gibbs_kernels, "sweep_block", half_the_word_total),
-    "document prior off": (gibbs_kernels, "sweep_block", shifted_doc_prior),
+    "half the word total": (gibbs_kernels, "sweep_block_by_lists", half_the_word_total),
+    "document prior off": (gibbs_kernels, "sweep_block_by_lists", shifted_doc_prior),
     "last stick like the others": (sticks, "_log_density_of_last", by_size),
     "small weights first": (sticks, "_log_arrivals", small_weights_first),
 }

@@ -17,7 +17,7 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.hdp import gibbs
-from hiertopics.families.hdp.gibbs_kernels import draw_tables, sweep_block
+from hiertopics.families.hdp.gibbs_kernels import draw_tables, sweep_block, sweep_block_by_lists
 
 ALPHA, GAMMA, ETA = 0.8, 1.3, 0.3
 CORPUS = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])
@@ -50,7 +50,7 @@ def draw_sticks(tables: NDArray[np.int64], gamma: float, rng: Any, pi: NDArray[n
 
 @numba.njit
 def sample(
-    cells: Cells, tables: Tables, words: NDArray[np.float64], n_sweeps: int, rng: Any
+    sweep: Any, cells: Cells, tables: Tables, words: NDArray[np.float64], n_sweeps: int, rng: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Alternate the package's sweep and tables with a draw of the sticks, all else fixed."""
     n_topics = tables.n_dk.shape[1]
@@ -58,7 +58,7 @@ def sample(
     visits, pi_sum = np.zeros(n_topics ** len(tables.z), np.int64), np.zeros(n_topics)
     ones = np.ones(len(tables.n_dk))
     for _ in range(n_sweeps):
-        sweep_block(cells, 0, 0, tables, Prior(ALPHA * pi, words, words.sum()), rng)
+        sweep(cells, 0, 0, tables, Prior(ALPHA * pi, words, words.sum()), rng)
         by_doc, by_topic = np.zeros(len(tables.n_dk), np.int64), np.zeros(n_topics, np.int64)
         draw_tables(tables.n_dk, ones, ALPHA * pi, by_doc, by_topic, rng)
         draw_sticks(by_topic, GAMMA, rng, pi)
@@ -76,13 +76,13 @@ def exact() -> Exact:
     return posterior(docs_of(CORPUS), ALPHA, WORD_PRIOR, stick_nodes(3, GAMMA, 6))
 
 
-@pytest.fixture(scope="module")
-def run() -> Run:
+@pytest.fixture(scope="module", params=[sweep_block, sweep_block_by_lists])
+def run(request: pytest.FixtureRequest) -> Run:
     """Return a long run at fixed concentrations."""
     state, data = begin(gibbs, CORPUS, settings_of(gibbs, truncation=3))
     tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
     rng = np.random.default_rng(9)
-    return Run(*sample(data.cells, tables, WORD_PRIOR, N_SWEEPS, rng))
+    return Run(*sample(request.param, data.cells, tables, WORD_PRIOR, N_SWEEPS, rng))
 
 
 @pytest.mark.slow

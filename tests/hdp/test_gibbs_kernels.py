@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hdp_cases import begin, random_corpus
@@ -14,6 +16,8 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp import gibbs_kernels as kernels
+from hiertopics.families.hdp.list_kernels import list_words, write_words
+from hiertopics.numeric.simd_draw import LANES
 
 N_TOPICS = 4
 CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)
@@ -40,7 +44,8 @@ def test_count_tokens() -> None:
     np.testing.assert_array_equal(n_wk.sum(axis=0), n_dk.sum(axis=0))
 
 
-def test_token_is_drawn_by_its_ratios_of_the_joint() -> None:
+@pytest.mark.parametrize("sweep", [kernels.sweep_block, kernels.sweep_block_by_lists])
+def test_token_is_drawn_by_its_ratios_of_the_joint(sweep: Any) -> None:
     """13: a token's topics come up as often as the naive log joint says, all others fixed."""
     cells, tables, prior = start()
     last = len(tables.z) - 1
@@ -59,10 +64,78 @@ def test_token_is_drawn_by_its_ratios_of_the_joint() -> None:
     cells = cells._replace(cuts=cuts)
     rng, drawn = np.random.default_rng(6), np.zeros(N_TOPICS)
     for _ in range(20_000):
-        kernels.sweep_block(cells, 0, 0, tables, prior, rng)
+        sweep(cells, 0, 0, tables, prior, rng)
         drawn[tables.z[last]] += 1
     assert stats.chisquare(drawn, 20_000 * chances).pvalue > 1e-3
     assert chances.min() > 1e-3
+
+
+def twin(docs: list[list[int]], z: list[list[int]], prior: Prior, rng: Any) -> None:
+    """Redraw each token, counting everything anew; a number first looks among a word's topics.
+
+    These are in the order of a list that is made for the sweep, lane by lane.
+    """
+    tokens = [(w, k) for ws, ks in zip(docs, z, strict=True) for w, k in zip(ws, ks, strict=True)]
+    lists = {word: sorted({k for w, k in tokens if w == word}) for word, _ in tokens}
+    for doc, words in enumerate(docs):
+        for place, word in enumerate(words):
+            old, listed = z[doc][place], lists[word]
+            z[doc][place] = -1
+            tokens = [(w, k) for d, ws in enumerate(docs) for w, k in zip(ws, z[d], strict=True)]
+            n_k = [sum(k == topic for _, k in tokens) for topic in range(len(prior.doc))]
+            n_dk = [z[doc].count(topic) for topic in range(len(prior.doc))]
+            scaled = (n_dk + prior.doc) / (n_k + np.float64(prior.word_total))
+            order = [p for lane in range(LANES) for p in range(lane, len(listed), LANES)]
+            of_list = [tokens.count((word, listed[p])) * scaled[listed[p]] for p in order]
+            weights = np.concatenate([of_list, prior.word[word] * scaled])
+            at = np.searchsorted(weights.cumsum(), rng.random() * weights.sum(), side="right")
+            new = ([listed[p] for p in order] + list(range(len(scaled))))[int(at)]
+            z[doc][place] = new
+            if new != old and (word, old) not in tokens:
+                listed[listed.index(old)] = listed[-1]
+                listed.pop()
+            if new not in listed:
+                listed.append(new)
+
+
+@pytest.mark.parametrize("n_topics", [3, 40])
+def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None:
+    """6.7: 40 topics need more than one block and one vector."""
+    corpus = random_corpus(5, n_docs=8, n_words=6, largest=6)
+    state, data = begin(gibbs, corpus, settings_of(gibbs, truncation=n_topics))
+    rng = np.random.default_rng(1)
+    prior = Prior(rng.gamma(0.5, size=n_topics), rng.gamma(0.5, size=6), 0.0)
+    prior = prior._replace(word_total=float(prior.word.sum()))
+    tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
+    cuts = np.cumsum(corpus.doc_lengths)[:-1]
+    z = [part.tolist() for part in np.split(state.z, cuts)]
+    ours, same = np.random.default_rng(8), np.random.default_rng(8)
+    for _ in range(3):
+        kernels.sweep_block_by_lists(data.cells, 0, 0, tables, prior, ours)
+        twin(docs_of(corpus), z, prior, same)
+        assert [part.tolist() for part in np.split(state.z, cuts)] == z
+    n_dk, n_wk = np.zeros_like(tables.n_dk), np.zeros_like(tables.n_wk)
+    count_tokens(data.cells, state.z, n_dk, n_wk)
+    assert (n_wk == state.n_wk).all() and (n_dk == state.n_dk).all()
+    assert (n_wk.sum(axis=0) == state.n_k).all()
+
+
+def test_lists_of_words_hold_their_counts() -> None:
+    """6.7: lists of some words, topics ascending, in whole vectors; written back they are n_wk."""
+    n_wk = np.random.default_rng(3).poisson(0.4, (9, 40)).astype(np.int32)
+    n_wk[4], n_wk[5] = 0, 1
+    lists = list_words(n_wk, 2, 8)
+    assert (lists.start % LANES == 0).all()
+    for word in range(2, 8):
+        entries = slice(lists.start[word], lists.start[word] + lists.length[word])
+        used = np.flatnonzero(n_wk[word])
+        assert lists.topic[entries].tolist() == used.tolist()
+        assert lists.times[entries].tolist() == n_wk[word, used].tolist()
+    assert lists.times.sum() == n_wk[2:8].sum()
+    written = np.full_like(n_wk, 7)
+    write_words(lists, 2, 8, written)
+    assert (written[2:8] == n_wk[2:8]).all()
+    assert (written[[0, 1, 8]] == 7).all()
 
 
 @pytest.mark.parametrize("n_tokens", [1, 2, 3, 8])

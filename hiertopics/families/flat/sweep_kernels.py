@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -75,7 +77,7 @@ def weigh(
 
 
 @kernel(fastmath=REASSOCIATE)
-def add_up_blocks(weights: NDArray[np.float64], ends: NDArray[np.float64]) -> float:
+def add_up_blocks(weights: NDArray[np.floating[Any]], ends: NDArray[np.float64]) -> float:
     """Write the running totals at the ends of blocks of ``weights`` to ``ends``; return the sum."""
     total = 0.0
     for block in range(len(ends)):
@@ -90,7 +92,9 @@ def add_up_blocks(weights: NDArray[np.float64], ends: NDArray[np.float64]) -> fl
 
 
 @kernel()
-def draw_in_blocks(weights: NDArray[np.float64], ends: NDArray[np.float64], uniform: float) -> int:
+def draw_in_blocks(
+    weights: NDArray[np.floating[Any]], ends: NDArray[np.float64], uniform: float
+) -> int:
     """Return a topic drawn in proportion to ``weights`` [T] by one uniform number.
 
     ends: scratch [ceil(T / BLOCK)].

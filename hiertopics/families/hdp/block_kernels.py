@@ -303,7 +303,7 @@ def visit_words(
 def last_place(
     chances: NDArray[np.float32],
     counts: NDArray[np.float32],
-    start: int,
+    start: Int,
     length: Int,
     place: Int,
     left: Float,

@@ -61,6 +61,13 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
+    sweep: Annotated[
+        Literal["sparse", "dense"],
+        Meta(
+            description="How collapse full draws a token's topic: sparse looks at the topics that "
+            "its word has tokens in, and at the rest as one sum; dense at all. The same law."
+        ),
+    ] = "sparse"
     reorder_sticks: ReorderSticks = True
     collapse: Annotated[
         Literal["full", "partial"],
@@ -122,10 +129,11 @@ class State:
 
 
 class Given(NamedTuple):
-    """What a block is swept with: topic totals [T], pseudo-counts, random numbers."""
+    """What a block is swept with: topic totals [T], pseudo-counts, how, random numbers."""
 
     n_k: NDArray[np.int64]
     prior: Prior
+    dense: bool
     rng: np.random.Generator
 
 
@@ -175,7 +183,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all topics; after the hold redraw tables, sticks and concentrations too."""
-    moved = _sweep(state, data, context)
+    moved = _sweep(state, data, settings, context)
     if context.iteration > settings.inference.hyper_start:
         reorder = settings.inference.reorder_sticks
         _draw_document_side(state, data, context, reorder=reorder)
@@ -223,12 +231,13 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 16 * corpus.n_tokens + 4 * n_topics * (corpus.n_docs + corpus.n_words)
 
 
-def _sweep(state: State, data: Data, context: Context) -> int:
+def _sweep(state: State, data: Data, settings: Settings, context: Context) -> int:
+    dense = settings.inference.sweep == "dense"
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
     priors = prior_of_blocks(prior, data)
 
     def given(*block: int) -> Given:
-        return Given(state.n_k, priors(*block), context.rng("sweep", *block))
+        return Given(state.n_k, priors(*block), dense, context.rng("sweep", *block))
 
     return sweep(state, data.word_bounds, _sweep_block, given)
 
@@ -237,11 +246,12 @@ def _sweep_block(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
-    before, prior, rng = block.given
+    before, prior, dense, rng = block.given
     (n_wk,) = block.rows
     n_k = before.copy()
     tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    moved = kernels.sweep_block(piece.blocks, 0, block.number, tables, prior, rng)
+    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
+    moved = visit(piece.blocks, 0, block.number, tables, prior, rng)
     return local, (block.rows, (moved, n_k - before))
 
 

@@ -9,6 +9,13 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.families.hdp.list_kernels import (
+    list_words,
+    scratch_of,
+    sweep_document_by_lists,
+    words_of_block,
+    write_words,
+)
 from hiertopics.numeric.jit import kernel
 
 
@@ -45,6 +52,37 @@ def sweep_block(
             z, words, tables.n_wk, doc_row, n_k, doc_prior, inverse, scaled, scratch, ends,
             prior.word, prior.word_total, rng,
         )  # fmt: skip
+    return moved
+
+
+@kernel()
+def sweep_block_by_lists(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    prior: Prior,
+    rng: np.random.Generator,
+) -> int:
+    """Do as ``sweep_block`` does, at the cost of the topics of each token's word (6.7)."""
+    n_k, doc_prior = tables.n_k, prior.doc
+    first_word, last_word = words_of_block(cells, doc_shard, word_shard)
+    inverse = np.empty(len(n_k))
+    inverse[:] = 1.0 / (n_k + prior.word_total)
+    lists = list_words(tables.n_wk, first_word, last_word)
+    start, length, topics, times = lists
+    scaled, chances, sums, before, ends = scratch_of(len(n_k))
+    moved = 0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        first, last = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if first == last:
+            continue
+        z, words = tables.z[first:last], cells.word[first:last]
+        moved += sweep_document_by_lists(
+            z, words, tables.n_dk[doc], n_k, doc_prior, prior.word, prior.word_total, inverse,
+            start, length, topics, times, scaled, chances, sums, before, ends, rng,
+        )  # fmt: skip
+    write_words(lists, first_word, last_word, tables.n_wk)
     return moved
 
 
