@@ -23,6 +23,7 @@ BENCHMARKS = (
     "author-speed",
     "trees",
     "paired",
+    "treepages",
     "tree-speed",
     "tssb-assign",
     "tree-distance",
