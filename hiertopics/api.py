@@ -34,6 +34,8 @@ def fit(
     data: Mapping[str, Any] | None = None,
     time_limit: float | str | None = None,
     workers: int = 1,
+    memory: int | str | None = None,
+    cluster: str | None = None,
     quiet: bool = True,
     callbacks: Sequence[Callback] = (),
 ) -> Run:
@@ -49,7 +51,9 @@ def fit(
     backend, seed, iterations, holdout: the settings of those names, which win over ``overrides``
     (``{"model.eta": 0.1}`` or ``["model.eta=0.1"]``), which win over ``config``, a YAML file.
     data: more entries of its ``data`` section, such as ``{"text_field": "body"}``.
-    time_limit: seconds, or a text like "3h50m". quiet: no progress on stderr. An interrupt,
+    time_limit: seconds, or a text like "3h50m". memory: bytes, or a text like "4GB", which the fit
+    may take. cluster: where else to work: "local:4", the address of a Dask scheduler, or
+    "scheduler-file:PATH". quiet: no progress on stderr. An interrupt,
     SIGTERM or SIGUSR1 lets the running iteration end, but not the program: the status of the Run
     is then ``stopped``, which a loop of fits should look at, and ``Run.resume`` goes on.
 
@@ -71,6 +75,8 @@ def fit(
             data={**(data or {}), **files},
             time_limit=time_limit,
             workers=workers,
+            memory=memory,
+            cluster=cluster,
             quiet=quiet,
             callbacks=callbacks,
         )

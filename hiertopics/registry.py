@@ -40,7 +40,7 @@ class Entry(NamedTuple):
         return self.module
 
 
-DEFAULT = "hlda-variational"
+DEFAULT = "nhdp-variational"
 
 BACKENDS: dict[str, Entry] = {
     "hdp-pcvb0": Entry(

@@ -30,7 +30,9 @@ def read_experiment(
     those of the run whose config.yaml ``config`` is, if it is one. Raises ConfigError with every
     problem at once, and UsageError for an unknown backend.
     """
-    layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": registry.DEFAULT})]
+    made = _made(run or _run_of(config))
+    default = (*history.meant("backend", "*", made), registry.DEFAULT)[0]
+    layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": default})]
     if config is not None:
         layers.append((str(config), load_yaml(config)))
     layers += [("--set", parse_set(overrides)), ("flag", dict(flags))]
@@ -38,7 +40,7 @@ def read_experiment(
     if not isinstance(name, str):
         got = "null" if name is None else repr(name)
         raise ConfigError([f"backend must be a name, got {got}"])
-    return _built(layers, name, _made(run or _run_of(config)))
+    return _built(layers, name, made)
 
 
 def _run_of(config: Path | str | None) -> Path | None:

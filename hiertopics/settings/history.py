@@ -28,6 +28,7 @@ class Change(NamedTuple):
 
 
 CHANGES: tuple[Change, ...] = (
+    Change(2, "*", "backend", "hlda-variational"),
     Change(2, "*", "data.vocabulary_from", "all"),
     Change(2, "*", "data.snippets", 0),
     Change(2, "*", "data.metadata", False),

@@ -77,7 +77,7 @@ def test_odd_names_make_a_default_run(
     fitted = call("fit", f"{name}.ldac", "--iterations", 1, "-q")
     assert fitted.code == 0
     path = Path(fitted.out.removesuffix("\n"))
-    assert path.parent == Path("runs") and path.name.endswith("-hlda-variational-s0")
+    assert path.parent == Path("runs") and path.name.endswith("-nhdp-variational-s0")
     assert (tmp_path / path / "tree.json").exists()
 
 
@@ -91,7 +91,7 @@ def test_words_that_are_not_ascii_are_printed_as_they_are(
     assert shell("fit", "x.ldac", "--iterations", 2, "-q").code == 0
     shown = shell("show-tree", "--words", 9)
     assert all(word in shown.out for word in words)
-    assert "日本" in (tmp_path / "runs/x-hlda-variational-s0/tree.json").read_text(encoding="utf-8")
+    assert "日本" in (tmp_path / "runs/x-nhdp-variational-s0/tree.json").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

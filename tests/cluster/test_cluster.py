@@ -16,6 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 from tiny import small_settings
 
+import hiertopics
 from hiertopics import cluster as module
 from hiertopics.cluster import Cluster, WorkersLost, cluster
 from hiertopics.errors import UsageError
@@ -294,3 +295,9 @@ def test_nothing_else_imports_dask() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_python_takes_a_cluster_too(tiny_file: Path) -> None:
+    settings = (*small_settings("hdp-cvb0"), "inference.shards=2")
+    with pytest.raises(UsageError, match="expected local:N"):
+        hiertopics.fit(tiny_file, backend="hdp-cvb0", overrides=settings, cluster="local:two")

@@ -149,6 +149,13 @@ def test_a_default_that_changed_twice_is_that_of_the_time(monkeypatch: pytest.Mo
     assert history.version() == 5
 
 
+def test_an_old_run_goes_on_with_the_backend_that_nobody_had_to_name_then(unpack: Unpack) -> None:
+    folder = unpack(PROGRAMS[0], "hlda-variational").folder
+    assert read_experiment({}, run=folder / DONE).backend == "hlda-variational"
+    assert read_experiment({}).backend == registry.DEFAULT != "hlda-variational"
+    assert read_experiment({"backend": CASE}, run=folder / DONE).backend == CASE
+
+
 def test_a_key_of_a_mapping_is_filled_only_where_the_mapping_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
