@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joint import Outcome
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import sparse, stats
 from stepping import SERIAL, at
 
 from hiertopics import registry
@@ -25,7 +25,7 @@ from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.weight_kernels import SMALLEST as LEAST_MASS
 from hiertopics.families.chdp.weight_kernels import log_weights
-from hiertopics.families.hdp.block_layout import Blocks, rows_of
+from hiertopics.families.hdp.block_layout import Blocks
 from hiertopics.families.ncrp.sampler import state as tree_state
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
@@ -154,6 +154,19 @@ def log_rests(weights: Array, gamma: float, rng: np.random.Generator) -> Array:
     beyond = rng.exponential(1.0 / gamma, len(shares))
     beyond -= np.where(tails[:-1] > LEAST_REST, np.log(LEAST_REST), 0.0)
     return np.where(shares > LEAST_REST, np.log(np.maximum(shares, LEAST_REST)), -beyond)
+
+
+def rows_of(data: Blocks) -> sparse.csr_array:
+    """Return the counts of all documents as they lie in the blocks."""
+    rows, columns, counts, n_before = [], [], [], 0
+    for piece in data.pieces:
+        block = np.repeat(np.arange(len(piece.block_doc) - 1), np.diff(piece.block_pair))
+        rows.append(n_before + piece.block_doc[block] + piece.doc)
+        columns.append(np.repeat(piece.word, piece.n_pairs))
+        counts.append(piece.n_tokens.astype(np.int32))
+        n_before += len(piece.doc_ptr) - 1
+    cells = (np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns)))
+    return sparse.csr_array(sparse.coo_array(cells, (data.n_docs, data.n_words)))
 
 
 def _tokens(data: Any) -> tuple[Array, Array]:

@@ -71,7 +71,7 @@ def drop(
 
 def _ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
     target = opened(run)
-    if Path(output).exists():
+    if RunDir(output).exists:
         raise UsageError(f"{output} is there already; choose another -o")
     if registry.load_for(target.experiment).regrouped is None:
         raise UsageError(f"nodes of {target.experiment.backend} cannot be merged or dropped")

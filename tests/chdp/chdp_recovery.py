@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ class Recovery(NamedTuple):
     total_variation: float
 
 
-def recover(backend: ModuleType, planted: str, fitted: str, **keys: Any) -> Recovery:
+def recover(backend: Any, planted: str, fitted: str, **keys: Any) -> Recovery:
     """Plant 40 authors of 600 documents under one cooperation and fit the other or the same."""
     corpus, truth = simulated(Sizes(600, 500, 100), seed=3, cooperation=planted, **TOPICS)
     keys = {"truncation": 20, "cooperation": fitted, "hyper_start": 10, **keys}

@@ -85,7 +85,7 @@ CASES: dict[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
 def settings_of(case: str) -> tuple[Any, Settings]:
     backend, overrides, _ = CASES[case]
     experiment = read_experiment({"backend": backend}, None, overrides)
-    return registry.load(backend), Settings(experiment.model, experiment.inference)
+    return registry.load_for(experiment), Settings(experiment.model, experiment.inference)
 
 
 def draws_of(case: str) -> dict[str, np.ndarray[Any, Any]]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +206,35 @@ def test_what_cannot_be_made_is_told_and_nothing_is_written(
     told = call(*(run if word == "RUN" else word for word in words), "-o", "new")
     assert (told.code, told.out, told.err.count("\n")) == (2, "", 1) and message in told.err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("command", ["merge", "drop", "refit"])
+def test_a_disk_that_refuses_leaves_no_run_and_the_command_given_again_makes_it(
+    finished: Finished, call: Call, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    run = finished("hlda-variational")
+    nodes = pair(RunDir(run).tree)[: 2 if command == "merge" else 1]
+    rename, reached, n_refused = os.replace, 0, 0
+
+    def refuse(source: str, target: str) -> None:
+        nonlocal reached
+        if (reached := reached - 1) < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        rename(source, target)
+
+    for n in count(0, 3):
+        reached = n
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", refuse)
+            done = call(command, run, *nodes, "-o", "made")
+        if done.code == 0:
+            break
+        n_refused += 1
+        assert done.code == 1 and "Traceback" not in done.err, done.err
+        if command != "refit":  # what is fitted is a run before its documents have their names
+            assert call("show-tree", "made").code == 1
+    assert n_refused > 1
+    assert call("show-tree", "made").code == 0
 
 
 @pytest.mark.parametrize("backend", UNABLE)

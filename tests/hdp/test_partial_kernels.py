@@ -10,8 +10,9 @@ import pytest
 from hdp_cases import random_corpus
 from naive import poisson_binomial
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import stats
 from stepping import SERIAL, at, corpus_of, docs_of
+from truth import rows_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Workers, as_given, cut, joined
@@ -203,19 +204,6 @@ def test_layout_and_cuts_hold_the_corpus() -> None:
             assert data.bounds["z"][0] == 0 and data.bounds["z"][-1] == corpus.n_tokens
             sizes = [piece.n_tokens_in_all for piece in data.pieces]
             assert np.diff(data.bounds["z"]).tolist() == sizes
-
-
-def rows_of(data: Blocks) -> sparse.csr_array:
-    """Return the counts of all documents as they lie in the blocks."""
-    rows, columns, counts, n_before = [], [], [], 0
-    for piece in data.pieces:
-        block = np.repeat(np.arange(len(piece.block_doc) - 1), np.diff(piece.block_pair))
-        rows.append(n_before + piece.block_doc[block] + piece.doc)
-        columns.append(np.repeat(piece.word, piece.n_pairs))
-        counts.append(piece.n_tokens.astype(np.int32))
-        n_before += len(piece.doc_ptr) - 1
-    cells = (np.concatenate(counts), (np.concatenate(rows), np.concatenate(columns)))
-    return sparse.csr_array(sparse.coo_array(cells, (data.n_docs, data.n_words)))
 
 
 HARD = {

@@ -102,10 +102,10 @@ def test_one_topic_has_the_polya_probability_of_the_words_in_gibbs() -> None:
     assert gibbs.objective(state, data, settings, at(0)) == pytest.approx(by_hand, rel=1e-12)
 
 
-def uniform_sticks(backend: Any) -> tuple[Any, Any, Any, Any]:
+def uniform_sticks(backend: Any, **others: Any) -> tuple[Any, Any, Any, Any]:
     """Return a corpus without repeated words and a fit whose sticks are held uniform."""
     corpus = random_corpus(51, n_docs=6, n_words=9)
-    settings = settings_of(backend, truncation=4, alpha=0.8, eta=0.1, **HELD)
+    settings = settings_of(backend, truncation=4, alpha=0.8, eta=0.1, **HELD, **others)
     state, data = begin(backend, corpus, settings)
     np.testing.assert_allclose(state.pi, 0.25, rtol=1e-14)
     return corpus, state, data, settings
@@ -124,7 +124,7 @@ def test_uniform_sticks_make_it_lda(backend: Any) -> None:
 
 def test_uniform_sticks_make_it_the_gibbs_sampler_of_lda() -> None:
     """11.11: three sweeps draw what collapsed Gibbs for LDA draws from the same uniforms."""
-    corpus, state, data, settings = uniform_sticks(gibbs)
+    corpus, state, data, settings = uniform_sticks(gibbs, sweep="dense")
     z = np.split(state.z.copy(), np.cumsum(corpus.doc_lengths)[:-1])
     for iteration in range(1, 4):
         state = advance(gibbs, state, data, settings, 1, start=iteration - 1)

@@ -44,7 +44,12 @@ READERS: dict[str, Words] = {
     "sweep": ("sweep", "labelled/config.yaml", "a.ldac"),
     "backends": ("backends",),
 }
-ELSEWHERE = {"fit": "test_disk_full", "consensus": "fitting/test_consensus"}
+ELSEWHERE = {
+    "fit": "test_disk_full",
+    "consensus": "fitting/test_consensus",
+    "label": "views/test_labels",
+    **dict.fromkeys(("merge", "drop", "refit"), "fitting/test_reshaping"),
+}
 
 
 def test_no_command_is_forgotten() -> None:

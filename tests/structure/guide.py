@@ -24,7 +24,7 @@ FENCE = re.compile(
 )
 REAL_TOOLS = ("sh", "xargs", "awk", "tr", "cat", "grep")
 OTHER_TOOLS = {"cp", "cut", "iconv", "pip", "python", "python3", "rm", "seq", "zcat"}
-OTHER_TOOLS |= {"parallel", "sbatch"}
+OTHER_TOOLS |= {"dask", "parallel", "sbatch", "srun"}
 """Programs that pages also name, but which the stubbed shell does not have."""
 
 STUB = '#!/bin/sh\n{ printf "%s\\0" "$@"; printf "\\n\\0"; } >> "$TYPED"\n'

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,23 @@ def test_labels_change_one_thing_at_a_time(run: Path, call: Call) -> None:
     (left,) = hiertopics.label(run, 2, "")
     assert left["node"] == 1
     assert call("label", run, 2).err == "node 2 has no label\n"
+
+
+def test_a_disk_that_refuses_leaves_the_names_of_before(
+    run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("label", run, 1, "first").code == 0
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+
+    def refuse(source: str, target: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", refuse)
+        told = call("label", run, 1, "second")
+    assert told.code == 1 and len(told.err.splitlines()) == 1 and "No space left" in told.err
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    assert call("label", run, 1, "second").code == 0
 
 
 def test_hostile_names_stay_names(run: Path, call: Call, tmp_path: Path) -> None:
