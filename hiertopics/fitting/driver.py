@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import structs
 
 from hiertopics import registry
-from hiertopics.cluster import Cluster, WorkersLost
-from hiertopics.cluster import cluster as on_cluster
+from hiertopics.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.cluster.joining import cluster as on_cluster
 from hiertopics.corpora import dataset
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data.shelf import Shelf
@@ -58,7 +58,7 @@ def fit(
     section) win over ``overrides`` (``key=value`` strings, or a mapping), which win over
     ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". memory: bytes, or a text
     like "4GB", which the fit may take; no result depends on it. cluster: where else to
-    work (see ``hiertopics.cluster.cluster``). argv: for the manifest.
+    work (see ``hiertopics.cluster.joining.cluster``). argv: for the manifest.
     lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``).
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """

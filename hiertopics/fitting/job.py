@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.cluster import WorkersLost
+from hiertopics.cluster.coordinator import WorkersLost
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data import pruning
 from hiertopics.data.discretise import Bins

@@ -17,8 +17,9 @@ from distributed import Client, LocalCluster
 from tiny import small_settings
 
 import hiertopics
-from hiertopics import cluster as module
-from hiertopics.cluster import Cluster, WorkersLost, cluster
+from hiertopics.cluster import coordinator, joining, worker
+from hiertopics.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.cluster.joining import cluster
 from hiertopics.errors import UsageError
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult
@@ -147,7 +148,7 @@ def test_nobody_keeps_states_that_are_not_needed_any_more(client: Client, engine
 
 
 def _held(name: str) -> int:
-    return sum(line.startswith(name) for line, _ in module.STORE.held)
+    return sum(line.startswith(name) for line, _ in worker.STORE.held)
 
 
 @pytest.mark.slow
@@ -178,7 +179,7 @@ def test_a_worker_that_dies_costs_no_byte(
 
 def _load() -> tuple[int, int]:
     """Return how many states this process holds, and which one it is."""
-    return len(module.STORE.held), os.getpid()
+    return len(worker.STORE.held), os.getpid()
 
 
 @pytest.mark.slow
@@ -262,7 +263,7 @@ def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_an_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr(joining, "ANSWER_WITHIN", 0.5)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
@@ -276,7 +277,7 @@ def test_a_worker_with_other_results_is_refused_by_name(monkeypatch: pytest.Monk
             return {"tcp://a:1": {**function(), "numpy": "1.0"}}
 
     with pytest.raises(UsageError, match="tcp://a:1 has numpy 1.0, this process has"):
-        module.check_agreement(Other())
+        coordinator.check_agreement(Other())
 
 
 def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

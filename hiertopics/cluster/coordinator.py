@@ -1,30 +1,18 @@
-"""An engine elsewhere: pieces live in the processes of a Dask cluster, on one machine or many.
-
-Each process gets one task per step and works on its pieces on threads of its own. States stay
-where they are; messages go out, results come back in the order of the pieces, so that a cluster
-gives the bytes of one thread. A state is known by the line of states that it stands in, its piece
-and its generation. A task that finds no such state (its process has died, or another one took the
-task over) says so, and ``WorkersLost`` is raised: what goes on from the last checkpoint places its
-pieces anew, under a line of its own, which a task left over from before cannot touch.
-"""
+"""The engine of a cluster, in the process of the fit: orders go out, answers come back."""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import pickle
-import threading
 import time
 import uuid
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
 
-import numpy as np
-
+from hiertopics.cluster.worker import Answer, Order, drop, fingerprint, serve, whole_state
 from hiertopics.engine import Each, message_to
 from hiertopics.errors import HiertopicsError, UsageError
 
@@ -34,7 +22,6 @@ Piece = TypeVar("Piece")
 Local = TypeVar("Local")
 Result = TypeVar("Result")
 
-LOCAL, FILE = "local:", "scheduler-file:"
 PATIENCE = 60.0
 """Seconds that are waited for a worker to come back."""
 
@@ -49,162 +36,13 @@ INLINE = 2**16
 
 NOTHING = pickle.dumps(None)
 
-SETTINGS = {
-    "distributed.scheduler.work-stealing": False,
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-}
-"""Of Dask: no task leaves the process that has its states, no state goes to disk."""
-
 
 class WorkersLost(HiertopicsError):
     """A process of the cluster is gone, and the states that lived there with it."""
 
 
-class Order(NamedTuple):
-    """What a process is to do with pieces ``numbers`` of ``line``.
-
-    kind: place, copy, step, ask or forget. generation: that of the states. gone: lines that nobody
-    needs any more. function: what is called; for place, build and begin. other: for copy, the new
-    line.
-    """
-
-    kind: str
-    line: str
-    generation: int
-    numbers: tuple[int, ...]
-    gone: tuple[str, ...]
-    function: Any = None
-    other: str = ""
-
-
-class Answer(NamedTuple):
-    """kind: done, raised or missing. results: of the pieces in order, or what was raised."""
-
-    kind: str
-    results: Any
-
-
-class Held(NamedTuple):
-    """A piece where it lives, its state, and the generation of that."""
-
-    piece: Any
-    state: Any
-    generation: int
-
-
-class _Store:
-    """What lives in this process, and the threads that work on it."""
-
-    def __init__(self) -> None:
-        self.held: dict[tuple[str, int], Held] = {}
-        self.lock = threading.Lock()
-        self.pools: dict[int, ThreadPoolExecutor] = {}
-
-    def map(self, function: Callable[[int], Any], numbers: Sequence[int], threads: int) -> Any:
-        if threads == 1 or len(numbers) == 1:
-            return [function(number) for number in numbers]
-        with self.lock:
-            pool = self.pools.setdefault(threads, ThreadPoolExecutor(threads))
-        return list(pool.map(function, numbers))
-
-    def forget(self, lines: Collection[str]) -> None:
-        with self.lock:
-            for key in [key for key in self.held if key[0] in lines]:
-                del self.held[key]
-
-
-STORE = _Store()
-
-
-def _drop(name: str) -> None:
-    """Forget all lines of an engine."""
-    STORE.forget({line for line, _ in [*STORE.held] if line.startswith(name)})
-
-
-def serve(packed: bytes, message: bytes, threads: int) -> bytes:
-    """Carry out an order in this process; return the pickled ``Answer``.
-
-    packed: a pickled Order. message: pickled, an ``Each`` of the messages of these pieces or one
-    for all of them. What a task raises comes back as it is: Dask need not know.
-    """
-    order: Order = pickle.loads(packed)
-    STORE.forget(order.gone)
-    try:
-        answer = _carried_out(order, message, threads)
-        return pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
-    except Exception as error:
-        try:
-            return pickle.dumps(Answer("raised", error), pickle.HIGHEST_PROTOCOL)
-        except Exception:
-            return pickle.dumps(Answer("raised", RuntimeError(repr(error))))
-
-
-def _carried_out(order: Order, packed: bytes, threads: int) -> Answer:
-    message = pickle.loads(packed)
-    own = {number: message_to(place, message) for place, number in enumerate(order.numbers)}
-    if order.kind == "place":
-        parts, (build, begin) = own, order.function
-
-        def made(number: int) -> None:
-            part, first = parts[number]
-            piece = build(part)
-            STORE.held[order.line, number] = Held(piece, begin(piece, first), 0)
-
-        STORE.map(made, order.numbers, threads)
-        return Answer("done", None)
-    found = [STORE.held.get((order.line, number)) for number in order.numbers]
-    if any(held is None or held.generation != order.generation for held in found):
-        return Answer("missing", None)
-    here = {number: held for number, held in zip(order.numbers, found, strict=True) if held}
-    if order.kind == "copy":
-        for number, held in here.items():
-            state = pickle.loads(pickle.dumps(held.state, pickle.HIGHEST_PROTOCOL))
-            STORE.held[order.other, number] = held._replace(state=state)
-        return Answer("done", None)
-    if order.kind == "ask":
-
-        def asked(number: int) -> Any:
-            return order.function(here[number].piece, here[number].state, own[number])
-
-        return Answer("done", STORE.map(asked, order.numbers, threads))
-
-    def stepped(number: int) -> Any:
-        held = here[number]
-        after, result = order.function(held.piece, held.state, own[number])
-        STORE.held[order.line, number] = Held(held.piece, after, held.generation + 1)
-        return result
-
-    return Answer("done", STORE.map(stepped, order.numbers, threads))
-
-
-def whole_state(piece: Any, state: Local, message: None) -> Local:
-    """Answer with the state itself."""
-    return state
-
-
-def fingerprint() -> dict[str, str]:
-    """Return what processes must agree on to give the same bytes: versions, and some numbers."""
-    import platform
-    from importlib.metadata import version
-
-    from scipy import special
-
-    generator = np.random.default_rng(0)
-    values = generator.gamma(0.3, size=200_000) + 1e-3
-    bits = hashlib.sha256()
-    for function in (np.log, np.exp, special.gammaln, special.psi, np.sqrt):
-        bits.update(np.ascontiguousarray(function(values)).tobytes())
-    bits.update((values[:1000] @ values[:1000].reshape(1000, 1)).tobytes())
-    return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("hiertopics", "numpy", "scipy", "numba", "llvmlite")},
-        "results of floating-point functions": bits.hexdigest()[:16],
-    }
-
-
 class Cluster:
-    """The engine; n_workers are the threads of all processes. See ``cluster``."""
+    """The engine; n_workers are the threads of all processes. See ``joining.cluster``."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -242,7 +80,7 @@ class Cluster:
     def close(self) -> None:
         """Let the processes drop all that this engine placed there."""
         with suppress(Exception):  # who does not answer has nothing, or ends anyway
-            self._client.run(_drop, self._name)
+            self._client.run(drop, self._name)
 
     def new_line(self) -> str:
         """Return a name that no line of states has had."""
@@ -419,94 +257,6 @@ class Elsewhere(Generic[Piece, Local]):
             )
             for owner, numbers in by_owner.items()
         }
-
-
-@contextmanager
-def cluster(where: str, threads: int = 1) -> Iterator[Cluster]:
-    """Yield the engine of a cluster, and let go of it at the end.
-
-    where: ``local:N``, N processes of this machine with ``threads`` threads each, begun here and
-    ended here; the address of a Dask scheduler, as tcp://host:8786; or ``scheduler-file:PATH``.
-    Raises UsageError where Dask is not installed, where nothing answers, or where a worker has
-    other versions or other results of floating-point functions than this process.
-    """
-    try:
-        import dask
-        import distributed  # noqa: F401
-    except ImportError:
-        raise UsageError(
-            "--cluster needs Dask; install it with: pip install 'hiertopics[cluster]'"
-        ) from None
-    with ExitStack() as stack:
-        stack.enter_context(dask.config.set(SETTINGS))
-        client = _client(where, threads, stack)
-        check_agreement(client)
-        engine = Cluster(client)
-        stack.callback(engine.close)
-        yield engine
-
-
-def _client(where: str, threads: int, stack: ExitStack) -> Any:
-    from distributed import Client, LocalCluster
-
-    if where.startswith(LOCAL):
-        number = where.removeprefix(LOCAL)
-        if not (number.isascii() and number.isdigit() and int(number) > 0):
-            raise UsageError(f"--cluster {where}: expected local:N with N processes, as local:4")
-        here = LocalCluster(
-            n_workers=int(number),
-            threads_per_worker=threads,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            memory_limit=None,
-            silence_logs=50,
-        )
-        stack.callback(here.close, timeout=ANSWER_WITHIN)
-        client = stack.enter_context(Client(here))
-        client.register_plugin(_deaf())
-        return client
-    chosen: dict[str, Any] = {"address": where}
-    if where.startswith(FILE):
-        path = where.removeprefix(FILE)
-        with suppress(OSError), open(path, encoding="utf-8") as file:
-            chosen = {"scheduler_file": file.name}
-        if "scheduler_file" not in chosen:
-            raise UsageError(f"--cluster {where}: there is no file {path}")
-    try:
-        client = stack.enter_context(Client(**chosen, timeout=ANSWER_WITHIN))
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UsageError(
-            f"--cluster {where}: no Dask scheduler answers there within {ANSWER_WITHIN:.0f} "
-            "seconds; start one with: dask scheduler"
-        ) from error
-    try:
-        client.wait_for_workers(1, timeout=PATIENCE)
-    except TimeoutError:
-        raise UsageError(
-            f"--cluster {where}: no worker came within {PATIENCE:.0f} seconds; start some with: "
-            "dask worker ADDRESS"
-        ) from None
-    return client
-
-
-def _deaf() -> Any:
-    """Return a plugin: workers of this machine leave signals to the process that began them.
-
-    A terminal's interrupt and a batch system's warning go to all processes; the fit ends its
-    iteration and writes a checkpoint, for which it needs the states of its workers.
-    """
-    import signal
-
-    from distributed import WorkerPlugin
-
-    class Deaf(WorkerPlugin):  # type: ignore[misc]
-        name = "deaf"
-
-        def setup(self, worker: Any) -> None:
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
-                signal.signal(number, signal.SIG_IGN)
-
-    return Deaf()
 
 
 def check_agreement(client: Any) -> None:
