@@ -1,4 +1,4 @@
-"""The command line: each command in a file of its own, imported when it is called.
+"""The command line: commands that do alike share a file, which is imported when one is called.
 
 A command turns options into arguments of one Python function and its result into lines.
 
@@ -43,6 +43,20 @@ COMMANDS = {
     "backends": "List the backends.",
 }
 
+MODULES = {
+    "changing": ("label", "merge", "drop"),
+    "corpora": ("check", "convert", "simulate"),
+    "fit": ("fit", "refit"),
+    "infer": ("infer",),
+    "planning": ("backends", "config", "sweep"),
+    "report": ("report",),
+    "scores": ("eval", "compare"),
+    "several": ("agree", "consensus"),
+    "topics": ("topics", "docs"),
+    "trees": ("show-tree", "export"),
+}
+MODULE_OF = {command: module for module, commands in MODULES.items() for command in commands}
+
 
 class LazyGroup(click.Group):
     """A group that lists its commands without importing them."""
@@ -55,8 +69,8 @@ class LazyGroup(click.Group):
         """Import the module of a command; None where there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"hiertopics.cli.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
+        module = importlib.import_module(f"hiertopics.cli.{MODULE_OF[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -26,7 +26,7 @@ from hiertopics.cli.options import (
 @workers_option
 @corpus_options
 @json_option
-def command(**options: Any) -> int:
+def infer_command(**options: Any) -> int:
     """Place the documents of CORPUS under RUN.
 
     A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topics with

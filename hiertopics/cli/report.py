@@ -24,7 +24,7 @@ from hiertopics.cli.options import chosen_run, count_option, put, side_option, t
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
 @side_option
-def command(
+def report_command(
     run: str | None,
     run2: str | None,
     output: str,

@@ -1,4 +1,4 @@
-"""``hiertopics topics``."""
+"""``hiertopics topics`` and ``docs``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hiertopics.cli.options import (
     put,
     run_argument,
     side_option,
+    tell,
 )
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
@@ -45,7 +46,7 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
     metavar="N",
     help="With --by group: also the N groups with the most similar topics.",
 )
-def command(
+def topics_command(
     run: str | None,
     node: int | None,
     words: int,
@@ -120,3 +121,46 @@ def _groups(rows: list[dict[str, Any]], form: str) -> str:
     from hiertopics.views.render.records import to_group_csv, to_group_lines
 
     return to_group_csv(rows) if form == "csv" else to_group_lines(rows)
+
+
+SHOWN_DOCS = 20
+
+
+@click.command("docs")
+@click.argument("run", required=False, type=click.Path())
+@click.argument("node", required=False, type=click.IntRange(min=0))
+@click.option(
+    "--top", type=click.IntRange(min=1), metavar="N", help="The first N only. [text: 20; else all]"
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "csv", "jsonl", "json"]),
+    default="text",
+    show_default=True,
+)
+def docs_command(run: str | None, node: int | None, top: int | None, form: str) -> int:
+    """Show the documents of RUN (default: the newest under runs/), or those of its node NODE.
+
+    Each with its name, its path or main topics, and how it begins, where the run has kept that;
+    those of a node with the share of their words at or below it, the largest first.
+    """
+    from hiertopics.files import to_json
+    from hiertopics.runs.docrows import docs_csv
+    from hiertopics.views.documents import docs, docs_text
+
+    records = docs(chosen_run(run), node)
+    most = top or (SHOWN_DOCS if form == "text" else len(records))
+    shown = records[:most]
+    if form == "text":
+        put(docs_text(shown), nl=False)
+    elif form == "csv":
+        put(docs_csv(shown), nl=False)
+    elif form == "json":
+        put(to_json(shown, indent=1))
+    else:
+        for record in shown:
+            put(to_json(record))
+    if len(shown) < len(records):
+        tell(f"... and {len(records) - len(shown)} more; --top N shows them")
+    return 0

@@ -1,10 +1,35 @@
-"""``hiertopics sweep``."""
+"""``hiertopics backends``, ``config`` and ``sweep``: what can be fitted, and how."""
 
 from __future__ import annotations
 
 import click
 
 from hiertopics.cli.options import json_option, put
+
+
+@click.command("backends")
+@json_option
+def backends_command(as_json: bool) -> int:
+    """List the backends, one line each; the default is marked."""
+    import json
+
+    from hiertopics.registry import backends
+
+    for row in backends():
+        mark = " (default)" if row["default"] else ""
+        line = f"{row['backend']:<12} {row['summary']}{mark}"
+        put(json.dumps(row) if as_json else line)
+    return 0
+
+
+@click.command("config")
+@click.argument("backend")
+def config_command(backend: str) -> int:
+    """Print a complete commented YAML config of BACKEND with every default."""
+    from hiertopics.registry import config
+
+    put(config(backend), nl=False)
+    return 0
 
 
 @click.command("sweep")
@@ -25,7 +50,7 @@ from hiertopics.cli.options import json_option, put
     help="0:10 (0 to 9), 3, or 1,5,9.",
 )
 @json_option
-def command(
+def sweep_command(
     config: str, corpus: str | None, grid: tuple[str, ...], seeds: str, as_json: bool
 ) -> int:
     """Print one fit command per line for every combination of values and every seed.

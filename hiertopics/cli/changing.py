@@ -1,10 +1,12 @@
-"""``hiertopics label``."""
+"""``hiertopics label``, ``merge`` and ``drop``: what people say of a tree."""
 
 from __future__ import annotations
 
+import sys
+
 import click
 
-from hiertopics.cli.options import chosen_run, json_option, put, tell
+from hiertopics.cli.options import chosen_run, json_option, put, put_made, tell
 
 COLUMNS = ("node", "name", "hidden", "note", "words")
 
@@ -19,7 +21,7 @@ COLUMNS = ("node", "name", "hidden", "note", "words")
 @click.option("--note", metavar="TEXT", help="Something more to say of it; empty: nothing.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
 @json_option
-def command(
+def label_command(
     run: str | None,
     node: str | None,
     name: str | None,
@@ -51,4 +53,39 @@ def command(
         tell("no labels" if node is None or listed else f"node {node} has no label")
     shown = [record | {"hidden": "yes" * record["hidden"]} for record in records]
     put(to_table(shown, COLUMNS), nl=False)
+    return 0
+
+
+@click.command("merge")
+@click.argument("run", type=click.Path())
+@click.argument("nodes", nargs=-1, required=True, type=click.IntRange(min=0))
+@click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
+@json_option
+def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) -> int:
+    """Make a run in which two or more NODES of RUN, topics or nodes with one parent, are one.
+
+    Their words are put together by tokens, their documents' shares added; what hangs below stays.
+    RUN stays as it is. The new run is scored and shown like any other; no fit goes on with it.
+    """
+    from hiertopics.fitting.reshaping import merge
+
+    put_made(merge(run, nodes, output, argv=sys.argv), as_json)
+    return 0
+
+
+@click.command("drop")
+@click.argument("run", type=click.Path())
+@click.argument("node", type=click.IntRange(min=0))
+@click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
+@json_option
+def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
+    """Make a run without NODE of RUN and all below it.
+
+    Its documents stay at what lies above; its words count as outside the topics (of the nested HDP
+    as the parent's). RUN stays as it is. The new run is scored and shown like any other; no fit
+    goes on with it.
+    """
+    from hiertopics.fitting.reshaping import drop
+
+    put_made(drop(run, node, output, argv=sys.argv), as_json)
     return 0

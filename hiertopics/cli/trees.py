@@ -1,6 +1,8 @@
-"""``hiertopics show-tree``."""
+"""``hiertopics show-tree`` and ``export``."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
@@ -9,6 +11,7 @@ from hiertopics.cli.options import (
     chosen_run,
     count_option,
     docs_option,
+    json_option,
     note_hidden,
     put,
     run_argument,
@@ -44,7 +47,7 @@ from hiertopics.cli.options import (
 @docs_option
 @side_option
 @arrange_option
-def command(
+def show_tree_command(
     run: str | None,
     depth: int | None,
     words: int,
@@ -79,4 +82,43 @@ def command(
     if hidden:
         what = f"nodes with fewer than {hidden} documents are not shown; --min-docs 0 shows all"
         tell(what)
+    return 0
+
+
+@click.command("export")
+@run_argument
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where the tree is written.")
+@click.option(
+    "--to",
+    metavar="FORMAT",
+    help="json, csv, newick, dot, graphml, html (the page of report) or text. "
+    "[default: by the suffix of FILE]",
+)
+@click.option(
+    "--words",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Top words per node. [default: 10; html: 30]",
+)
+@click.option("--depth", type=click.IntRange(min=1), help="Most levels written.")
+@click.option(
+    "--min-docs",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Leave out nodes with fewer documents.",
+)
+@docs_option
+@side_option
+@arrange_option
+@json_option
+def export_command(**options: Any) -> int:
+    """Write the tree of RUN (default: the newest under runs/) for other tools."""
+    from hiertopics.files import to_json
+    from hiertopics.views.showing import export
+
+    target, as_json = chosen_run(options.pop("run")), options.pop("as_json")
+    path = export(target, docs=options.pop("n_docs"), **options)
+    note_hidden(target)
+    put(to_json({"run": str(target.path), "output": str(path)}) if as_json else str(path))
     return 0

@@ -1,0 +1,167 @@
+"""``hiertopics check``, ``convert`` and ``simulate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hiertopics.cli.options import (
+    config_option,
+    corpus_options,
+    corpus_settings,
+    count_option,
+    json_option,
+    put,
+    set_option,
+    tell,
+)
+from hiertopics.visible import visible
+
+if TYPE_CHECKING:
+    from hiertopics.corpora.checking import Checked
+
+PROBLEMS = 2
+
+
+@click.command("check")
+@click.argument("corpus", metavar="FILE", type=click.Path())
+@click.option(
+    "--max",
+    "most",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Problems shown.",
+)
+@corpus_options
+@json_option
+def check_command(**options: Any) -> int:
+    """Check the corpus FILE and the files beside it.
+
+    Every problem is a line file:line: what on stdout, and the exit code is 2. A sound corpus is
+    summed up on stderr.
+    """
+    from hiertopics.corpora.checking import check
+
+    as_json, data = options.pop("as_json"), corpus_settings(options)
+    checked = check(**options, data=data)
+    if checked.problems:
+        _print_problems(checked, as_json)
+        return PROBLEMS
+    _print_summary(checked, as_json)
+    return 0
+
+
+def _print_problems(checked: Checked, as_json: bool) -> None:
+    from hiertopics.files import to_json
+
+    for problem in checked.problems:
+        record = {"file": problem.path, "line": problem.line, "what": problem.what}
+        put(to_json(record) if as_json else visible(str(problem)))
+    if checked.more:
+        (tell if as_json else put)("... and more")
+
+
+def _print_summary(checked: Checked, as_json: bool) -> None:
+    from hiertopics.data.shape import in_words
+    from hiertopics.files import to_json
+
+    source, shape = checked.source, checked.shape
+    sides = [str(side) for side in (source.vocab, source.groups, source.labels) if side is not None]
+    beside = f" with {', '.join(sides)}" if sides else ""
+    tell(f"{source.path} ({source.format}){beside}: {in_words(shape)}")
+    for note in checked.notes:
+        tell(f"note: {note}")
+    if as_json:
+        record = {"path": str(source.path), "format": source.format, **shape}
+        put(to_json(record | {"notes": checked.notes}))
+
+
+@click.command("convert")
+@click.argument("corpus", metavar="IN", type=click.Path())
+@click.argument("output", metavar="OUT", type=click.Path())
+@click.option("--to", metavar="FORMAT", help="Format of OUT, where no suffix tells.")
+@click.option(
+    "-s",
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="One setting, such as data.min_df=5; repeatable.",
+)
+@corpus_options
+@json_option
+def convert_command(**options: Any) -> int:
+    """Write the corpus IN to OUT in another format, its side files too.
+
+    Vocabulary, groups and labels go beside OUT; no file of IN is replaced. The path of OUT is
+    the last line of stdout.
+    """
+    from hiertopics.corpora.conversion import convert
+    from hiertopics.data.shape import in_words, shape_of
+    from hiertopics.files import to_json
+
+    as_json, data = options.pop("as_json"), corpus_settings(options)
+    done = convert(**options, data=data)
+    shape = shape_of(done.corpus)
+    sides = (done.source.vocab, done.source.groups, done.source.labels)
+    read = [f"{done.source.path} ({done.source.format})", *(str(s) for s in sides if s is not None)]
+    files = [str(file) for file in done.files]
+    tell(f"read: {', '.join(read)}")
+    tell(f"wrote: {', '.join(files)}: {in_words(shape)}")
+    for note in done.notes:
+        tell(f"note: {note}")
+    if as_json:
+        record = {"path": str(done.path), "format": done.format, **shape, "files": files}
+        put(to_json(record))
+    else:
+        put(str(done.path))
+    return 0
+
+
+@click.command("simulate")
+@click.argument("backend")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="Where the corpus is written, in the format of the suffix.",
+)
+@count_option("--docs", "n_docs", default=500, help="Documents.")
+@count_option("--words", "n_words", default=1000, help="Words in the vocabulary.")
+@count_option("--length", "doc_length", default=100, help="Tokens per document.")
+@click.option(
+    "--draw-hyperparameters",
+    is_flag=True,
+    help="Draw the hyperparameters that a fit would draw, too, from its own priors; else the "
+    "config's values hold.",
+)
+@click.option("--seed", type=int, help="Seed of every draw. [default: 0]")
+@config_option
+@set_option
+@json_option
+def simulate_command(**options: Any) -> int:
+    """Draw a corpus from BACKEND's own generative story.
+
+    What it was drawn from goes to <stem>.truth.npz beside FILE, the words to <stem>.vocab.
+    """
+    from hiertopics.files import to_json
+    from hiertopics.fitting.simulation import simulate
+
+    as_json, asked = options.pop("as_json"), options["draw_hyperparameters"]
+    drawn = simulate(**options)
+    path, truth = str(drawn.path), str(drawn.truth)
+    if as_json:
+        sizes = {name: getattr(drawn.corpus, name) for name in ("n_docs", "n_words", "n_tokens")}
+        extra = {"hyperparameters": list(drawn.hyperparameters)} if asked else {}
+        put(to_json({"output": path, "truth": truth, **sizes, **extra}))
+        return 0
+    tell(f"{drawn.corpus.n_tokens} tokens; drawn from {truth}")
+    if asked:
+        names = ", ".join(drawn.hyperparameters) or "none, the settings fix them all"
+        tell(f"hyperparameters drawn: {names}")
+    put(path)
+    return 0
