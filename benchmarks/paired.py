@@ -24,7 +24,6 @@ from benchmarks.corpora import Source
 from benchmarks.records import Record, latest
 from benchmarks.table import alternatives, grouped, spread, tabulate
 from hiertopics import files
-from hiertopics.data.matching import shares_below
 from hiertopics.runs.rundir import RunDir
 
 MODELS: dict[str, tuple[str, dict[str, object]]] = {
@@ -162,6 +161,6 @@ def general(run: RunDir) -> float | None:
     branches = tree.shown[tree.depth[tree.shown] == 1]
     if not len(branches):
         return None
-    theta: NDArray[np.float64] = shares_below(tree, run.theta.toarray())
+    theta: NDArray[np.float64] = tree.below(run.theta.toarray().T).T
     common = (theta[:, branches] >= GIVES).mean(axis=0) > MOST_DOCUMENTS
     return float(tree.subtree_weight[branches[common]].max(initial=0.0))

@@ -23,7 +23,7 @@ from hiertopics.runs.newdocs import Inferred, infer
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.settings.config import dump
-from hiertopics.views.topdocs import top_documents
+from hiertopics.views.documents import top_documents
 from hiertopics.views.topictree import TopicTree
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.data.tree import Tree
 
 
 class Label(NamedTuple):
@@ -26,8 +26,5 @@ NONE: Labels = {}
 
 def n_hidden(tree: Tree, labels: Labels) -> int:
     """Return how many nodes are not shown because they, or what lies above them, are hidden."""
-    gone = np.zeros(tree.n_nodes, dtype=bool)
-    for node in range(tree.n_nodes):
-        above = tree.parent[node]
-        gone[node] = labels.get(node, Label()).hidden or (above != ROOT and gone[above])
-    return int(gone[tree.shown].sum())
+    hidden = np.array([labels.get(node, Label()).hidden for node in range(tree.n_nodes)])
+    return int(np.count_nonzero((tree.above @ hidden)[tree.shown]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from hiertopics.data.tree import ROOT, Support, Tree, by_branch
+from hiertopics.data.tree import Support, Tree, by_branch
 
 LABEL_WORDS, SHARED_WORDS = 10, 5
 OVERLAP = 0.5
@@ -45,20 +45,8 @@ def marks_of(tree: Tree, theta: NDArray[np.float64]) -> Marks:
     """
     best = np.zeros_like(theta, dtype=bool)
     best[np.arange(len(theta)), theta.argmax(axis=1)] = True
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[node] != ROOT:
-            best[:, tree.parent[node]] |= best[:, node]
-    belongs = (shares_below(tree, theta) >= PART) | best
-    return Marks(tree.depth, _labels(tree), np.ascontiguousarray(belongs.T))
-
-
-def shares_below(tree: Tree, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what documents give each node and those below it, float64 [n_docs, n_nodes]."""
-    below = theta.copy()
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[node] != ROOT:
-            below[:, tree.parent[node]] += below[:, node]
-    return below
+    belongs = (tree.below(theta.T) >= PART) | tree.below(best.T, np.logical_or)
+    return Marks(tree.depth, _labels(tree), np.ascontiguousarray(belongs))
 
 
 def _labels(tree: Tree) -> NDArray[np.bool_]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+Number = TypeVar("Number", bound=np.generic)
 
 NODE, OUTSIDE = 0, 1
 ROOT = -1
@@ -123,11 +126,33 @@ class Tree:
     @cached_property
     def subtree_weight(self) -> NDArray[np.float64]:
         """Share of the training tokens at or below each node, float64 [n_nodes]."""
-        total = self.weight.copy()
+        return self.below(self.weight)
+
+    def below(self, own: NDArray[Number], join: np.ufunc = np.add) -> NDArray[Number]:
+        """Return the sum, or another join, at and below each node of what is its ``own``.
+
+        own: [n_nodes, ...].
+        """
+        total = own.copy()
         for node in range(self.n_nodes - 1, -1, -1):
             if self.parent[node] != ROOT:
-                total[self.parent[node]] += total[node]
+                total[self.parent[node]] = join(total[self.parent[node]], total[node])
         return total
+
+    def path(self, node: int) -> list[int]:
+        """Return the way from the root to ``node``."""
+        path = [node]
+        while self.parent[path[0]] != ROOT:
+            path.insert(0, int(self.parent[path[0]]))
+        return path
+
+    @cached_property
+    def above(self) -> sparse.csr_array:
+        """Ones where a column lies at or above a row, float64 [n_nodes, n_nodes]."""
+        pairs = [(node, up) for node in range(self.n_nodes) for up in self.path(node)]
+        cells = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        shape = (self.n_nodes, self.n_nodes)
+        return sparse.csr_array((np.ones(len(cells)), (cells[:, 0], cells[:, 1])), shape=shape)
 
     def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
         """Word ids of the ``n_words`` best words of ``node``, the most probable; ties by word id.
@@ -181,9 +206,7 @@ def by_branch(tree: Tree) -> Tree:
     tokens = tree.phi * tree.n_tokens[:, None]
     # What has no tokens below it shows its own words.
     tokens[tree.n_tokens == 0] = tree.phi[tree.n_tokens == 0] * NO_TOKENS
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[node] != ROOT:
-            tokens[tree.parent[node]] += tokens[node]
+    tokens = tree.below(tokens)
     of_branch = tokens / tokens.sum(axis=1, keepdims=True)
     whole = tokens[tree.parent == ROOT].sum(axis=0)
     known = np.maximum(of_branch, np.finfo(float).tiny)

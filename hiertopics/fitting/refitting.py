@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from hiertopics import files
 from hiertopics.corpora.inmemory import store
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import ROOT
 from hiertopics.errors import UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
@@ -95,21 +94,12 @@ def refit(
 
 def documents_below(run: RunDir, node: int) -> NDArray[np.int64]:
     """Return the training documents of a node, ascending; UsageError where there is no such one."""
-    tree = run.tree
-    if node not in tree.shown:
-        known = f"; they go from {tree.shown[0]} to {tree.shown[-1]}" if len(tree.shown) else ""
-        raise UsageError(f"{run.path} has no node {node}{known}")
+    tree, node = run.tree, run.require_node(node)
     if run.paths is not None:
         return np.flatnonzero((run.paths.node == node).any(axis=1))
-    path = [node]
-    while tree.parent[path[0]] != ROOT:
-        path.insert(0, int(tree.parent[path[0]]))
-    shares = np.asarray(run.theta.toarray(), dtype=np.float64)
-    for row in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[row] != ROOT:
-            shares[:, tree.parent[row]] += shares[:, row]
+    shares = tree.below(run.theta.toarray().T).T
     docs = np.arange(len(shares))
-    for step in path:
+    for step in tree.path(node):
         siblings = tree.shown[tree.parent[tree.shown] == tree.parent[step]]
         docs = docs[siblings[shares[np.ix_(docs, siblings)].argmax(axis=1)] == step]
     return docs

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from hiertopics import files
 from hiertopics.data.tree import Support, Tree
-from hiertopics.errors import RunError
+from hiertopics.errors import RunError, UsageError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
@@ -130,6 +130,14 @@ class RunDir:
             raise RunError(f"{self.path} has no model yet; give the fit's command again, to go on")
         path = self.sealed("model.npz")
         return _tree(path, files.read_npz(path))
+
+    def require_node(self, node: int) -> int:
+        """Return a node; UsageError where the tree shows no such one."""
+        shown = self.tree.shown
+        if node not in shown:
+            known = f"; they go from {shown[0]} to {shown[-1]}" if len(shown) else ""
+            raise UsageError(f"{self.path} has no node {node}{known}")
+        return node
 
     @property
     def has_model(self) -> bool:

@@ -10,13 +10,12 @@ for Euclidean means, which a height in distances between topics would no longer 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
 
 from hiertopics.data.tree import NODE, ROOT, Arrangement, Tree
 from hiertopics.errors import RunError, UsageError
@@ -109,6 +108,9 @@ def _merges(phi: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.flo
 
     Rows are numbered as in the finished tree: the nodes above topics, then the topics.
     """
+    from scipy.cluster.hierarchy import linkage  # slow to import
+    from scipy.spatial.distance import pdist
+
     n_topics = len(phi)
     if n_topics < 2:
         return np.empty((0, 2), dtype=np.int64), np.empty(0)
@@ -123,3 +125,42 @@ def _merges(phi: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.flo
 def _below(values: NDArray[Number], n_above: int) -> NDArray[Number]:
     """Return ``values`` of the topics with rows of zeros before them."""
     return np.concatenate([np.zeros((n_above, *values.shape[1:]), values.dtype), values])
+
+
+FEW_TOPICS = 8
+
+
+def banded(tree: Tree) -> Tree:
+    """Return an arranged tree without most of its inner nodes; the others keep their ids.
+
+    Of n topics the cuts into about n^(1/3) and n^(2/3) clusters stay: the root, those clusters
+    and the topics; of fewer than ``FEW_TOPICS`` the root and the topics. The rows of ``tree`` above
+    its topics stand in the order of their merges, the highest first.
+    """
+    arrangement = tree.arrangement
+    if arrangement is None:
+        return tree
+    n_topics = sum(isinstance(name, int) for name in arrangement.ids)
+    n_above = tree.n_nodes - n_topics
+    cuts = [] if n_topics < FEW_TOPICS else [round(n_topics ** (part / 3)) for part in (1, 2)]
+    band = np.searchsorted(np.array(cuts) - 1, np.arange(n_above), side="right")
+    kept = np.ones(tree.n_nodes, dtype=bool)
+    for row in range(1, n_above):
+        kept[row] = band[row] > band[tree.parent[row]]
+    rows = np.flatnonzero(kept)
+    above, lengths = tree.parent.copy(), arrangement.lengths.copy()
+    for row in range(1, tree.n_nodes):
+        if above[row] != ROOT and not kept[above[row]]:
+            lengths[row] += lengths[above[row]]
+            above[row] = above[above[row]]
+    place = np.cumsum(kept) - 1
+    parent = np.where(above[rows] == ROOT, ROOT, place[above[rows]]).astype(np.int32)
+    names = tuple(arrangement.ids[row] for row in rows)
+    own = {name: getattr(tree, name)[rows] for name in ("phi", "kind", "weight", "n_docs")}
+    return replace(
+        tree,
+        **own,
+        parent=parent,
+        n_tokens=tree.n_tokens[rows],
+        arrangement=Arrangement(arrangement.note, names, lengths[rows]),
+    )

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
-from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -58,7 +57,7 @@ def by_column(
     labels = labels_of(run)
     shown = sorted(View(labels=labels).nodes(run.tree)) if nodes is None else list(nodes)
     members = sparse.csr_array(tags.members, dtype=np.float64)[:, used]
-    below = sparse.csr_array(run.theta @ _ancestors(run.tree)[:, shown])
+    below = sparse.csr_array(run.theta @ run.tree.above[:, shown])
     counts = (counted_at(run).T @ sparse.csr_array(members, dtype=np.int64)).toarray()[shown]
     totals = np.asarray(members.sum(axis=0)).ravel().astype(int)
     found = _intervals(members, below, seed)
@@ -81,18 +80,6 @@ def by_column(
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _ancestors(tree: Tree) -> sparse.csr_array:
-    """Return which nodes lie at or above each, [n_nodes, n_nodes]."""
-    pairs: list[tuple[int, int]] = []
-    for node in range(tree.n_nodes):
-        above = node
-        while above != ROOT:
-            pairs.append((node, above))
-            above = int(tree.parent[above])
-    rows, columns = np.array(pairs, dtype=np.int64).T
-    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(tree.n_nodes,) * 2)
 
 
 def _intervals(

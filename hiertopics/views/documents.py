@@ -1,20 +1,85 @@
-"""``docs``: the documents of a run, or of a node, as records."""
+"""``docs``, and the top documents of nodes: those with the largest shares at or below them."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.data.tree import Tree
+from hiertopics.errors import HiertopicsError
 from hiertopics.runs.docrows import last_of, names_above, place_of
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.noderows import Documents
+from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.views.topdocs import EQUAL, LEAST, document_names
-from hiertopics.views.topics import require_node
 from hiertopics.visible import visible
+
+LEAST = 0.005
+"""Smaller shares are printed as 0.00."""
+
+EQUAL = 9
+"""Decimals to which two shares must agree to count as equal."""
+
+
+def documents_of(run: RunDir, tree: Tree, n_docs: int) -> Documents:
+    """Return the top training documents of each node of a run's tree, or of it arranged.
+
+    They go by their names in the corpus file; by their numbers in it, from 1, where they have
+    none or where the file is gone.
+    """
+    return top_documents(tree, run.theta, document_names(run), n_docs)
+
+
+def top_documents(
+    tree: Tree, theta: sparse.csr_array, names: Sequence[int | str], n_docs: int
+) -> Documents:
+    """Return ``(name, share)`` of the ``n_docs`` top documents of each shown node, best first.
+
+    share: sum of theta over the node and all nodes below it. theta: CSR [n_docs, n_nodes], its
+    columns are the tree's own ids. Equal shares: the document with more at the node itself
+    first, then the earlier one. Documents whose share rounds to 0.00 are left out.
+    """
+    own = sparse.csc_array(theta @ _columns(tree, theta.shape[1]))
+    below = sparse.csc_array(own @ tree.above)
+    found = {}
+    for node in tree.shown.tolist():
+        cells = slice(below.indptr[node], below.indptr[node + 1])
+        docs, shares = below.indices[cells], below.data[cells].round(EQUAL)
+        lowest = np.sort(shares)[-n_docs:].min(initial=np.inf)
+        leading = (shares >= lowest) & (shares >= LEAST)
+        docs, shares = docs[leading], below.data[cells][leading]
+        at_node = own[:, [node]].toarray().ravel()[docs].round(EQUAL)
+        order = np.lexsort((docs, -at_node, -shares.round(EQUAL)))[:n_docs]
+        found[node] = [(names[docs[place]], min(float(shares[place]), 1.0)) for place in order]
+    return found
+
+
+def _columns(tree: Tree, n_columns: int) -> sparse.csr_array:
+    """Return which column of theta each row of the tree is, [n_columns, n_nodes]."""
+    columns = [(tree.id_of(node), node) for node in range(tree.n_nodes)]
+    pairs = np.array([pair for pair in columns if isinstance(pair[0], int)]).reshape(-1, 2)
+    shape = (n_columns, tree.n_nodes)
+    return sparse.csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=shape)
+
+
+def document_names(run: RunDir) -> Sequence[int | str]:
+    """Return what the training documents are called: by the run, its corpus, or their numbers."""
+    kept = run.documents
+    if kept is not None and kept.names is not None:
+        return kept.names
+    if kept is not None and kept.snippets is not None:  # raw text without names
+        return [int(doc) + 1 for doc in run.split.train_docs]
+    try:
+        names = read_original(run).train.doc_ids
+    except HiertopicsError as error:
+        print(f"warning: documents go by their numbers: {visible(str(error))}", file=sys.stderr)
+        names = None
+    return [int(doc) + 1 for doc in run.split.train_docs] if names is None else names
 
 
 def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, Any]]:
@@ -32,7 +97,7 @@ def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, An
     tree, theta = target.tree, target.theta
     chosen, shares = np.arange(theta.shape[0]), None
     if node is not None:
-        chosen, shares = _of_node(tree, theta, require_node(target, tree, node))
+        chosen, shares = _of_node(tree, theta, target.require_node(node))
     names, kept, paths = document_names(target), target.documents, target.paths
     called = names_above(tree, labels_of(target))
     records = []
@@ -70,11 +135,7 @@ def docs_text(records: list[dict[str, Any]]) -> str:
 
 def _of_node(tree: Tree, theta: sparse.csr_array, node: int) -> tuple[Any, Any]:
     """Return the documents of a node and their shares, the largest first."""
-    inside = np.zeros(tree.n_nodes, dtype=bool)
-    for row in range(node, tree.n_nodes):
-        above = tree.parent[row]
-        inside[row] = row == node or (above != ROOT and inside[above])
-    below = theta @ inside.astype(np.float64)
+    below = theta @ tree.above[:, [node]].toarray().ravel()
     own = theta[:, [node]].toarray().ravel()
     order = np.lexsort((-own.round(EQUAL), -below.round(EQUAL)))
     order = order[below[order] >= LEAST]

@@ -19,6 +19,7 @@ from hiertopics.runs.labels import (
     write_rows,
 )
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.views.arrange import arranged
 
 
 def label(
@@ -42,7 +43,7 @@ def label(
             raise UsageError("say which node is meant")
         return _records(target)
     is_number = isinstance(node, int) or (node.isascii() and node.isdigit())
-    tree = target.tree if is_number else _arranged(target)
+    tree = target.tree if is_number else arranged(target)
     row, node = _row_of(target, tree, int(node) if is_number else node)
     if (name, hide, note) == (None, None, None):
         return [record for record in _records(target) if record["node"] == node]
@@ -71,12 +72,6 @@ def _row_of(run: RunDir, tree: Tree, node: int | str) -> tuple[int, int | str]:
     known = [tree.id_of(row) for row in tree.shown.tolist()]
     there = f"; they go from {known[0]} to {known[-1]}" if known else ""
     raise UsageError(f"{run.path} has no node {node}{there}")
-
-
-def _arranged(run: RunDir) -> Tree:
-    from hiertopics.views.arrange import arranged  # scipy's clustering is slow to import
-
-    return arranged(run)
 
 
 def _records(run: RunDir) -> list[dict[str, Any]]:

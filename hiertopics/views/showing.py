@@ -1,9 +1,14 @@
-"""``show-tree`` and ``export``: a run's tree as text, and as a file for other tools."""
+"""``show-tree`` and ``export``: a run's tree as text, and as a file for other tools.
+
+A new form is a writer and a line of ``FORMS``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 from hiertopics import files
 from hiertopics.data.groups import group_rows, groups_of
@@ -11,10 +16,81 @@ from hiertopics.data.labels import Labels
 from hiertopics.data.tree import Tree, by_branch
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.views.forms import WITH_DOCUMENTS, WITH_REMARKS, form_named, form_of
+from hiertopics.views.arrange import arranged
 from hiertopics.views.render import Remark, View, few_documents
+from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
+from hiertopics.views.render.html import to_html
 from hiertopics.views.render.records import to_group_lines
+from hiertopics.views.render.text import to_text
+
+Write = Callable[[Tree, Sequence[str], View, str], str]
+
+
+class Form(NamedTuple):
+    """A form: its writer (tree, words, view and the backend's name to text) and its suffixes."""
+
+    write: Write
+    suffixes: tuple[str, ...]
+
+
+def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
+    """Return the object of tree.json; the nodes that clustering made have strings as ids."""
+    note = None if tree.arrangement is None else tree.arrangement.note
+    others = None if tree.support is None else tree.support.n_others
+    nodes = sorted(view.nodes(tree))
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
+    for node, row in zip(nodes, rows, strict=True):
+        remarks = () if view.remarks is None else view.remarks.get(node, ())
+        row |= {"remarks": {one.name: one.value for one in remarks}} if remarks else {}
+    return files.to_json(tree_json(rows, backend, note, others), indent=1) + "\n"
+
+
+def _csv(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
+    nodes = sorted(view.nodes(tree))
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
+    return topics_csv(rows)
+
+
+def _drawn(write: Callable[[Tree, Sequence[str], View], str]) -> Write:
+    return lambda tree, vocab, view, backend: write(tree, vocab, view)
+
+
+FORMS: dict[str, Form] = {
+    "text": Form(_drawn(to_text), (".txt",)),
+    "json": Form(_json, (".json",)),
+    "csv": Form(_csv, (".csv",)),
+    "newick": Form(_drawn(to_newick), (".nwk", ".newick")),
+    "dot": Form(_drawn(to_dot), (".dot", ".gv")),
+    "graphml": Form(_drawn(to_graphml), (".graphml",)),
+    "html": Form(_drawn(to_html), (".html", ".htm")),
+}
+
+WITH_DOCUMENTS = ("text", "json", "csv", "html")
+WITH_REMARKS = ("text", "json", "html")
+
+
+def form_named(name: str) -> Form:
+    """Return the form of that name; raises UsageError with the nearest one where there is none."""
+    if name not in FORMS:
+        near = get_close_matches(name, FORMS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FORMS)}"
+        raise UsageError(f"unknown format {name!r}; {hint}")
+    return FORMS[name]
+
+
+def form_of(path: Path) -> str:
+    """Return the form that a file's suffix tells; raises UsageError where it tells none."""
+    for name, form in FORMS.items():
+        if path.suffix.lower() in form.suffixes:
+            return name
+    known = " ".join(suffix for form in FORMS.values() for suffix in form.suffixes)
+    raise UsageError(
+        f"{path}: no format goes by that suffix (known: {known}); "
+        f"name one with --to: {', '.join(FORMS)}"
+    )
+
 
 SHOWN_GROUPS = 30
 FOR_EYES = ("text", "html")
@@ -46,7 +122,7 @@ def show_tree(
     target, form = opened(run), form_named(format)
     if docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
-    tree = _arranged(target) if arrange else target.supported_tree
+    tree = arranged(target) if arrange else target.supported_tree
     labels = labels_of(target, tree)
     if words_by == "branch":
         if tree.vectors is not None:
@@ -55,7 +131,7 @@ def show_tree(
     fewest = least_documents(target, format) if min_docs is None else min_docs
     view = View(depth, words, fewest, labels=labels)
     if docs is not None:
-        from hiertopics.views.topdocs import (
+        from hiertopics.views.documents import (
             documents_of,  # reads the corpus, which most views do not
         )
 
@@ -103,7 +179,7 @@ def export(
                 "all nodes and documents; show-tree --format html writes lists"
             )
         if arrange:
-            _arranged(opened(run))
+            arranged(opened(run))
         report(run, output=path, words=words or PAGE_WORDS, sides=sides)
         return path
     shown = show_tree(
@@ -158,9 +234,3 @@ def _groups(run: RunDir, view: View) -> str:
         return ""
     rows = group_rows(groups, run.tree, run.vocab, n_topics=3, min_docs=max(view.min_docs, 1))
     return "\n" + to_group_lines(rows, SHOWN_GROUPS)
-
-
-def _arranged(run: RunDir) -> Tree:
-    from hiertopics.views.arrange import arranged  # scipy's clustering is slow to import
-
-    return arranged(run)

@@ -8,13 +8,13 @@ from typing import Any
 
 from hiertopics.data.groups import group_rows, groups_of
 from hiertopics.data.labels import Labels
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.noderows import node_rows
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.views.documents import documents_of
 from hiertopics.views.render import View, share
-from hiertopics.views.topdocs import documents_of
 from hiertopics.visible import visible
 
 WORDS = 10
@@ -47,7 +47,7 @@ def topics(
     if by is not None and by != "group":
         from hiertopics.views.bycolumn import by_column
 
-        nodes = None if node is None else [require_node(target, target.tree, node)]
+        nodes = None if node is None else [target.require_node(node)]
         return by_column(target, by, nodes, sides, seed)
     if node is not None:
         if by is not None:
@@ -66,31 +66,20 @@ def topics(
     return group_rows(groups, target.tree, target.vocab, n_words=words, n_similar=similar)
 
 
-def require_node(run: RunDir, tree: Tree, node: int) -> int:
-    """Return a node; UsageError where the tree shows no such one."""
-    if node not in tree.shown:
-        known = f"they go from {tree.shown[0]} to {tree.shown[-1]}" * bool(len(tree.shown))
-        raise UsageError(f"{run.path} has no node {node}; {known}")
-    return node
-
-
 def _whole(run: RunDir, node: int, n_words: int, n_docs: int | None) -> dict[str, Any]:
     """Return the record of a topic with what stands above and below it, and what tells it."""
     from hiertopics.views.report.topics import telling_words
 
     tree, labels = run.supported_tree, labels_of(run)
-    require_node(run, tree, node)
+    run.require_node(node)
     documents = None if n_docs is None else documents_of(run, tree, n_docs)
     (record,) = node_rows(tree, run.vocab, n_words, [node], documents, labels)
     telling = [] if tree.vectors is not None else telling_words(tree, node, n_words).tolist()
-    above = [node]
-    while tree.parent[above[0]] != ROOT:
-        above.insert(0, int(tree.parent[above[0]]))
     children = View(labels=labels).children(tree, node).tolist()
     return record | {
         "share": share(tree, node),
         "telling": [run.vocab[word] for word in telling],
-        "above": [_short(run, tree, labels, other) for other in above[:-1]],
+        "above": [_short(run, tree, labels, other) for other in tree.path(node)[:-1]],
         "below": [_short(run, tree, labels, other) for other in children],
     }
 

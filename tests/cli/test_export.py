@@ -18,7 +18,7 @@ from unsealed import unsealed
 import hiertopics
 from hiertopics import files
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.forms import FORMS
+from hiertopics.views.showing import FORMS
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

@@ -23,13 +23,12 @@ from hiertopics.formats.writing import write_corpus
 from hiertopics.registry import BACKENDS
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import arrange, documents_with
+from hiertopics.views.arrange import arrange, banded, documents_with
+from hiertopics.views.documents import top_documents
 from hiertopics.views.report import matching
-from hiertopics.views.report.bands import banded
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
 from hiertopics.views.showing import show_tree
-from hiertopics.views.topdocs import top_documents
 
 Call = Callable[..., Any]
 Finished = Callable[..., Path]

@@ -37,7 +37,7 @@ from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.tasks import TASKS
 from hiertopics.settings.config import section_types
 from hiertopics.settings.yamlfile import dump_yaml
-from hiertopics.views.forms import FORMS
+from hiertopics.views.showing import FORMS
 
 WORDS = {
     "from_": set(FORMATS),

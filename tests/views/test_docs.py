@@ -18,7 +18,7 @@ import hiertopics
 from hiertopics.errors import RunError
 from hiertopics.formats.text import snippet
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.topdocs import top_documents
+from hiertopics.views.documents import top_documents
 
 Call = Callable[..., Any]
 TEXTS = (

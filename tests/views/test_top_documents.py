@@ -18,10 +18,10 @@ from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.noderows import node_rows, topics_csv
 from hiertopics.runs.rundir import RunDir
+from hiertopics.views.documents import documents_of, top_documents
 from hiertopics.views.render import View
 from hiertopics.views.render.text import to_text
 from hiertopics.views.showing import show_tree
-from hiertopics.views.topdocs import documents_of, top_documents
 
 Fit = Callable[..., Any]
 THETA = np.array(

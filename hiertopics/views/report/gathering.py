@@ -17,13 +17,13 @@ from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import arrange, documents_with
+from hiertopics.views.arrange import arrange, banded, documents_with
 from hiertopics.views.remarks import parse_sides, tags_of
-from hiertopics.views.report.bands import banded
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
     Known,
     Shares,
+    columns_part,
     contents_of,
     entries_of,
     known_documents,
@@ -37,7 +37,6 @@ from hiertopics.views.report.matching import (
     same_documents,
 )
 from hiertopics.views.report.packing import Box, size_told
-from hiertopics.views.report.sides import columns_part
 from hiertopics.views.report.topics import (
     Layout,
     label_columns,

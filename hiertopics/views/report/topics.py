@@ -112,10 +112,7 @@ def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> Words:
 
 def _tokens_below(tree: Tree) -> NDArray[np.float64]:
     """Return the tokens of each node; of one without, those of the nodes below it."""
-    below = tree.n_tokens.astype(np.float64)
-    for node in range(tree.n_nodes - 1, -1, -1):
-        if tree.parent[node] != ROOT:
-            below[tree.parent[node]] += below[node]
+    below = tree.below(tree.n_tokens.astype(np.float64))
     return np.where(tree.n_tokens > 0, tree.n_tokens, below)
 
 
