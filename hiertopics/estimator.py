@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.api import fit
 from hiertopics.corpora.observations import kind_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.partition import partition
+from hiertopics.run import fit
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.newdocs import place
 from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances

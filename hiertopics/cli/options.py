@@ -137,7 +137,7 @@ def chosen_run(path: str | None) -> RunDir:
 
 def note_hidden(run: RunDir) -> None:
     """Say on stderr how many nodes are not shown because somebody hid them."""
-    from hiertopics.data.labels import n_hidden
+    from hiertopics.data.tree import n_hidden
     from hiertopics.runs.labels import LABELS, labels_of
 
     hidden = n_hidden(run.tree, labels_of(run, quiet=True))

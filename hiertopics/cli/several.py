@@ -22,7 +22,7 @@ def agree_command(runs: tuple[str, ...], write: bool, as_json: bool) -> int:
     0, 1, 2, ... others found, by words and documents. --json has every node.
     """
     from hiertopics.files import to_json
-    from hiertopics.scoring.agreement import agree
+    from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table
 
     record = agree(runs, write=write)

@@ -93,7 +93,7 @@ def topics_command(
 
 def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> str:
     """Return one line per topic; lists: the columns that hold several things."""
-    from hiertopics.runs.noderows import listed, topics_csv
+    from hiertopics.runs.rows import listed, topics_csv
     from hiertopics.views.render.records import to_table
 
     if form == "csv":
@@ -146,7 +146,7 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
     those of a node with the share of their words at or below it, the largest first.
     """
     from hiertopics.files import to_json
-    from hiertopics.runs.docrows import docs_csv
+    from hiertopics.runs.rows import docs_csv
     from hiertopics.views.documents import docs, docs_text
 
     records = docs(chosen_run(run), node)

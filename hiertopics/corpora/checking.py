@@ -16,9 +16,8 @@ from hiertopics.data.shape import marks_of, shape_of
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.reading import read_counts, resolve
-from hiertopics.formats.siblings import names_columns
 from hiertopics.formats.sidefiles import read_tags, read_vocabulary
-from hiertopics.formats.source import Source
+from hiertopics.formats.source import Source, names_columns
 from hiertopics.settings.config import DataConfig
 
 MOST = 100

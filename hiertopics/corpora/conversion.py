@@ -21,9 +21,15 @@ from hiertopics.formats import shards
 from hiertopics.formats.drafts import Draft
 from hiertopics.formats.reading import resolve
 from hiertopics.formats.shards import Written
-from hiertopics.formats.siblings import beside, find_groups, find_labels, vocabulary_names
 from hiertopics.formats.sidefiles import key_of, read_tags, read_vocabulary
-from hiertopics.formats.source import FORMATS, Source
+from hiertopics.formats.source import (
+    FORMATS,
+    Source,
+    beside,
+    find_groups,
+    find_labels,
+    vocabulary_names,
+)
 from hiertopics.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig, data_layer
 from hiertopics.settings.layers import Overrides, Reader, parse_set

@@ -18,9 +18,8 @@ from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
 from hiertopics.formats.reading import read_corpus, read_resolved, resolve
 from hiertopics.formats.shards import open_shelf
-from hiertopics.formats.siblings import stem
 from hiertopics.formats.sidefiles import read_tags
-from hiertopics.formats.source import FORMATS, Source, format_of
+from hiertopics.formats.source import FORMATS, Source, format_of, stem
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.holdouts.split import docs_apart
 from hiertopics.settings.config import DataConfig

@@ -13,9 +13,8 @@ from hiertopics.corpora import dataset
 from hiertopics.corpora.dataset import Loaded
 from hiertopics.data.discretise import Bins
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.rows import split_rows
 from hiertopics.holdouts.spec import Holdout
-from hiertopics.holdouts.split import Split, make_split
+from hiertopics.holdouts.split import Split, make_split, split_rows
 from hiertopics.settings.config import DataConfig, Experiment
 
 

@@ -1,4 +1,4 @@
-"""The tree: a table of nodes, one row each, parents before children.
+"""The tree: a table of nodes, one row each, parents before children; and what is said of nodes.
 
 A flat topic model is a forest of roots: no special case anywhere.
 """
@@ -59,9 +59,9 @@ class Tree:
     extra: the backend's own globals that inference on new documents needs.
     arrangement: only for a tree that was made after the fit; such a tree is only looked at.
     split_probability: float64 [n_nodes], only where several chains tell
-    (``hiertopics.fitting.support``).
+    (``hiertopics.fitting.sampling``).
     support: only where the tree was held against those of other runs
-    (``hiertopics.scoring.agreement``).
+    (``hiertopics.scoring.comparison``).
     ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
     """
 
@@ -229,3 +229,23 @@ def _refuse_misfits(tree: Tree) -> None:
     parent = tree.parent
     if parent.dtype.kind == "f" or ((parent < ROOT) | (parent >= np.arange(tree.n_nodes))).any():
         raise ValueError("a node's parent is no node before it")
+
+
+class Label(NamedTuple):
+    """What somebody said of a node; the name is one line, empty where there is none."""
+
+    name: str = ""
+    hidden: bool = False
+    note: str = ""
+
+
+Labels = Mapping[int, Label]
+"""Labels by row of a tree."""
+
+NONE: Labels = {}
+
+
+def n_hidden(tree: Tree, labels: Labels) -> int:
+    """Return how many nodes are not shown because they, or what lies above them, are hidden."""
+    hidden = np.array([labels.get(node, Label()).hidden for node in range(tree.n_nodes)])
+    return int(np.count_nonzero((tree.above @ hidden)[tree.shown]))

@@ -3,8 +3,7 @@
 driver: the command ``fit``, up to a job. job: one fit on a locked run. loop: the iterations and
 what stops them. watch: progress, metrics, checkpoints.
 
-sampling: draws and chains. diagnostics: R-hat of their traces; support: of their nodes.
-degenerate: trees that say little.
+sampling: draws and chains. diagnostics: R-hat of their traces.
 
 Beside a fit: consensus, a run made of others; simulation, a backend's own story run forwards;
 sweeping, the commands of many fits.

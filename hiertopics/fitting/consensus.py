@@ -21,9 +21,8 @@ from hiertopics.data.matching import Marks, marks_of, partners, supported_by
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
-from hiertopics.fitting import degenerate
 from hiertopics.model import Context, Settings, Summary
-from hiertopics.runs import artifacts
+from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.alike import marks_of_run, refuse_unlike
 from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory
 from hiertopics.runs.original import read_original
@@ -143,7 +142,7 @@ def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
     told = [f"{back} of {int(below.sum())} nodes below the root are in most of the runs"]
     if not back:
         told.append("note: no branch is in most of the runs; all leaves are the first run's")
-    told += [f"note: {note}" for note in (*summary.notes, *degenerate.notes(summary))]
+    told += [f"note: {note}" for note in (*summary.notes, *soundness.notes(summary))]
     for line in told:
         run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}")
         if not quiet:

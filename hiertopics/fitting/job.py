@@ -20,13 +20,13 @@ from hiertopics.data.shape import in_words, shape_of
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Engine
 from hiertopics.errors import NumericalError, RunError
-from hiertopics.fitting import degenerate, loop, watch
+from hiertopics.fitting import loop, watch
 from hiertopics.fitting.loop import Callback, Event, Stop
 from hiertopics.fitting.memory import CODE, estimated
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
-from hiertopics.runs import artifacts
+from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, Origin, peak_memory
 from hiertopics.runs.rundir import RunDir
@@ -276,7 +276,7 @@ class Job:
         summary = self.backend.summarise(event.state, data, self.settings, context)
         summary = self._with_bins(summary)
         summary = sampling.with_splits(summary, event, self.train.doc_lengths)
-        for note in (*summary.notes, *degenerate.notes(summary)):
+        for note in (*summary.notes, *soundness.notes(summary)):
             self.say(f"note: {note}")
         diagnoses = sampling.diagnoses(self.say) if self.backend.sampler else None
         status = "done" if stop.done else "stopped"

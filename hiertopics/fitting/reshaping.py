@@ -50,7 +50,7 @@ def merge(
     """
     target = _ready(run, output)
     for node in nodes:
-        _require(target, node)
+        target.require_node(node)
     grouping = joined(target.tree, [int(node) for node in nodes])
     return _made(target, grouping, f"merge {' '.join(map(str, nodes))}", Path(output), argv)
 
@@ -65,7 +65,7 @@ def drop(
     argv: for the manifest. Raises UsageError or RunError.
     """
     target = _ready(run, output)
-    _require(target, node)
+    target.require_node(node)
     return _made(target, without(target.tree, int(node)), f"drop {node}", Path(output), argv)
 
 
@@ -76,13 +76,6 @@ def _ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
     if registry.load_for(target.experiment).regrouped is None:
         raise UsageError(f"nodes of {target.experiment.backend} cannot be merged or dropped")
     return target
-
-
-def _require(run: RunDir, node: int) -> None:
-    shown = run.tree.shown
-    if node not in shown:
-        known = f"; they go from {shown[0]} to {shown[-1]}" if len(shown) else ""
-        raise UsageError(f"{run.path} has no node {node}{known}")
 
 
 def _made(

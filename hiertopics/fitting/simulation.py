@@ -9,7 +9,7 @@ from hiertopics import files, registry
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
-from hiertopics.formats.siblings import beside
+from hiertopics.formats.source import beside
 from hiertopics.formats.writing import write_corpus
 from hiertopics.model import Context, Hyperparameters, Settings, Sizes
 from hiertopics.runs.experiment import flags_of, read_experiment

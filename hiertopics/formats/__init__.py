@@ -1,9 +1,9 @@
 """Corpora in and out: formats found by name, side files by the name of the corpus.
 
-reading, writing: a corpus from its files and into them. source: what is asked for, and the table
-of formats. siblings: which files belong to a corpus. sidefiles: vocabulary, groups and labels.
-opening: files as blocks of whole lines, unpacked. counting: numbers in text, limits, the matrix.
+reading, writing: a corpus from its files and into them. source: what is asked for, the table of
+formats, which files belong to a corpus. sidefiles: vocabulary, groups and labels. opening: files as
+blocks of whole lines, unpacked. counting: numbers in text, limits, the matrix.
 
 One module per format: ldac and svmlight (both on pairs), uci and matrixmarket (both on triples),
-edges, npz, vectors (on tables), arff (on attributes, instances and mulan), text (on records).
+edges, npz, vectors (on tables), arff (on instances), text (on records).
 """

@@ -1,8 +1,9 @@
-"""ARFF, dense and sparse, as WEKA and MULAN use it; rows are decoded by liac-arff.
+"""ARFF, dense and sparse, as WEKA and MULAN use it.
 
 A row is ``v,v,...`` or ``{column v,column v,...}``, columns from 0. Columns are attributes:
 numbers, or nominal ones whose values are numbers. Label columns are taken out: those that an XML
-file names (0 or 1 each), or one column of classes (``label_column``).
+file names (0 or 1 each), with one ``label`` element for each, or one column of classes
+(``label_column``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
 from typing import IO, Any, NamedTuple
+from xml.etree.ElementTree import ParseError, XMLParser
 
 import numpy as np
 from scipy import sparse
@@ -20,15 +23,60 @@ from scipy import sparse
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import MAX_CELLS, Vectors
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.attributes import Attribute, attribute_line, read_attributes
 from hiertopics.formats.counting import MAX_COUNT, shown
-from hiertopics.formats.instances import Instance, Instances, decoded
-from hiertopics.formats.mulan import read_label_names
-from hiertopics.formats.opening import lines
-from hiertopics.formats.siblings import names_columns
-from hiertopics.formats.source import Source
+from hiertopics.formats.instances import (
+    Attribute,
+    Instance,
+    Instances,
+    attribute_line,
+    decoded,
+    read_attributes,
+)
+from hiertopics.formats.opening import lines, opened
+from hiertopics.formats.source import Source, names_columns
 from hiertopics.formats.tables import NUMBER, class_name, label_index, table_lines
 from hiertopics.formats.vectors import columns_of, tags_of
+
+CHUNK = 1 << 16
+
+
+class _Labels:
+    """Collects the names of ``label`` elements, nested ones too, in the order of the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.names: dict[str, None] = {}
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition("}")[2] != "label":
+            return
+        name = attributes.get("name", "")
+        if not name or name in self.names:
+            what = "a label without name" if not name else f"the label {name!r} stands here twice"
+            raise DataError(self.path, what)
+        self.names[name] = None
+
+    def doctype(self, *_: object) -> None:
+        # What a document type declares may expand without bound or name other files.
+        raise DataError(self.path, "declares a document type, which no list of labels needs")
+
+
+def read_label_names(path: Path) -> list[str]:
+    """Return the names of the labels; raises DataError where the file is no list of labels."""
+    labels = _Labels(path)
+    parser = XMLParser(target=labels)
+    try:
+        with opened(path) as file:
+            while chunk := file.read(CHUNK):
+                parser.feed(chunk)
+        parser.close()
+    except ParseError as error:
+        raise DataError(path, f"not XML ({error})", error.position[0]) from error
+    except (ValueError, LookupError) as error:  # an encoding that does not exist or is multi-byte
+        raise DataError(path, f"not XML ({error})") from error
+    if not labels.names:
+        raise DataError(path, "names no label: expected <label name=...> elements")
+    return list(labels.names)
 
 
 class _Roles(NamedTuple):

@@ -9,9 +9,16 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.opening import require_file
-from hiertopics.formats.siblings import find_groups, find_labels, find_vocabulary, names_columns
 from hiertopics.formats.sidefiles import read_tags, read_vocabulary
-from hiertopics.formats.source import FORMATS, Source, format_of
+from hiertopics.formats.source import (
+    FORMATS,
+    Source,
+    find_groups,
+    find_labels,
+    find_vocabulary,
+    format_of,
+    names_columns,
+)
 
 
 def resolve(source: Source) -> Source:

@@ -14,7 +14,6 @@ from hiertopics.data.vectors import Vectors, no_count, to_corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.files import Write, write_together
 from hiertopics.formats import shards
-from hiertopics.formats.siblings import beside, find_groups, find_labels
 from hiertopics.formats.sidefiles import (
     names_text,
     read_tags,
@@ -23,7 +22,15 @@ from hiertopics.formats.sidefiles import (
     tags_text,
     vocabulary_text,
 )
-from hiertopics.formats.source import FORMATS, Format, format_of, unpacked
+from hiertopics.formats.source import (
+    FORMATS,
+    Format,
+    beside,
+    find_groups,
+    find_labels,
+    format_of,
+    unpacked,
+)
 
 
 def writable(path: Path, format: str | None = None) -> str:

@@ -1,6 +1,6 @@
 """The run directory: what a fit leaves there, and what any command finds in it.
 
-rundir: a run on disk, read. artifacts, noderows: what is written for readers. checkpoints: states
+rundir: a run on disk, read. artifacts, rows: what is written for readers. checkpoints: states
 to go on from. manifest: what a run was made from. scorefiles: the folder ``eval``.
 
 experiment: the config of a run, or of what the user said. original: the corpus of a run, read

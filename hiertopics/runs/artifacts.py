@@ -19,7 +19,7 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Summary
 from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES
-from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
+from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir, by_iteration
 from hiertopics.runs.soundness import check_summary
 from hiertopics.settings.config import Experiment

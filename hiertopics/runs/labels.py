@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics import files
-from hiertopics.data.labels import NONE, Label, Labels
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import NONE, Label, Labels, Tree
 from hiertopics.errors import DataError, RunError
 from hiertopics.runs.rundir import RunDir
 from hiertopics.visible import as_typed, visible

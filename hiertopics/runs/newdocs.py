@@ -26,8 +26,8 @@ from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageEr
 from hiertopics.formats import parquet
 from hiertopics.formats.source import FIELDS, FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
-from hiertopics.runs.docrows import Told, docs_csv, placed_kinds, placed_rows
 from hiertopics.runs.labels import labels_of
+from hiertopics.runs.rows import Told, docs_csv, placed_kinds, placed_rows
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
@@ -200,7 +200,7 @@ def infer(
 
     corpus: a file, or an object as for ``fit``; the columns of a bare table are the run's words.
     output: None writes no file. .csv, .jsonl, .parquet: a row per document
-    (``docrows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
+    (``rows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
     with paths put more arrays into it: the best path of each document, as in paths.npz, and its
     other paths with their chances (``PathMixture.to_arrays``). data: entries of ``data``
     that describe a file. Raises UsageError, DataError or RunError.

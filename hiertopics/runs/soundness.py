@@ -1,7 +1,8 @@
 """What is never written: numbers that are not finite, negative shares, shares that do not sum to 1.
 
 One place for every backend: what a fit summarises, what inference returns, what a score says. The
-error names the setting, or the size of the data, that is farthest from what is usual.
+error names the setting, or the size of the data, that is farthest from what is usual. What is
+written with a note: trees that say little.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from hiertopics.data.discretise import EDGES
 from hiertopics.data.shelf import Bags
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import ROOT, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import NumericalError
 from hiertopics.model import Posterior, Summary
@@ -160,3 +161,42 @@ def _check_sums(sums: NDArray[np.float64], what: str, owner: str) -> None:
         total = float(sums[wrong[0]])
         said = f"sums to {total:.6g}, not to 1" if math.isfinite(total) else "is not finite"
         raise NumericalError(f"{what} of {owner} {int(wrong[0])} {said}")
+
+
+NEARLY_ALL = 0.95
+SAME = 0.99
+MOST_PAIRS = 3
+
+
+def notes(summary: Summary) -> tuple[str, ...]:
+    """Say where the tree of a fit is degenerate; of flat topics there is nothing to say."""
+    tree, n_docs = summary.tree, summary.theta.shape[0]
+    if summary.paths is None and (tree.parent[tree.shown] == ROOT).all():
+        return ()
+    found = []
+    leaves = np.setdiff1d(tree.shown, tree.parent)
+    if n_docs > 1 and tree.n_docs[leaves].max(initial=0) >= NEARLY_ALL * n_docs:
+        found.append("one path holds nearly every document; the corpus may be small or uniform")
+    same = alike_siblings(tree)
+    if same:
+        pairs = ", ".join(f"{first} and {second}" for first, second in same[:MOST_PAIRS])
+        more = f" and {len(same) - MOST_PAIRS} more pairs" if len(same) > MOST_PAIRS else ""
+        what = "words" if tree.vectors is None else "direction"
+        found.append(f"sibling nodes have nearly the same {what}: {pairs}{more}")
+    return tuple(found)
+
+
+def alike_siblings(tree: Tree) -> list[tuple[int, int]]:
+    """Return pairs of siblings whose rows of phi have a cosine above ``SAME``.
+
+    In a tree of vectors those whose vectors do, either way round: their sign is free.
+    """
+    table = tree.phi if tree.vectors is None else tree.vectors
+    found = []
+    for node in tree.shown:
+        children = np.sort(tree.children(int(node)))
+        rows = table[children]
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
+        first, second = np.nonzero(np.triu(np.abs(rows @ rows.T), 1) > SAME)
+        found += [(int(children[i]), int(children[j])) for i, j in zip(first, second, strict=True)]
+    return found

@@ -18,9 +18,8 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.runs.soundness import blamed, check_scores
-from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
 from hiertopics.scoring.protocols import PROTOCOLS
-from hiertopics.scoring.quality import topic_quality
+from hiertopics.scoring.quality import Hierarchy, hierarchy_quality, topic_quality
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.visible import visible

@@ -27,8 +27,7 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.runs.soundness import blamed, check_summary
-from hiertopics.scoring.hierarchy import hierarchy_quality
-from hiertopics.scoring.quality import topic_quality
+from hiertopics.scoring.quality import hierarchy_quality, topic_quality
 from hiertopics.units import format_duration
 
 LARGEST = 2**31

@@ -12,10 +12,9 @@ from scipy import sparse
 
 from hiertopics.data.tree import Tree
 from hiertopics.errors import HiertopicsError
-from hiertopics.runs.docrows import last_of, names_above, place_of
 from hiertopics.runs.labels import labels_of
-from hiertopics.runs.noderows import Documents
 from hiertopics.runs.original import read_original
+from hiertopics.runs.rows import Documents, last_of, names_above, place_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.visible import visible
 

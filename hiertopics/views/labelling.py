@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hiertopics.data.labels import Label
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import Label, Tree
 from hiertopics.errors import UsageError
 from hiertopics.formats.sidefiles import encodes
 from hiertopics.runs.labels import (

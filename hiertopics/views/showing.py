@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 from hiertopics import files
 from hiertopics.data.groups import group_rows, groups_of
-from hiertopics.data.labels import Labels
-from hiertopics.data.tree import Tree, by_branch
+from hiertopics.data.tree import Labels, Tree, by_branch
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
-from hiertopics.runs.noderows import node_rows, topics_csv, tree_json
+from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
 from hiertopics.views.render import Remark, View, few_documents

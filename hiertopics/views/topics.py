@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.data.groups import group_rows, groups_of
-from hiertopics.data.labels import Labels
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import Labels, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
-from hiertopics.runs.noderows import node_rows
+from hiertopics.runs.rows import node_rows
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.documents import documents_of
 from hiertopics.views.render import View, share

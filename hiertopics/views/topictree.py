@@ -8,7 +8,7 @@ from typing import Any
 
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
-from hiertopics.runs.noderows import node_rows
+from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.html import to_html
 from hiertopics.views.render.text import to_text

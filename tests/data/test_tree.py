@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hiertopics.data.tree import NODE, OUTSIDE, Tree, by_branch
-from hiertopics.runs.noderows import node_rows
+from hiertopics.runs.rows import node_rows
 
 WEIGHT = (0.1, 0.2, 0.1, 0.05, 0.3, 0.15, 0.1)
 

@@ -12,8 +12,8 @@ import pytest
 from scipy import sparse
 
 from hiertopics.data.tree import OUTSIDE, Tree
-from hiertopics.fitting import degenerate
 from hiertopics.model import Paths, Summary
+from hiertopics.runs import soundness
 
 PARENT = (-1, 0, 0, 1, 1, 2, -1)
 PHI = np.vstack([np.full((1, 8), 0.125), np.eye(8)[:5] * 0.9 + 0.0125, np.full((1, 8), 0.125)])
@@ -37,19 +37,19 @@ def summary(
 
 
 def test_a_sound_tree_has_no_notes() -> None:
-    assert degenerate.notes(summary()) == ()
+    assert soundness.notes(summary()) == ()
 
 
 def test_one_path_with_nearly_every_document_is_reported() -> None:
-    (note,) = degenerate.notes(summary((19, 1, 0)))
+    (note,) = soundness.notes(summary((19, 1, 0)))
     assert "one path holds nearly every document" in note
-    assert degenerate.notes(summary((18, 1, 1))) == ()
+    assert soundness.notes(summary((18, 1, 1))) == ()
 
 
 def test_siblings_with_the_same_words_are_reported_by_their_ids() -> None:
     phi = PHI.copy()
     phi[4] = phi[3]
-    (note,) = degenerate.notes(summary(phi=phi))
+    (note,) = soundness.notes(summary(phi=phi))
     assert note == "sibling nodes have nearly the same words: 3 and 4"
 
 
@@ -57,21 +57,21 @@ def test_cousins_and_parents_may_have_the_same_words() -> None:
     phi = PHI.copy()
     phi[5] = phi[3]
     phi[2] = phi[0]
-    assert degenerate.notes(summary(phi=phi)) == ()
+    assert soundness.notes(summary(phi=phi)) == ()
 
 
 def test_many_pairs_are_counted_not_listed() -> None:
     parent = (-1, 0, 0, 0, 0, 0, -1)
     phi = PHI.copy()
     phi[1:5] = phi[1]
-    (note,) = degenerate.notes(summary(parent=parent, phi=phi))
+    (note,) = soundness.notes(summary(parent=parent, phi=phi))
     assert note.endswith("1 and 2, 1 and 3, 1 and 4 and 3 more pairs")
 
 
 def test_what_lies_outside_is_nobody_s_sibling() -> None:
     phi = PHI.copy()
     phi[6] = phi[1]
-    assert degenerate.notes(summary(phi=phi)) == ()
+    assert soundness.notes(summary(phi=phi)) == ()
 
 
 def test_siblings_of_vectors_are_the_same_in_either_direction() -> None:
@@ -80,18 +80,18 @@ def test_siblings_of_vectors_are_the_same_in_either_direction() -> None:
     mean[3] = 0.0  # an empty node has no direction
     sound = summary(phi=np.zeros((7, 0)))
     tree = replace(sound.tree, extra={"mean": mean})
-    (note,) = degenerate.notes(replace(sound, tree=tree))
+    (note,) = soundness.notes(replace(sound, tree=tree))
     assert note == "sibling nodes have nearly the same direction: 1 and 2"
 
 
 def test_flat_topics_are_no_degenerate_tree() -> None:
     phi = PHI.copy()
     phi[1] = phi[2]
-    assert degenerate.notes(summary((20, 0, 0), (-1,) * 7, phi, paths=False)) == ()
+    assert soundness.notes(summary((20, 0, 0), (-1,) * 7, phi, paths=False)) == ()
 
 
 def test_a_root_alone_is_one_path() -> None:
-    (note,) = degenerate.notes(summary((20, 0, 0), (-1,) * 7))
+    (note,) = soundness.notes(summary((20, 0, 0), (-1,) * 7))
     assert "one path" in note
 
 

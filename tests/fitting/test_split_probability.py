@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
-from hiertopics.fitting.support import split_probability
+from hiertopics.fitting.sampling import split_probability
 
 
 def documents(path: NDArray[np.integer], node: int) -> set[int]:

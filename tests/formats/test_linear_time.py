@@ -15,7 +15,7 @@ import pytest
 
 from hiertopics.corpora.checking import check
 from hiertopics.errors import DataError
-from hiertopics.formats.mulan import read_label_names
+from hiertopics.formats.arff import read_label_names
 from hiertopics.formats.opening import LONGEST_LINE, blocks, without_blank_end
 
 FACTOR = 10

@@ -5,7 +5,7 @@ import pytest
 
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.mulan import read_label_names
+from hiertopics.formats.arff import read_label_names
 from hiertopics.formats.reading import read_corpus, resolve
 from hiertopics.formats.source import Source
 from hiertopics.formats.writing import write_corpus

@@ -130,8 +130,8 @@ def test_new_rows_have_the_columns_of_the_run(
 def test_another_table_is_another_run(digits: RunDir, table: np.ndarray, tmp_path: Path) -> None:
     """The split's hash holds every bit of the held-out rows."""
     from hiertopics.data.vectors import Vectors, default_columns
-    from hiertopics.holdouts.rows import split_rows
     from hiertopics.holdouts.spec import parse_holdout
+    from hiertopics.holdouts.split import split_rows
 
     holdout = parse_holdout("train:60@0")
     _, split = split_rows(Vectors(table, default_columns(5)), holdout)

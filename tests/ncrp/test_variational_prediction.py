@@ -12,8 +12,8 @@ from variational_cases import MODES, adjusted_rand, best_leaves, fitted, planted
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.nested.posteriors import place
-from hiertopics.fitting import degenerate
 from hiertopics.model import Posterior, Settings, Summary
+from hiertopics.runs import soundness
 
 CORPUS, BRANCH, _ = planted(0, 120)
 NEW, NEW_BRANCH, _ = planted(1, 40)
@@ -136,15 +136,15 @@ def test_a_corpus_on_one_path_is_reported() -> None:
     corpus = corpus_of(rng.multinomial(30, np.full(10, 0.1), 25))
     settings = settings_of(start_leaves=1)
     state, data = fitted(corpus, settings, 0, 6)
-    notes = degenerate.notes(variational.summarise(state, data, settings, at(0)))
+    notes = soundness.notes(variational.summarise(state, data, settings, at(0)))
     assert any("one path holds nearly every document" in note for note in notes)
 
 
 def test_equal_siblings_are_reported_and_others_are_not() -> None:
     settings = settings_of(moves="none")
     state, data = fitted(CORPUS, settings, 0, 3)
-    assert degenerate.notes(variational.summarise(state, data, settings, at(0))) == ()
+    assert soundness.notes(variational.summarise(state, data, settings, at(0))) == ()
     first, second = np.flatnonzero(state.parent == 0)[:2]
     state.lam[:, second] = 0.9 * state.lam[:, first]
-    notes = degenerate.notes(variational.summarise(state, data, settings, at(0)))
+    notes = soundness.notes(variational.summarise(state, data, settings, at(0)))
     assert any("sibling" in note for note in notes)

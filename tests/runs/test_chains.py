@@ -16,7 +16,7 @@ from hiertopics import registry
 from hiertopics.errors import UsageError
 from hiertopics.files import read_npz
 from hiertopics.fitting.diagnostics import diagnose, traces
-from hiertopics.fitting.support import split_probability
+from hiertopics.fitting.sampling import split_probability
 from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., Any]

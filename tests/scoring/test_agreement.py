@@ -13,7 +13,7 @@ import pytest
 
 from hiertopics.data.matching import Marks, partners
 from hiertopics.errors import UsageError
-from hiertopics.scoring.agreement import agree
+from hiertopics.scoring.comparison import agree
 
 Finished = Callable[..., Path]
 

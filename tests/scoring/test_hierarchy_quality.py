@@ -13,10 +13,9 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
-from hiertopics.scoring import hierarchy
+from hiertopics.scoring import quality
 from hiertopics.scoring.evaluation import evaluate
-from hiertopics.scoring.hierarchy import Hierarchy, hierarchy_quality
-from hiertopics.scoring.quality import npmi
+from hiertopics.scoring.quality import Hierarchy, hierarchy_quality, npmi
 
 TOPS = {0: (0, 1), 1: (2, 3), 2: (4, 5), 3: (2, 6), 4: (2, 7), 5: (4, 5), 6: (0, 5)}
 """The two top words of each node, 0.6 and 0.3 probable; 0 is the root, 1 and 2 its children."""
@@ -26,7 +25,7 @@ DOCS = [[0, 1, 2, 3], [0, 2, 6], [0, 1, 4, 5], [4, 5], [2, 3, 7], [0, 2]]
 
 @pytest.fixture(autouse=True)
 def two_top_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hierarchy, "TOP_WORDS", 2)
+    monkeypatch.setattr(quality, "TREE_WORDS", 2)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 from hiertopics import files
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.tasks import evaluate_task, multilabel
+from hiertopics.scoring.tasks import evaluate_task, tagging
 from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
 
 Fit = Callable[..., Any]
@@ -45,7 +45,7 @@ def test_labels_told_by_words_are_found_and_can_be_recomputed(run: RunDir) -> No
     _, truth = truth_of(run)
     assert (arrays["labels"] == truth).all() and arrays["label_names"].tolist() == list(NAMES)
     scores = arrays["scores"]
-    expected = multilabel.metrics(truth, scores, scores > record["threshold"])
+    expected = tagging.metrics(truth, scores, scores > record["threshold"])
     assert {name: record[name] for name in METRICS} == expected
     frequency = record["baselines"]["label_frequency"]
     assert record["average_precision"] > frequency["average_precision"] + 0.15
@@ -66,10 +66,10 @@ def test_rule_strength_and_threshold_are_the_best_on_training_documents(run: Run
     for rule in ("mixture", "single"):
         for strength in (1.0, 3.0, 10.0, 30.0, 100.0):
             (scores,) = tag_scores(tagger, sparse.csr_array(counts), [(rule, strength)])
-            found[rule, strength] = (multilabel.average_precisions(train, scores).mean(), scores)
+            found[rule, strength] = (tagging.average_precisions(train, scores).mean(), scores)
     best, scores = found[record["rule"], record["strength"]]
     assert best == max(value for value, _ in found.values())
-    assert record["threshold"] == multilabel.threshold(train, scores)
+    assert record["threshold"] == tagging.threshold(train, scores)
 
 
 def test_baselines_are_frequencies_and_scikit_learns_regressions(run: RunDir) -> None:
@@ -78,16 +78,16 @@ def test_baselines_are_frequencies_and_scikit_learns_regressions(run: RunDir) ->
     rows = tagged()[0]
     known, new = rows[run.split.train_docs], rows[run.split.heldout_docs]
     shares = np.tile(train.mean(axis=0), (len(truth), 1))
-    level = multilabel.threshold(train, np.tile(train.mean(axis=0), (len(train), 1)))
-    assert baselines["label_frequency"] == multilabel.metrics(truth, shares, shares > level)
+    level = tagging.threshold(train, np.tile(train.mean(axis=0), (len(train), 1)))
+    assert baselines["label_frequency"] == tagging.metrics(truth, shares, shares > level)
     sides: list[Any] = [[], []]
     for label in range(5):
         model = LogisticRegression(solver="liblinear", max_iter=1000).fit(known, train[:, label])
         for side, counts in zip(sides, (known, new), strict=True):
             side.append(model.predict_proba(counts)[:, 1])
     fitted, scores = (np.array(side).T for side in sides)
-    level = multilabel.threshold(train, fitted)
-    expected = multilabel.metrics(truth, scores, scores > level)
+    level = tagging.threshold(train, fitted)
+    expected = tagging.metrics(truth, scores, scores > level)
     assert baselines["logistic_regression"] == pytest.approx(expected, abs=1e-3)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
-from hiertopics.scoring.tasks import multilabel
+from hiertopics.scoring.tasks import tagging
 
 
 def case(seed: int, n_docs: int, n_labels: int, levels: int) -> tuple[Any, Any, Any]:
@@ -42,7 +42,7 @@ def test_metrics_are_those_of_scikit_learn(
 ) -> None:
     """Few levels make ties; the first document has no label, the last one all."""
     truth, scores, predicted = case(seed, n_docs, n_labels, levels)
-    found = dict(multilabel.metrics(truth, scores, predicted))
+    found = dict(tagging.metrics(truth, scores, predicted))
     for name, value in by_scikit_learn(truth, scores, predicted).items():
         assert found.pop(name) == pytest.approx(value, abs=1e-12), name
     assert list(found) == ["one_error"]
@@ -51,14 +51,14 @@ def test_metrics_are_those_of_scikit_learn(
 def test_one_error_is_the_share_of_documents_whose_top_label_is_wrong() -> None:
     truth = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]], dtype=bool)
     scores = np.array([[0.9, 0.5, 0.1], [0.1, 0.5, 0.2], [0.7, 0.7, 0.1], [0.1, 0.2, 0.3]])
-    assert multilabel.one_errors(truth, scores).tolist() == [0, 1, 0.5, 1]
+    assert tagging.one_errors(truth, scores).tolist() == [0, 1, 0.5, 1]
 
 
 def test_random_scores_without_ties_lose_half_of_the_pairs() -> None:
     rng = np.random.default_rng(1)
     truth = rng.random((2000, 10)) < 0.3
     truth = truth[truth.any(axis=1)]
-    losses = multilabel.ranking_losses(truth, rng.random(truth.shape))
+    losses = tagging.ranking_losses(truth, rng.random(truth.shape))
     assert losses.mean() == pytest.approx(0.5, abs=0.02)
 
 
@@ -68,6 +68,6 @@ def test_no_threshold_comes_nearer_to_the_labels_per_document(
 ) -> None:
     truth, scores, _ = case(seed, n_docs, n_labels, levels)
     wanted = truth.sum()
-    found = abs(int((scores > multilabel.threshold(truth, scores)).sum()) - wanted)
+    found = abs(int((scores > tagging.threshold(truth, scores)).sum()) - wanted)
     tried = [*np.unique(scores), -1.0]
     assert found == min(abs(int((scores > level).sum()) - wanted) for level in tried)

@@ -24,7 +24,6 @@ LAYERS = (
     ("runs",),
     ("fitting", "scoring", "views"),
     ("run",),
-    ("api",),
     ("cli", "estimator"),
     ("__main__",),
 )
@@ -177,7 +176,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
         ("holdouts", ("data", "errors", "files", "seeds")),
         ("formats", ("data", "errors", "files", "room", "units")),
         ("model", ("data", "engine", "errors", "seeds", "settings.config")),
-        ("views.render", ("data.labels", "data.tree", "files", "visible")),
+        ("views.render", ("data.tree", "files", "visible")),
     ],
 )
 def test_a_package_knows_its_subject_only(package: str, known: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ from scipy import sparse
 from hiertopics.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.files import read_npz
-from hiertopics.runs.noderows import node_rows
+from hiertopics.runs.rows import node_rows
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import NOTE, arrange, documents_with
 from hiertopics.views.render import View

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import hiertopics
-from hiertopics.data.labels import Label
+from hiertopics.data.tree import Label
 from hiertopics.errors import DataError, UsageError
 from hiertopics.files import to_csv
 from hiertopics.runs.labels import labels_of, read_rows, words_told

@@ -16,7 +16,7 @@ from unsealed import unsealed
 
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.errors import UsageError
-from hiertopics.runs.noderows import node_rows, topics_csv
+from hiertopics.runs.rows import node_rows, topics_csv
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import documents_of, top_documents
 from hiertopics.views.render import View

@@ -11,7 +11,7 @@ from scipy import sparse
 from hiertopics import files, registry
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.rows import hash_of_file
+from hiertopics.holdouts.split import hash_of_file
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs
 from hiertopics.scoring.protocols.job import documents_aside

@@ -2,8 +2,8 @@
 
 A task is a function, its options and a line here.
 
-sides: training and test documents with their tags. tagging, multilabel: how tags are told and
-measured. baselines: what tasks are compared with.
+sides: training and test documents with their tags. tagging: how tags are told and measured.
+baselines: what tasks are compared with.
 """
 
 from __future__ import annotations

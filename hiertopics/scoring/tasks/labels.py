@@ -17,10 +17,17 @@ from numpy.typing import NDArray
 from hiertopics import seeds
 from hiertopics.errors import UsageError
 from hiertopics.scoring.request import Metrics, Request, TaskResult
-from hiertopics.scoring.tasks import multilabel
 from hiertopics.scoring.tasks.baselines import logistic_scores
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
-from hiertopics.scoring.tasks.tagging import RULES, Tagger, padded, tag_scores
+from hiertopics.scoring.tasks.tagging import (
+    RULES,
+    Tagger,
+    average_precisions,
+    metrics,
+    padded,
+    tag_scores,
+    threshold,
+)
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
 MAX_TRAIN_DOCS = 1000
@@ -45,13 +52,13 @@ def score(request: Request, options: LabelsOptions) -> TaskResult:
     choices = [(rule, strength) for rule in RULES for strength in STRENGTHS]
     tried = tag_scores(tagger, sides.train.counts[chosen], choices)
     known = sides.train_tags[chosen, : sides.n_known]
-    precision = [multilabel.average_precisions(known, scores).mean() for scores in tried]
+    precision = [average_precisions(known, scores).mean() for scores in tried]
     best = int(np.argmax(precision))
     (scores,) = tag_scores(tagger, sides.test.counts, [choices[best]])
-    level = multilabel.threshold(known, tried[best])
+    level = threshold(known, tried[best])
     scores = padded(scores, len(sides.names))
     return TaskResult(
-        metrics=multilabel.metrics(sides.test_tags, scores, scores > level),
+        metrics=metrics(sides.test_tags, scores, scores > level),
         sizes={
             "n_docs": sides.test.n_docs,
             "n_labels": len(sides.names),
@@ -91,9 +98,9 @@ def _baselines(sides: Sides, chosen: NDArray[np.int64]) -> dict[str, Metrics]:
         found["logistic_regression"] = (logistic[0][chosen], logistic[1])
     baselines = {}
     for name, (train, test) in found.items():
-        level = multilabel.threshold(known[chosen], train)
+        level = threshold(known[chosen], train)
         scores = padded(test, len(sides.names))
-        baselines[name] = multilabel.metrics(sides.test_tags, scores, scores > level)
+        baselines[name] = metrics(sides.test_tags, scores, scores > level)
     return baselines
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
-from hiertopics.holdouts.rows import hash_of_file
+from hiertopics.holdouts.split import hash_of_file
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
 from hiertopics.scoring.request import Request, TaskResult

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.labels import NONE, Label, Labels
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.data.tree import NONE, ROOT, Label, Labels, Tree
 from hiertopics.visible import visible
 
 LARGE = 200

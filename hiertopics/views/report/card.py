@@ -14,7 +14,7 @@ import numpy as np
 
 from hiertopics import registry
 from hiertopics.corpora.dataset import corpus_name
-from hiertopics.data.labels import Labels
+from hiertopics.data.tree import Labels
 from hiertopics.formats.source import FORMATS, unpacked
 from hiertopics.runs.manifest import MADE_BY, PARENTS
 from hiertopics.runs.rundir import RunDir

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.labels import Label, Labels
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.data.tree import ROOT, Label, Labels, Tree
 from hiertopics.views.render import View
 
 LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
