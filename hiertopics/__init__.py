@@ -20,6 +20,7 @@ _HOMES = {
     "Vectors": "data.vectors",
     "agree": "scoring.comparison",
     "backends": "registry",
+    "changes": "views.changes",
     "check": "corpora.checking",
     "compare": "scoring.comparison",
     "config": "registry",
@@ -42,6 +43,7 @@ _HOMES = {
     "simulate": "fitting.simulation",
     "sweep": "fitting.sweeping",
     "topics": "views.topics",
+    "update": "fitting.updating",
     "write_corpus": "formats.writing",
 }
 

@@ -77,6 +77,18 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
 
         return begin(self._each(settings.inference.chains, start, settings, context))
 
+    def continued(
+        self, before: Arrays, data: DataT, settings: SettingsT, context: Context
+    ) -> Chains[StateT]:
+        """Return the states with which each chain of an earlier fit goes on."""
+        of_one, states = self.one.continued, _by_state(before)
+        assert of_one is not None, "only what can go on is asked to"
+
+        def go_on(chain: int, own: Context) -> StateT:
+            return of_one(states[f"now.{chain}"], data, settings, own)
+
+        return begin(self._each(settings.inference.chains, go_on, settings, context))
+
     def step(
         self, state: Chains[StateT], data: DataT, settings: SettingsT, context: Context
     ) -> tuple[Chains[StateT], Any]:
@@ -265,5 +277,7 @@ def chains(
     """
     several = Several(one, score, keep, revive, numbered, before)
     own: dict[str, Any] = {name: getattr(several, name) for name in OWN}
+    if one.continued is not None:
+        own["continued"] = several.continued
     made = replace(one, **own, State=several.State, sampler=True)
     return cast("Backend[SeenT, DataT, Chains[StateT], SettingsT]", made)

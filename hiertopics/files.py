@@ -35,6 +35,12 @@ CSR = ("data", "indices", "indptr")
 AT_ONCE = 1 << 20
 """Bytes of an array that are read or written at a time."""
 
+MAPPED = 1 << 25
+"""Bytes of an array from which it is mapped and not read."""
+
+LOCAL_LENGTHS = 26
+"""Where the header of a part of an archive tells how long its name is, and what follows it."""
+
 Write = Callable[[IO[bytes]], object]
 
 
@@ -236,12 +242,18 @@ def read_npz_in(path: Path, room_of: Callable[[str], Room]) -> dict[str, NDArray
     return found
 
 
-def _read_array(part: IO[bytes], room: Room) -> NDArray[Any]:
+def _read_head(part: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether columns come first, and type of an array that is about to be read."""
     version = np.lib.format.read_magic(part)
     read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
     shape, by_columns, dtype = read[version[0]](part)
     if dtype.hasobject:
         raise ValueError("an array holds Python objects")
+    return shape, by_columns, dtype
+
+
+def _read_array(part: IO[bytes], room: Room) -> NDArray[Any]:
+    shape, by_columns, dtype = _read_head(part)
     array = room.empty(shape[::-1] if by_columns else shape, dtype)
     left = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     while len(left):
@@ -254,9 +266,46 @@ def _read_array(part: IO[bytes], room: Room) -> NDArray[Any]:
     return array.T if by_columns else array
 
 
+def read_npz_mapped(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file, large ones that are not compressed mapped, not read.
+
+    All bytes are read once, for their check sums. Raises RunError as ``read_npz`` does.
+    """
+    try:
+        found = {}
+        with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+            for part in archive.infolist():
+                stored = part.compress_type == zipfile.ZIP_STORED and part.file_size >= MAPPED
+                with archive.open(part) as opened:
+                    if not stored:
+                        array = _read_array(opened, Room())
+                    else:
+                        while opened.read(AT_ONCE):  # to the end, where check sums are compared
+                            pass
+                        array = _mapped(path, stream, part)
+                found[part.filename.removesuffix(".npy")] = array
+        return found
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except Exception as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+
+
+def _mapped(path: Path, stream: IO[bytes], part: zipfile.ZipInfo) -> NDArray[Any]:
+    """Return an array that lies in an archive as it is, mapped."""
+    stream.seek(part.header_offset + LOCAL_LENGTHS)
+    n_name, n_extra = np.frombuffer(stream.read(4), "<u2").tolist()
+    stream.seek(part.header_offset + LOCAL_LENGTHS + 4 + n_name + n_extra)
+    shape, by_columns, dtype = _read_head(stream)
+    order: Any = "F" if by_columns else "C"
+    return np.asarray(np.memmap(path, dtype, "r", stream.tell(), shape, order))
+
+
 def read_csr(path: Path) -> sparse.csr_array:
-    """Return the CSR matrix of an npz file; raises RunError if it is missing or damaged."""
-    arrays = read_npz(path)
+    """Return the CSR matrix of an npz file, mapped where it is large; raises RunError if it is
+    missing or damaged.
+    """
+    arrays = read_npz_mapped(path)
     try:
         parts = (arrays["data"], arrays["indices"], arrays["indptr"])
         return _csr(parts, arrays["shape"])

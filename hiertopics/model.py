@@ -269,6 +269,11 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
 
+    continued: for ``update``, the state that a fit begins with where an earlier one of fewer
+    documents ended: ``continued(before, data, settings, context)``. before: the arrays of its last
+    checkpoint by name; its training documents and its words are the first ones of ``data``, in the
+    same order. Where there is none, the backend cannot be updated.
+
     regrouped: the ``Tree.extra`` of a tree some of whose rows were put together or taken out; where
     there is none, the topics of this backend cannot be merged or dropped.
 
@@ -307,6 +312,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     log_density: Callable[[Tree, SeenT, SettingsT], NDArray[np.float64]] | None = None
     regrown: Callable[[Tree, NDArray[np.float64], SeenT, SettingsT, Context], Summary] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
+    continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
     regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved
     check: Callable[[dict[str, NDArray[Any]]], None] | None = None

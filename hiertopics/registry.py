@@ -8,7 +8,7 @@ chooses between algorithms under one name, each is a backend with a state of its
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -139,12 +139,18 @@ def refuse_shelf(experiment: Experiment) -> None:
     """Raise UsageError where a backend holds the corpus in memory: it names those that do not."""
     if load_for(experiment).shelves:
         return
-    able = []
+    fit = " or ".join(able(lambda backend: backend.shelves))
+    what = f"{experiment.backend} holds the corpus in memory; of shards fit {fit}"
+    raise UsageError(f"{what}, or convert them to another format")
+
+
+def able(can: Callable[[AnyBackend], bool]) -> list[str]:
+    """Return the names of the backends that can do something, with the setting under which."""
+    found = []
     for name, entry in BACKENDS.items():
         modules = {"": entry.module, **{f" -s {key}": at for key, at in entry.variants.items()}}
-        able += [f"{name}{how}" for how, module in modules.items() if _imported(module).shelves]
-    what = f"{experiment.backend} holds the corpus in memory; of shards fit {' or '.join(able)}"
-    raise UsageError(f"{what}, or convert them to another format")
+        found += [f"{name}{how}" for how, module in modules.items() if can(_imported(module))]
+    return found
 
 
 def backends() -> list[dict[str, Any]]:

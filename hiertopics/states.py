@@ -55,6 +55,14 @@ def is_record(kind: Any) -> bool:
     return is_dataclass(plain) or (isinstance(plain, type) and hasattr(plain, "_fields"))
 
 
+def of_pieces(arrays: Arrays, name: str) -> list[NDArray[Any]]:
+    """Return an array of what is local in a saved state, one for each piece in their order."""
+    found: list[NDArray[Any]] = []
+    while (part := arrays.get(f"local.{len(found)}.{name}")) is not None:
+        found.append(part)
+    return found
+
+
 def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays) -> None:
     """Raise ValueError where arrays are not those of a state of the backend: it says which."""
     if backend.check is not None:

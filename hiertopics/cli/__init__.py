@@ -30,6 +30,7 @@ COMMANDS = {
     "merge": "Make a run in which nodes of a run are one.",
     "drop": "Make a run without a node of a run.",
     "refit": "Fit the documents of a node alone.",
+    "update": "Go on from a run with further documents.",
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
     "agree": "Say which nodes of a tree other runs found again.",
@@ -46,7 +47,7 @@ COMMANDS = {
 MODULES = {
     "changing": ("label", "merge", "drop"),
     "corpora": ("check", "convert", "simulate"),
-    "fit": ("fit", "refit"),
+    "fit": ("fit", "refit", "update"),
     "infer": ("infer",),
     "planning": ("backends", "config", "sweep"),
     "report": ("report",),

@@ -1,4 +1,4 @@
-"""``hiertopics fit`` and ``refit``."""
+"""``hiertopics fit``, ``refit`` and ``update``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hiertopics.cli.options import (
     corpus_options,
     corpus_settings,
     json_option,
+    memory_option,
     put,
     set_option,
     tell,
@@ -40,11 +41,7 @@ SHOWN_LINES = 30
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all.")
 @click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
 @workers_option
-@click.option(
-    "--memory",
-    metavar="SIZE",
-    help="Memory that the fit may take, like 4GB; it is refused where that is too little.",
-)
+@memory_option
 @click.option(
     "--cluster",
     metavar="WHERE",
@@ -130,4 +127,51 @@ def refit_command(**options: Any) -> int:
 
         result = refit(**options, argv=sys.argv)
     put_result(result, as_json, options["quiet"])
+    return 0 if result.status == "done" else RESUMABLE
+
+
+@click.command("update")
+@click.argument("run", type=click.Path())
+@click.argument("corpus", type=click.Path())
+@click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
+@click.option(
+    "--new-words",
+    type=click.Choice(["join", "drop"]),
+    default="join",
+    show_default=True,
+    help="Words that RUN has not: into the vocabulary, where data.min_df and the like of RUN let "
+    "them, or left out.",
+)
+@click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
+@click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
+@workers_option
+@memory_option
+@corpus_options
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
+def update_command(**options: Any) -> int:
+    """Go on from RUN with its documents and those of CORPUS: a run of its own.
+
+    It begins with the topics, the tree and the settings of RUN. What RUN put aside stays aside, and
+    as much of the new documents. Then says node by node what changed: tokens and shares before and
+    after, words that came among the top words and left them. Exit code 75: stopped early, the same
+    command continues.
+    """
+    from hiertopics.files import to_json
+
+    as_json, data = options.pop("as_json"), corpus_settings(options)
+    with resumable():
+        from hiertopics.fitting.updating import update
+        from hiertopics.views.changes import changes, to_changes_table
+
+        result = update(**options, data=data, argv=sys.argv)
+        told = changes(options["run"], result.run) if result.run.has_model else []
+    if as_json:
+        put_result(result, as_json, options["quiet"])
+        for record in told:
+            put(to_json(record))
+    else:
+        if told:
+            put(to_changes_table(told), nl=False)
+        put_result(result, as_json, options["quiet"])
     return 0 if result.status == "done" else RESUMABLE

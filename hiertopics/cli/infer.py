@@ -41,8 +41,11 @@ def infer_command(**options: Any) -> int:
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
     found = infer(**options, data=data)
-    sizes = {name: getattr(found.corpus, name) for name in ("n_docs", "n_tokens")}
-    sizes["unknown_tokens"] = found.unknown_tokens
+    sizes = {
+        "n_docs": len(found.lengths),
+        "n_tokens": int(found.lengths.sum()),
+        "unknown_tokens": found.unknown_tokens,
+    }
     if as_json:
         put(to_json({"output": options["output"], **sizes}))
         return 0

@@ -88,6 +88,12 @@ workers_option = click.option(
     help="Threads; the result does not depend on them.",
 )
 
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Memory that the fit may take, like 4GB; it is refused where that is too little.",
+)
+
 arrange_option = click.option(
     "--arrange", is_flag=True, help="Flat topics: cluster them to a tree, after the fit."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +21,29 @@ from hiertopics.formats.reading import read_corpus, read_resolved, resolve
 from hiertopics.formats.shards import open_shelf
 from hiertopics.formats.sidefiles import read_tags
 from hiertopics.formats.source import FORMATS, Source, format_of, stem
-from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.holdouts.spec import WITHIN, parse_holdout
 from hiertopics.holdouts.split import docs_apart
 from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")
 WORDS = ("min_df", "max_df", "stop_words", "vocabulary_from", "discretise")
+
+
+PLAIN: Mapping[str, Any] = {
+    "min_df": 1,
+    "max_df": 1.0,
+    "stop_words": None,
+    "discretise": None,
+    "label_column": None,
+    "text_field": None,
+    "id_field": None,
+    "group_field": None,
+    "label_field": None,
+    "vocab": None,
+    "groups": None,
+    "labels": None,
+}
+"""Settings of a corpus that was written as it was read: what chose words does not choose again."""
 
 
 class Loaded(NamedTuple):
@@ -114,7 +132,7 @@ def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
     if data.vocabulary_from == "all":
         return None
     holdout = parse_holdout(data.holdout)
-    if holdout.kind in ("tokens", "links"):
+    if holdout.kind in WITHIN:
         raise UsageError(
             "data.vocabulary_from: training needs whole documents put aside (--holdout docs, fold, "
             f"train or none), but {data.holdout} trains on a part of each"

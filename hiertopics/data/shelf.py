@@ -57,6 +57,29 @@ class Chosen(Sequence[str]):
         return self._texts[int(self._places[place])]
 
 
+class Appended(Sequence[str]):
+    """The names of documents of several corpora; those without any go by their number from 1.
+
+    parts: of each corpus its names, or None, and how many documents it has.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Sequence[str] | None, int]]) -> None:
+        self._names = [names for names, _ in parts]
+        self._ends = np.cumsum([n_docs for _, n_docs in parts])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, place: int) -> str:  # type: ignore[override]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        part = int(np.searchsorted(self._ends, place, side="right"))
+        names = self._names[part]
+        if names is None:
+            return str(place + 1)
+        return names[place - (int(self._ends[part - 1]) if part else 0)]
+
+
 class Stored(NamedTuple):
     """What lies in files. ends: int64 [n + 1], the pairs before each document; lengths: int64 [n],
     its tokens. first_doc: int64 [n_parts + 1], where parts begin.

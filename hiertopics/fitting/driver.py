@@ -19,7 +19,7 @@ from hiertopics.corpora.observations import observed_by
 from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Engine, Workers
 from hiertopics.errors import DataError, UsageError
-from hiertopics.fitting.job import FitResult, Job
+from hiertopics.fitting.job import Begin, FitResult, Job
 from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.holdouts.spec import parse_holdout
@@ -51,6 +51,7 @@ def fit(
     argv: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
     lineage: Mapping[str, Any] = MappingProxyType({}),
+    begin: Begin | None = None,
 ) -> FitResult:
     """Fit a backend and write a run; on an existing run, continue it.
 
@@ -59,7 +60,8 @@ def fit(
     ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". memory: bytes, or a text
     like "4GB", which the fit may take; no result depends on it. cluster: where else to
     work (see ``hiertopics.cluster.joining.cluster``). argv: for the manifest.
-    lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``).
+    lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``). begin:
+    what makes the first state; None: the backend.
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
     if run == "":
@@ -96,7 +98,7 @@ def fit(
             origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
 
             def job() -> Job:
-                return Job(RunDir(target.path), origin, split, bins, engine, quiet)
+                return Job(RunDir(target.path), origin, split, bins, engine, quiet, begin)
 
             return _run_to_end(job, engine, limit, callbacks)
 

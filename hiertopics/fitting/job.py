@@ -28,7 +28,14 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
-from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, Origin, peak_memory
+from hiertopics.runs.manifest import (
+    FILES,
+    MADE_BY,
+    PARENTS,
+    Origin,
+    peak_memory,
+    refuse_begun_elsewhere,
+)
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 from hiertopics.states import Arrays, restored
@@ -47,6 +54,10 @@ class FitResult:
     reason: str
 
 
+Begin = Callable[[Any, Settings, Context], Any]
+"""Makes the first state of a fit; the backend's ``init`` is one."""
+
+
 class Job:
     """One fit on a locked run directory."""
 
@@ -58,9 +69,10 @@ class Job:
         bins: Bins | None,
         pool: Engine,
         quiet: bool,
+        begin: Begin | None = None,
     ) -> None:
         self.run, self.origin, self.split, self.bins = run, origin, split, bins
-        self.pool, self.quiet = pool, quiet
+        self.pool, self.quiet, self.begin = pool, quiet, begin
         self.experiment, self.train = origin.experiment, origin.train
         self.backend = registry.load_for(self.experiment)
         self.settings = Settings(self.experiment.model, self.experiment.inference)
@@ -101,6 +113,8 @@ class Job:
             what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")
         anew = self.run.exists and found is None
+        if anew and self.begin is None:
+            refuse_begun_elsewhere(self.run)
         if self.run.exists:
             self._take_over(self.run.manifest)
         self._begin()
@@ -184,7 +198,8 @@ class Job:
                     raise loop.StoppedAtStart(stop)
 
             context = replace(self._context(0), report=report)
-            return 0, self.backend.init(data, self.settings, context)
+            begin = self.begin or self.backend.init
+            return 0, begin(data, self.settings, context)
 
     def _context(self, iteration: int) -> Context:
         return Context(self.experiment.seed, iteration, self.pool)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics import files
+from hiertopics.corpora.dataset import PLAIN
 from hiertopics.corpora.inmemory import store
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
@@ -21,22 +21,6 @@ from hiertopics.runs.manifest import FILES, lineage
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.settings.layers import Overrides
-
-PLAIN: Mapping[str, Any] = {
-    "min_df": 1,
-    "max_df": 1.0,
-    "stop_words": None,
-    "discretise": None,
-    "label_column": None,
-    "text_field": None,
-    "id_field": None,
-    "group_field": None,
-    "label_field": None,
-    "vocab": None,
-    "groups": None,
-    "labels": None,
-}
-"""The documents are counted already: what chose their words does not choose again."""
 
 
 def refit(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hiertopics.errors import DataError, UsageError
 
@@ -37,18 +36,22 @@ def column(path: Path, name: str) -> list[Any]:
     return values
 
 
-def as_parquet(records: Sequence[Mapping[str, Any]], kinds: Mapping[str, str]) -> bytes:
-    """Return records as the bytes of a file. kinds: of each column a key of ``_kinds``."""
+def write(
+    file: IO[bytes], blocks: Iterable[Sequence[Mapping[str, Any]]], kinds: Mapping[str, str]
+) -> None:
+    """Write records, some at a time. kinds: of each column a key of ``_kinds``."""
     arrow = _arrow()
     known = _kinds(arrow)
     schema = arrow.schema([(name, known[kind]) for name, kind in kinds.items()])
     pairs = [name for name, kind in kinds.items() if kind == "shares"]
-    rows: list[dict[str, Any]] = [{name: one.get(name) for name in kinds} for one in records]
-    for row in rows:
-        row |= {name: [{"id": i, "share": part} for i, part in row[name]] for name in pairs}
-    file = io.BytesIO()
-    arrow.parquet.write_table(arrow.Table.from_pylist(rows, schema=schema), file)
-    return file.getvalue()
+    with arrow.parquet.ParquetWriter(file, schema) as writer:
+        for records in blocks:
+            rows: list[dict[str, Any]] = [
+                {name: one.get(name) for name in kinds} for one in records
+            ]
+            for row in rows:
+                row |= {name: [{"id": i, "share": part} for i, part in row[name]] for name in pairs}
+            writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
 
 
 def _kinds(arrow: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -249,8 +249,19 @@ def write_draft(draft: Draft, known: Known, kept: NDArray[np.bool_], path: Path)
 def write_bags(corpus: Bags, path: Path) -> Written:
     """Write a corpus to a folder of shards; see ``write_draft``."""
     known = Known(corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels)
+    return write_joined([(corpus, np.arange(corpus.n_words))], known, path)
+
+
+def write_joined(
+    corpora: Sequence[tuple[Bags, NDArray[np.int64]]], known: Known, path: Path
+) -> Written:
+    """Write the documents of several corpora to a folder of shards; see ``write_draft``.
+
+    Beside each corpus: the final id of each of its words, -1 for one that is left out.
+    """
     blocks = (
-        Pairs(np.diff(block.indptr), block.indices, block.data)
+        _renamed(Pairs(np.diff(block.indptr), block.indices, block.data), target)
+        for corpus, target in corpora
         for first in range(0, corpus.n_docs, STEP)
         for block in [corpus.rows(first, min(first + STEP, corpus.n_docs))]
     )

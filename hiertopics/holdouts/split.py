@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from hiertopics.errors import DataError, UsageError
 from hiertopics.files import pack_csr, unpack_csr
 from hiertopics.holdouts.links import Links, withhold_links
 from hiertopics.holdouts.partition import draw_tokens, partition
-from hiertopics.holdouts.spec import Holdout
+from hiertopics.holdouts.spec import WITHIN, Holdout
 
 AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
@@ -68,7 +69,7 @@ class Split:
     @property
     def within_documents(self) -> bool:
         """Whether every document was trained on, without the part that was put aside."""
-        return self.kind in ("tokens", "links")
+        return self.kind in WITHIN
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of split.npz."""
@@ -120,7 +121,7 @@ def make_split(corpus: AnyBags, holdout: Holdout) -> tuple[AnyBags, Split]:
     Raises DataError where nothing would be left to train on or to put aside, UsageError where a
     part of each document of a corpus in files would be.
     """
-    if holdout.kind in ("tokens", "links"):
+    if holdout.kind in WITHIN:
         if isinstance(corpus, Shelf):
             what = f"holdout {holdout.kind} puts a part of each document aside, all in memory"
             raise UsageError(f"{what}; of shards whole documents can be (docs, fold, train, none)")
@@ -181,13 +182,24 @@ def _tags(name: str, arrays: Mapping[str, NDArray[Any]]) -> Tags | None:
 
 
 def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:
+    """Return the documents that are put aside: of those that came together, by themselves."""
     if holdout.kind == "none":
         return np.empty(0, dtype=np.int64)
-    order = seeds.derive(holdout.seed, f"holdout-{holdout.kind}").permutation(n_docs)
+    ends = [0, *(min(end, n_docs) for end in holdout.ends), n_docs]
+    chosen = [
+        first + _choose(last - first, holdout, () if part == 0 else (part,))
+        for part, (first, last) in enumerate(pairwise(ends))
+    ]
+    return np.concatenate(chosen)
+
+
+def _choose(n_docs: int, holdout: Holdout, key: tuple[int, ...]) -> NDArray[np.int64]:
+    order = seeds.derive(holdout.seed, f"holdout-{holdout.kind}", *key).permutation(n_docs)
     if holdout.kind == "docs":
-        chosen = order[: max(1, round(holdout.value * n_docs))]
+        # Of a corpus one document at least, of what is added to it maybe none.
+        chosen = order[: max(0 if key else 1, round(holdout.value * n_docs))]
     elif holdout.kind == "train":
-        chosen = order[int(holdout.value) :]
+        chosen = order[n_docs if key else int(holdout.value) :]
     else:
         chosen = np.array_split(order, holdout.n_folds)[int(holdout.value) - 1]
     return np.sort(chosen).astype(np.int64)
@@ -248,7 +260,7 @@ def split_rows(vectors: Vectors, holdout: Holdout) -> tuple[Vectors, Split]:
 
     Raises UsageError for a holdout of parts of documents, DataError where nothing would be left.
     """
-    if holdout.kind in ("tokens", "links"):
+    if holdout.kind in WITHIN:
         raise UsageError(
             f"holdout {holdout.kind} puts parts of documents aside, but rows of numbers go whole; "
             "choose docs, fold, train or none"

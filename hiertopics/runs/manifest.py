@@ -40,6 +40,9 @@ MADE_BY = "made_by"
 FITTED = ("refit", "update")
 """Commands that fit what they make, so that ``fit`` can go on with it."""
 
+CONTINUED = "update"
+"""The one of them whose fits begin where another run ended."""
+
 Entry = Callable[[Any], bool]
 
 
@@ -145,6 +148,16 @@ def refuse_unfitted(run: RunDir) -> None:
         raise UsageError(
             f"{run.path} was made by {command} of {names}: there is no fit to go on with; "
             "choose another -o"
+        )
+
+
+def refuse_begun_elsewhere(run: RunDir) -> None:
+    """Raise UsageError where a run that has no checkpoint began where another one ended."""
+    made_by = str(run.manifest.get(MADE_BY, ""))
+    if made_by.partition(" ")[0] == CONTINUED:
+        raise UsageError(
+            f"{run.path} came to no checkpoint yet; give the command {CONTINUED} again, which "
+            "knows where it begins"
         )
 
 

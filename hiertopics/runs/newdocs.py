@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from msgspec import structs
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files, registry
@@ -18,7 +19,7 @@ from hiertopics.corpora.inmemory import on_disk
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.discretise import Bins, column_order
-from hiertopics.data.shelf import in_memory
+from hiertopics.data.shelf import Bags, Shelf, in_memory
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
@@ -26,14 +27,12 @@ from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageEr
 from hiertopics.formats import parquet
 from hiertopics.formats.source import FIELDS, FORMATS, format_of
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
-from hiertopics.runs.labels import labels_of
-from hiertopics.runs.rows import Told, docs_csv, placed_kinds, placed_rows
+from hiertopics.room import Room
+from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
 
-PARQUET = ".parquet"
-TABLES = (".csv", ".jsonl", PARQUET)
 SUFFIXES = (".npz", *TABLES, "")
 
 
@@ -51,10 +50,12 @@ class Matched:
 class Inferred(Matched):
     """New documents and where they lie under a run's tree.
 
-    theta: float64 CSR [n_docs, n_nodes], rows sum to 1. paths, mixture: each document's best path
-    and all its likely ones, for backends whose documents take one path each; else None.
+    corpus: of shards, as they were read. lengths: int64 [n_docs], their known tokens. theta:
+    float64 CSR [n_docs, n_nodes], rows sum to 1. paths, mixture: each document's best path and all
+    its likely ones, for backends whose documents take one path each; else None.
     """
 
+    lengths: NDArray[np.int64]
     theta: sparse.csr_array
     paths: Paths | None
     mixture: PathMixture | None
@@ -68,8 +69,29 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
     of a dense table are cut into the bins of the run, or stay what they are where its backend
     observes vectors. Raises DataError.
     """
+    new = _read(run, corpus, data)
+    return Matched(new, 0) if isinstance(new, Vectors) else match(in_memory(new), run.vocab)
+
+
+def _read(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Vectors:
+    """Read a corpus file: bags with all their words, vectors over the run's columns."""
     experiment = run.experiment
     own = experiment.data
+    config = described(own, corpus, data)
+    form = FORMATS[format_of(Path(corpus), config.from_)]
+    bins = None if own.discretise is None else _bins(run)
+    new: Bags | Vectors = observed_by(experiment).load(config, bins).corpus
+    if isinstance(new, Vectors):
+        return _match_columns(new, run.vocab, config)
+    unnamed = form.dense and new.vocab == default_vocab(new.n_words)
+    if unnamed and new.n_words != len(run.vocab) and not dataset.chooses_words(own):
+        what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
+        raise dataset.other_columns(config, what)
+    return new
+
+
+def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> DataConfig:
+    """Return the section for a file of new documents: what ``data`` leaves out is as in ``own``."""
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
     if config.from_ is None and own.from_ is not None:
         config = structs.replace(config, from_=_format(Path(corpus), own))
@@ -79,23 +101,15 @@ def read_matched(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Ma
         config = structs.replace(config, **kept)
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
-    bins = None if own.discretise is None else _bins(run)
-    new = in_memory(observed_by(experiment).load(config, bins).corpus)
-    if isinstance(new, Vectors):
-        return _match_columns(new, run.vocab, config)
-    unnamed = form.dense and new.vocab == default_vocab(new.n_words)
-    if unnamed and new.n_words != len(run.vocab) and not dataset.chooses_words(own):
-        what = f"{new.n_words} columns without names, but the run has {len(run.vocab)}"
-        raise dataset.other_columns(config, what)
-    return match(new, run.vocab)
+    return config
 
 
-def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Matched:
+def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Vectors:
     try:
         order = column_order(new.columns, columns, "fitted")
     except HiertopicsError as error:
         raise dataset.other_columns(config, str(error)) from error
-    return Matched(replace(new, rows=new.rows[:, order], columns=columns), 0)
+    return replace(new, rows=new.rows[:, order], columns=columns)
 
 
 def _bins(run: RunDir) -> Bins:
@@ -126,16 +140,24 @@ def _told(path: Path) -> str | None:
         return None
 
 
-def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
-    """Carry counts over to ``vocab``: words by string, or by id where the file alone names none."""
-    unnamed = corpus.vocab == default_vocab(corpus.n_words)
+def columns_in(own: Sequence[str], vocab: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of each word in ``vocab``, -1 where it has none.
+
+    Words go by string, or by id where their file alone names none.
+    """
+    unnamed = tuple(own) == default_vocab(len(own))
     if unnamed and not all(re.fullmatch("w[0-9]+", word) for word in vocab):
-        target = np.arange(corpus.n_words)
+        target = np.arange(len(own))
         target[target >= len(vocab)] = -1
-    else:
-        # Backwards, so that of two equal words of the vocabulary the first one is taken.
-        column = {word: index for index, word in reversed(list(enumerate(vocab)))}
-        target = np.array([column.get(word, -1) for word in corpus.vocab], dtype=np.int64)
+        return target
+    # Backwards, so that of two equal words of the vocabulary the first one is taken.
+    column = {word: index for index, word in reversed(list(enumerate(vocab)))}
+    return np.array([column.get(word, -1) for word in own], dtype=np.int64)
+
+
+def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
+    """Carry counts over to ``vocab``; see ``columns_in``."""
+    target = columns_in(corpus.vocab, vocab)
     cells = corpus.counts.tocoo()
     columns = target[cells.coords[1]]
     known = columns >= 0
@@ -211,12 +233,43 @@ def infer(
         _require_form(Path(output))
     target = opened(run)
     with on_disk(corpus, columns_of(target)) as path:
-        matched = read_matched(target, path, data or {})
-    posterior = infer_theta(target, matched.corpus, seed=seed, workers=workers)
+        new = _read(target, path, data or {})
+    room = Room(None if output is None else Path(output).resolve().parent)
+    if isinstance(new, Shelf):
+        found = _placed_in_blocks(target, new, room, seed, workers)
+    else:
+        whole = Matched(new, 0) if isinstance(new, Vectors) else match(new, target.vocab)
+        placed = infer_theta(target, whole.corpus, seed=seed, workers=workers)
+        lengths = whole.corpus.doc_lengths
+        found = Inferred(whole.corpus, whole.unknown_tokens, lengths, *_fields(placed))
     if output is not None:
-        _write(Path(output), target, matched.corpus, posterior)
-    found = (posterior.theta, posterior.paths, posterior.mixture)
-    return Inferred(matched.corpus, matched.unknown_tokens, *found)
+        known = Known(found.corpus.doc_ids, found.lengths)
+        posterior = Posterior(found.theta, found.paths, found.mixture)
+        write_placed(Path(output), target, known, posterior)
+    return found
+
+
+def _fields(found: Posterior) -> tuple[Any, ...]:
+    return found.theta, found.paths, found.mixture
+
+
+def _placed_in_blocks(
+    run: RunDir, new: Shelf, room: Room, seed: int | None, workers: int
+) -> Inferred:
+    """Place documents in files some at a time; what is found of all of them lies in the room."""
+    lengths, unknown = [np.empty(0, np.int64)], 0
+
+    def parts() -> Iterator[Posterior]:
+        nonlocal unknown
+        for first, last in spans(new.doc_pairs, run.tree.n_nodes):
+            rows = new.select(np.arange(first, last))
+            block = match(rows.in_memory(), run.vocab)
+            lengths.append(block.corpus.doc_lengths)
+            unknown += block.unknown_tokens
+            yield infer_theta(run, block.corpus, seed=seed, workers=workers)
+
+    placed = together(parts(), (new.n_docs, run.tree.n_nodes), room)
+    return Inferred(new, unknown, np.concatenate(lengths), *_fields(placed))
 
 
 def _require_form(path: Path) -> None:
@@ -227,26 +280,6 @@ def _require_form(path: Path) -> None:
         raise UsageError(f"{path}: no format goes by that suffix (known: {known})")
     if path.suffix.lower() == PARQUET:
         parquet.require()
-
-
-def _write(path: Path, run: RunDir, corpus: Corpus | Vectors, posterior: Posterior) -> None:
-    theta, form = posterior.theta, path.suffix.lower()
-    if form in TABLES:
-        lengths = corpus.doc_lengths
-        told = Told(run.tree, run.vocab, labels_of(run))
-        rows = placed_rows(told, theta, posterior.paths, corpus.doc_ids, lengths)
-        if form == PARQUET:
-            kinds = placed_kinds(posterior.paths is not None, bool(told.labels))
-            table = parquet.as_parquet(rows, kinds)
-            files.write_whole(path, lambda stream: stream.write(table))
-            return
-        lines = "".join(f"{files.to_json(row)}\n" for row in rows)
-        files.write_text(path, docs_csv(rows) if form == ".csv" else lines)
-        return
-    beside = {} if posterior.paths is None else posterior.paths._asdict()
-    if posterior.mixture is not None:
-        beside |= posterior.mixture.to_arrays()
-    files.write_csr(path, theta, beside)
 
 
 def columns_of(run: RunDir) -> tuple[str, ...] | None:

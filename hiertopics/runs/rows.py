@@ -152,8 +152,9 @@ def placed_rows(
     paths: Paths | None,
     names: Sequence[str] | None,
     lengths: NDArray[np.int64],
+    docs: Iterable[int],
 ) -> list[dict[str, Any]]:
-    """Return a record per new document: doc (from 1), name, words (known ones), and its place.
+    """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and its place.
 
     topic_words: the top words of the last node of its path, or of its main topic; topic_name: that
     node's name (``names_above``), only where somebody named nodes.
@@ -161,7 +162,7 @@ def placed_rows(
     tree, called = told.tree, names_above(told.tree, told.labels)
     top = cache(lambda node: words_told(tree, told.vocab, node))
     rows = []
-    for doc in range(theta.shape[0]):
+    for doc in docs:
         row = {
             "doc": doc + 1,
             "name": None if names is None else names[doc],
@@ -202,11 +203,12 @@ def placed_kinds(has_paths: bool, is_named: bool) -> dict[str, str]:
     return {**own, **where, "topics": "shares", **name, "topic_words": "text"}
 
 
-def docs_csv(records: Sequence[dict[str, Any]]) -> str:
+def docs_csv(records: Sequence[dict[str, Any]], *, header: bool = True) -> str:
     """Return a header and a line per record; a path's nodes are separated by blanks."""
     if not records:
         return ""
-    return to_csv([list(records[0]), *(map(_cell, record.values()) for record in records)])
+    names = [list(records[0])] if header else []
+    return to_csv([*names, *(map(_cell, record.values()) for record in records)])
 
 
 def _cell(value: Any) -> Any:

@@ -36,6 +36,7 @@ PARAMETERS = {
     "draw_hyperparameters": ["settings", "sizes", "context"],
     "regrouped": ["tree", "grouping"],
     "regrown": ["tree", "theta", "corpus", "settings", "context"],
+    "continued": ["before", "data", "settings", "context"],
     "renewed": ["arrays", "settings"],
     "check": ["arrays"],
     "restore": ["arrays", "data", "settings", "context"],

@@ -6,6 +6,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from stepping import corpus_of
 from hiertopics import files
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Engine, Workers
+from hiertopics.formats.shards import write_bags
+from hiertopics.room import Room
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
 from hiertopics.states import leaves, to_arrays
@@ -142,6 +145,18 @@ def ends(bench: Bench, corpus: Corpus, engine: Engine) -> tuple[object, ...]:
     summary = bench.summary_of(state, data, engine)
     told = (summary.theta.data.tobytes(), summary.tree.phi.tobytes())
     return bits(state), bench.objective(state, data, engine), *told
+
+
+def test_shards_end_in_the_bytes_of_the_corpus(
+    bench: Bench, corpus: Corpus, tmp_path: Path
+) -> None:
+    if not bench.module.shelves:
+        pytest.skip("holds the corpus in memory")
+    shelf = write_bags(corpus, tmp_path / "a.shards").shelf
+    in_files: Any = replace(shelf, room=Room(tmp_path))
+    for several in (1, 3):
+        other = bench.having(f"inference.shards={several}")
+        assert ends(other, in_files, Workers()) == ends(other, corpus, Workers())
 
 
 @pytest.mark.parametrize("shards", [1, 3])

@@ -16,6 +16,7 @@ from pages import data_of, documents, element, reshaped, search, sha256, with_au
 from unsealed import unsealed
 
 import hiertopics
+from hiertopics.data import affinity as affinity_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import ROOT
 from hiertopics.errors import UsageError
@@ -25,7 +26,6 @@ from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arrange, banded, documents_with
 from hiertopics.views.documents import top_documents
-from hiertopics.views.report import matching
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
 from hiertopics.views.showing import show_tree
@@ -405,8 +405,8 @@ def test_pairs_are_those_of_the_largest_sum(finished: Finished, tmp_path: Path) 
             itertools.permutations(range(5), 4),
             key=lambda order: sum(affinity[row, column] for row, column in enumerate(order)),
         )
-        wanted = [(r, c) for r, c in enumerate(best) if affinity[r, c] >= matching.LEAST]
-        assert matching.matched(affinity) == wanted
+        wanted = [(r, c) for r, c in enumerate(best) if affinity[r, c] >= affinity_of.LEAST]
+        assert affinity_of.matched(affinity) == wanted
 
 
 def test_other_documents_cannot_move(fit_tiny: Call, finished: Finished, tmp_path: Path) -> None:

@@ -77,6 +77,23 @@ def begin_uniform(piece: Piece, message: tuple[np.uint64, int]) -> Local:
     return Local(z)
 
 
+class Known(NamedTuple):
+    """What the first tokens of a piece are in: topics, and a key for those of its other tokens."""
+
+    topics: Topics
+    key: np.uint64
+    n_topics: int
+
+
+def begin_known(piece: Piece, known: Known) -> Local:
+    """Return the topics of a piece's tokens: those that are known, the others uniformly random."""
+    n_known = len(known.topics)
+    z = beside(piece.doc).empty(piece.n_tokens_in_all, topic_dtype(known.n_topics))
+    z[:n_known] = known.topics
+    kernels.draw_uniform(piece.doc_ptr[0] + n_known, known.n_topics, known.key, z[n_known:])
+    return Local(z)
+
+
 def count_words(piece: Piece, local: Local, message: tuple[int, int]) -> NDArray[np.int32]:
     """Return the n_wk of a piece, int32 [n_words, T]. message: n_words and T."""
     n_wk = np.zeros(message, np.int32)

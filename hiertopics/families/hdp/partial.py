@@ -19,6 +19,7 @@ alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Pieces, joined
+from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
     draw_by_sticks,
@@ -45,6 +46,7 @@ from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table
 from hiertopics.model import Backend, Context, Sharded, Summary
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.numeric.streams import new_key
+from hiertopics.states import Arrays, of_pieces
 
 LEAST_WORD_PRIOR = 1e-100
 """Prior mass of a word below which logarithms would end; such words stay absent all the same."""
@@ -101,9 +103,7 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     model, n_topics = settings.model, settings.model.truncation
     message = (new_key(context.rng("init")), n_topics)
     local = context.place(as_given_piece, data.pieces, blocks.begin_uniform, message)
-    n_wk = np.zeros((data.n_words, n_topics), np.int32)
-    for counts in local.ask(blocks.count_words, n_wk.shape):
-        n_wk += counts
+    n_wk = _count_words(local, data, n_topics)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     state = State(
         local,
@@ -121,6 +121,58 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     if settings.inference.start == "uniform":
         return state
     return replace(state, **starts.from_topics(data, settings, context)._asdict())
+
+
+def _count_words(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> NDArray[np.int32]:
+    n_wk = np.zeros((data.n_words, n_topics), np.int32)
+    for counts in local.ask(blocks.count_words, n_wk.shape):
+        n_wk += counts
+    return n_wk
+
+
+def continued(before: Arrays, data: Blocks, settings: Settings, context: Context) -> State:
+    """Return an earlier draw with further documents, and words that have no token in it.
+
+    The first iterations hold its topics, as those of a start, so that the tokens of the further
+    documents find their places; these begin in uniformly random topics.
+    """
+    n_topics, share = settings.model.truncation, len(before["tau"]) / data.n_words
+    further = data.n_words - len(before["tau"])
+    tau = np.append(before["tau"] * share, np.full(further, 1.0 / data.n_words))
+    word_mass = float(before["word_mass"]) / share
+    topics = _mean_topics(before["n_wk"], word_mass * tau)
+    z = data.corpus.room.growing(blocks.topic_dtype(n_topics))
+    for part in of_pieces(before, "z"):
+        z.append(part)
+    known, key = z.done(), new_key(context.rng("continued"))
+    bounds = np.minimum(data.bounds["z"], len(known))
+    messages = [blocks.Known(known[first:last], key, n_topics) for first, last in pairwise(bounds)]
+    local = context.place(as_given_piece, data.pieces, blocks.begin_known, Each(messages))
+    n_wk = _count_words(local, data, n_topics)
+    return State(
+        local,
+        n_wk,
+        n_wk.sum(axis=0, dtype=np.int64),
+        **{name: before[name] for name in ("n_tables", "order", "log_rest", "pi")},
+        tau=tau,
+        alpha=float(before["alpha"]),
+        gamma=float(before["gamma"]),
+        word_mass=word_mass,
+        topics=topics,
+    )
+
+
+def _mean_topics(n_wk: NDArray[np.int32], word_prior: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Return E[topics] given counts of the first words, float32 [n_words, T]."""
+    topics = np.empty((len(word_prior), n_wk.shape[1]), np.float32)
+    total = n_wk.sum(axis=0, dtype=np.int64) + word_prior.sum()
+    topics[:] = word_prior[:, None] / total
+    step = max(1, CELLS // n_wk.shape[1])
+    for start in range(0, len(n_wk), step):
+        counted = n_wk[start : start + step]
+        prior = word_prior[start : start + len(counted), None]
+        topics[start : start + len(counted)] = (counted + prior) / total
+    return topics
 
 
 def step(state: State, data: Blocks, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -271,5 +323,6 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
         bounds=lambda data: data.bounds,
     ),
     draw_hyperparameters=gibbs.draw_hyperparameters,
+    continued=continued,
 )
 backend: Backend[Corpus, Blocks, Chains[State], Settings] = in_chains(one)

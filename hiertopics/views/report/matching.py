@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.affinity import Named, affinities, matched
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
@@ -15,12 +16,6 @@ from hiertopics.views.report.card import card_of
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout, label_columns, rounded
 from hiertopics.visible import visible
-
-LEAST = 0.3
-"""Topics that are less alike than this are not matched."""
-
-MOST_CELLS = 4_000_000
-"""Pairs of topics up to which the best matching is found, and not one pair after the other."""
 
 N_WORDS = 10
 FEW = 5
@@ -62,7 +57,9 @@ def comparison_part(
     other_shares: None where the documents are others, so that none of them can move. kept: the
     documents whose own place in the other run is held, too.
     """
-    affinity = _affinity(run, tree, layout, other, other_tree, other_layout)
+    affinity = affinities(
+        Named(tree, layout.rows, run.vocab), Named(other_tree, other_layout.rows, other.vocab)
+    )
     pairs = matched(affinity)
     part: dict[str, Any] = {
         "card": card_of(other),
@@ -84,57 +81,6 @@ def comparison_part(
     if other_shares is not None:
         part |= _moves(layout, shares, other_layout, other_shares, pairs, kept)
     return part
-
-
-def _affinity(
-    run: RunDir, tree: Tree, layout: Layout, other: RunDir, other_tree: Tree, other_layout: Layout
-) -> NDArray[np.float64]:
-    """Return the Hellinger affinity of each pair of topics over words in common, [n, m].
-
-    Of vectors: how far they have the same direction, either way round.
-    """
-    column = {word: place for place, word in enumerate(other.vocab)}
-    common = [
-        (mine, column[word]) for mine, word in enumerate(run.vocab) if column.get(word) is not None
-    ]
-    mine, theirs = np.array(common, dtype=np.int64).reshape(-1, 2).T
-    tables = []
-    for one, rows, columns in ((tree, layout.rows, mine), (other_tree, other_layout.rows, theirs)):
-        table = one.phi if one.vectors is None else one.vectors
-        table = table[np.ix_(rows, columns)]
-        if one.vectors is None:
-            tables.append(np.sqrt(table))
-        else:
-            lengths = np.linalg.norm(one.vectors[rows], axis=1, keepdims=True)
-            tables.append(table / np.maximum(lengths, np.finfo(float).tiny))
-    return np.asarray(np.minimum(np.abs(tables[0] @ tables[1].T), 1.0))
-
-
-def matched(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Return pairs (row, column), each in one pair at most, that are alike; in order of rows.
-
-    Those of the largest sum of affinities, or for large tables the most alike ones first.
-    """
-    if affinity.size <= MOST_CELLS:
-        from scipy.optimize import linear_sum_assignment
-
-        rows, columns = linear_sum_assignment(affinity, maximize=True)
-        pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    else:
-        pairs = _greedy(affinity)
-    return sorted(pair for pair in pairs if affinity[pair] >= LEAST)
-
-
-def _greedy(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
-    rows, columns = np.nonzero(affinity >= LEAST)
-    order = np.argsort(-affinity[rows, columns], kind="stable")
-    free_row, free_column = (np.ones(n, dtype=bool) for n in affinity.shape)
-    pairs = []
-    for row, column in zip(rows[order].tolist(), columns[order].tolist(), strict=True):
-        if free_row[row] and free_column[column]:
-            free_row[row] = free_column[column] = False
-            pairs.append((row, column))
-    return pairs
 
 
 def _moves(

@@ -1,0 +1,89 @@
+"""Documents added to a corpus: one vocabulary for both, the words that were there first."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.data.corpus import Tags
+from hiertopics.data.pruning import kept_words
+from hiertopics.data.shelf import Appended, Bags
+from hiertopics.formats.drafts import Known
+from hiertopics.formats.shards import Written, write_joined
+
+
+class Words(NamedTuple):
+    """The words of two corpora together. place: int64, the id in ``vocab`` of each word of the
+    added one, -1 for one that is left out. n_joined: words that the first one had not.
+    """
+
+    vocab: tuple[str, ...]
+    place: NDArray[np.int64]
+    n_joined: int
+
+
+def without_new(vocab: tuple[str, ...], place: NDArray[np.int64]) -> Words:
+    """Return the words of the first corpus alone."""
+    return Words(vocab, place, 0)
+
+
+def with_new(
+    vocab: tuple[str, ...],
+    place: NDArray[np.int64],
+    added: Bags,
+    min_df: float,
+    max_df: float,
+    stop_words: Collection[str],
+) -> Words:
+    """Return the words of the first corpus, and those of the added one that are chosen.
+
+    place: int64, the id of each word of the added one in the first, -1 where it has none. Which
+    others join: by the documents of the added corpus, as ``pruning.prune`` chooses; they have a
+    token there.
+    """
+    n_docs_with = np.zeros(added.n_words, np.int64)
+    for block in added.blocks():
+        n_docs_with += np.bincount(block.indices, minlength=added.n_words)
+    chosen = kept_words(n_docs_with, added.n_docs, added.vocab, min_df, max_df, stop_words)
+    joins = np.flatnonzero(chosen & (n_docs_with > 0) & (place < 0))
+    placed = place.copy()
+    placed[joins] = len(vocab) + np.arange(len(joins))
+    return Words((*vocab, *(added.vocab[word] for word in joins)), placed, len(joins))
+
+
+def write_both(first: Bags, added: Bags, words: Words, path: Path) -> Written:
+    """Write the documents of two corpora as shards; see ``formats.shards.write_draft``."""
+    both = (first, added)
+    names = None
+    if any(corpus.doc_ids is not None for corpus in both):
+        names = Appended([(corpus.doc_ids, corpus.n_docs) for corpus in both])
+    groups = _tags([(corpus.groups, corpus.n_docs) for corpus in both])
+    labels = _tags([(corpus.labels, corpus.n_docs) for corpus in both])
+    known = Known(words.vocab, None, names, groups, labels)
+    parts = [(first, np.arange(first.n_words)), (added, words.place)]
+    return write_joined(parts, known, path)
+
+
+def _tags(parts: list[tuple[Tags | None, int]]) -> Tags | None:
+    """Return the marks of all documents; of a corpus without any there are none."""
+    if all(tags is None for tags, _ in parts):
+        return None
+    names = dict.fromkeys(name for tags, _ in parts if tags is not None for name in tags.names)
+    column = {name: place for place, name in enumerate(names)}
+    docs, marks, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    for tags, n_docs in parts:
+        if tags is not None:
+            own, mark = tags.members.nonzero()
+            docs.append(first + own)
+            marks.append(np.array([column[name] for name in tags.names], np.int64)[mark])
+        first += n_docs
+    rows, columns = np.concatenate(docs), np.concatenate(marks)
+    members = sparse.csr_array(
+        (np.ones(len(rows), np.bool_), (rows, columns)), shape=(first, len(names))
+    )
+    return Tags(members, tuple(names))

@@ -1,0 +1,184 @@
+"""``update``: a fit that goes on where a run ended, with further documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from hiertopics import files, registry
+from hiertopics.corpora import dataset, joining
+from hiertopics.corpora.dataset import PLAIN
+from hiertopics.corpora.inmemory import on_disk
+from hiertopics.corpora.joining import Words
+from hiertopics.corpora.observations import observed_by
+from hiertopics.data.corpus import default_vocab
+from hiertopics.data.shelf import Bags
+from hiertopics.errors import RunError, UsageError
+from hiertopics.fitting import driver
+from hiertopics.fitting.job import FitResult
+from hiertopics.holdouts.spec import WITHIN, extended
+from hiertopics.model import AnyBackend, Context, Settings
+from hiertopics.room import Room
+from hiertopics.runs.checkpoints import load_checkpoint
+from hiertopics.runs.manifest import (
+    CONTINUED,
+    MADE_BY,
+    PARENTS,
+    lineage,
+    refuse_unfitted,
+)
+from hiertopics.runs.newdocs import columns_in, described
+from hiertopics.runs.original import Original, read_original
+from hiertopics.runs.rundir import RunDir, opened
+
+CORPUS = "corpus.shards"
+"""All documents of an updated run, in its folder."""
+
+NEW_WORDS = ("join", "drop")
+
+
+def update(
+    run: Path | str | RunDir,
+    corpus: Any,
+    output: Path | str,
+    *,
+    new_words: str = "join",
+    data: Mapping[str, Any] | None = None,
+    iterations: int | None = None,
+    time_limit: float | str | None = None,
+    workers: int = 1,
+    memory: int | str | None = None,
+    quiet: bool = True,
+    argv: Sequence[str] = (),
+) -> FitResult:
+    """Go on from a run with its documents and those of ``corpus``, and write a run.
+
+    Given again, it continues. corpus: a file, or an object as for ``fit``. The new run's folder
+    holds all documents, those of ``run`` first, as shards. What ``run`` put aside stays aside; of
+    the new documents as much is put aside by the same rule. new_words: ``join``, words of the new
+    documents that ``run`` has not get into the vocabulary where data.min_df, data.max_df and
+    data.stop_words of ``run`` let them, by the new documents alone; ``drop``, they are left out.
+    data: entries that describe the file, as for ``infer``. iterations: in all; None: those of
+    ``run``'s config. The others are as for ``fit``.
+
+    Raises what ``fit`` raises, and UsageError for a run that cannot be updated, for documents that
+    it has already, and where ``output`` is another run.
+    """
+    if new_words not in NEW_WORDS:
+        raise UsageError(f"new words {' or '.join(NEW_WORDS)}, not {new_words!r}")
+    before, made = opened(run), RunDir(output)
+    backend = _updated_backend(before)
+    with on_disk(corpus, before.vocab) as path:
+        original, added = read_original(before), _read_added(before, path, data or {})
+        if added.text_fingerprint == original.whole.text_fingerprint:
+            raise UsageError(f"{path} holds the documents that {before.path} has already")
+        told = f"{CONTINUED} {new_words} {added.fingerprint[:16]}"
+        entries = lineage([before], told)
+        if made.exists:
+            _refuse_another(made, before, entries)
+        else:
+            words = _words_of(before, original, added, new_words)
+            files.make_folder(made.path)
+            joining.write_both(original.whole, added, words, made.path / CORPUS)
+
+    def begin(data: object, settings: Settings, context: Context) -> object:
+        return _begin(before, made, backend, data, settings, context)
+
+    return driver.fit(
+        made.path / CORPUS,
+        run=made.path,
+        config=before.path / "config.yaml",
+        iterations=iterations,
+        holdout=extended(before.experiment.data.holdout, original.whole.n_docs),
+        data={**PLAIN, "from_": "shards"},
+        time_limit=time_limit,
+        workers=workers,
+        memory=memory,
+        quiet=quiet,
+        argv=argv,
+        lineage=entries,
+        begin=begin,
+    )
+
+
+def _updated_backend(run: RunDir) -> AnyBackend:
+    """Return the backend of a run; UsageError where it, or its settings, cannot be updated."""
+    refuse_unfitted(run)
+    if not run.has_model:
+        raise UsageError(f"{run.path} has no model yet; give the fit's command again, to go on")
+    experiment = run.experiment
+    backend = registry.load_for(experiment)
+    if backend.continued is None or not backend.shelves:
+        able = " or ".join(registry.able(lambda one: one.continued is not None and one.shelves))
+        what = f"{experiment.backend} cannot go on with further documents"
+        raise UsageError(f"{what} under the settings of {run.path}; update is for {able}")
+    if run.split.kind in WITHIN:
+        raise UsageError(
+            f"{run.path} put a part of each document aside ({experiment.data.holdout}); update is "
+            "for runs that put whole documents aside, or none"
+        )
+    if experiment.data.vocabulary_from != "all":
+        raise UsageError(
+            f"the words of {run.path} were chosen by its training documents alone; update is for "
+            "runs with data.vocabulary_from: all"
+        )
+    if experiment.data.discretise is not None:
+        raise UsageError(f"{run.path} made its words of a table; update is for documents of words")
+    return backend
+
+
+def _read_added(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags:
+    """Read further documents with all their words, as the run's own corpus was read."""
+    config = described(run.experiment.data, corpus, data)
+    config = structs.replace(config, holdout="none")
+    found: Bags = observed_by(run.experiment).load(config, None).corpus
+    return found
+
+
+def _words_of(run: RunDir, original: Original, added: Bags, new_words: str) -> Words:
+    """Return the words of both; UsageError where the further documents would have none."""
+    own, config = original.whole.vocab, run.experiment.data
+    place = columns_in(added.vocab, own)
+    unnamed = added.vocab == default_vocab(added.n_words) and own != default_vocab(len(own))
+    if new_words == "drop" or unnamed:
+        words = joining.without_new(own, place)
+    else:
+        stopped = dataset.stop_words(config.stop_words)
+        limits = (config.min_df, config.max_df, stopped)
+        words = joining.with_new(own, place, added, *limits)
+    if not (added.word_counts[words.place >= 0] > 0).any():
+        raise UsageError(
+            f"no word of the new documents is known to {run.path}"
+            + ("; --new-words join takes new ones in" if new_words == "drop" else "")
+        )
+    return words
+
+
+def _refuse_another(made: RunDir, before: RunDir, entries: Mapping[str, Any]) -> None:
+    """Raise UsageError where a run is not the one that these entries tell of."""
+    wrong = [name for name in (PARENTS, MADE_BY) if made.manifest.get(name) != entries[name]]
+    if wrong:
+        raise UsageError(
+            f"{made.path} is another run already, not {before.path} with these documents; choose "
+            "another -o"
+        )
+
+
+def _begin(
+    before: RunDir,
+    made: RunDir,
+    backend: AnyBackend,
+    data: object,
+    settings: Settings,
+    context: Context,
+) -> object:
+    stamp = f"{before.manifest['corpus']['fingerprint']} {before.split.hash}"
+    own = Settings(before.experiment.model, before.experiment.inference)
+    found = load_checkpoint(before, backend, own, stamp, Room(made.path / "checkpoints"))
+    if found is None:
+        raise RunError(f"{before.path} has no checkpoint to go on from")
+    assert backend.continued is not None
+    return backend.continued(found[1], data, settings, context)

@@ -1,0 +1,138 @@
+"""Where documents lie under a tree, some at a time, and files with a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from hiertopics import files
+from hiertopics.formats import parquet
+from hiertopics.model import PathMixture, Paths, Posterior
+from hiertopics.room import Growing, Room
+from hiertopics.runs.labels import labels_of
+from hiertopics.runs.rows import Told, docs_csv, placed_kinds, placed_rows
+from hiertopics.runs.rundir import RunDir
+
+PARQUET = ".parquet"
+TABLES = (".csv", ".jsonl", PARQUET)
+
+MOST_ENTRIES = 1 << 22
+"""Documents times nodes that are placed together: 32 MB."""
+
+MOST_PAIRS = 1 << 20
+"""Pairs of documents that are placed together, a longer document apart."""
+
+ROWS = 1 << 13
+"""Documents whose records are made together."""
+
+
+def spans(doc_pairs: NDArray[np.int64], n_nodes: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last document (apart) of blocks that are placed together."""
+    ends, most = np.cumsum(doc_pairs), max(1, MOST_ENTRIES // max(n_nodes, 1))
+    first = 0
+    while first < len(ends):
+        before = ends[first - 1] if first else 0
+        last = int(np.searchsorted(ends, before + MOST_PAIRS, side="right"))
+        last = min(max(last, first + 1), first + most)
+        yield first, last
+        first = last
+
+
+def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> Posterior:
+    """Return what was found of blocks of documents, one behind the other, as one.
+
+    shape: of theta, all documents by nodes. room: where its arrays are made.
+    """
+    kind = np.int64 if shape[0] * shape[1] > np.iinfo(np.int32).max else np.int32
+    theta = _Rows(room, {"data": np.float64, "indices": kind})
+    paths = _Rows(room, {"node": np.int32, "log_prob": np.float64})
+    kinds = {"node": np.int32, "log_prob": np.float64, "level_weights": np.float64}
+    mixture = _Rows(room, kinds)
+    has_paths = has_mixture = False
+    for part in parts:
+        theta.append(part.theta.indptr, {name: getattr(part.theta, name) for name in theta.names})
+        if part.paths is not None:
+            has_paths = True
+            paths.append(np.arange(len(part.paths.log_prob) + 1), part.paths._asdict())
+        if part.mixture is not None:
+            has_mixture = True
+            mixture.append(part.mixture.indptr, part.mixture._asdict())
+    found = theta.done()
+    indptr = theta.indptr().astype(kind)
+    whole = sparse.csr_array((found["data"], found["indices"], indptr), shape=shape)
+    return Posterior(
+        whole,
+        Paths(**paths.done()) if has_paths else None,
+        PathMixture(mixture.indptr(), **mixture.done()) if has_mixture else None,
+    )
+
+
+class _Rows:
+    """Arrays with entries for each document, which grow; entries may be rows themselves."""
+
+    def __init__(self, room: Room, kinds: Mapping[str, DTypeLike]) -> None:
+        self._growing: dict[str, Growing] = {n: room.growing(kind) for n, kind in kinds.items()}
+        self._widths: dict[str, tuple[int, ...]] = {}
+        self._lengths = [np.empty(0, np.int64)]
+        self.names = tuple(kinds)
+
+    def append(self, indptr: NDArray[np.integer], arrays: dict[str, NDArray[Any]]) -> None:
+        self._lengths.append(np.diff(indptr).astype(np.int64))
+        for name in self.names:
+            self._widths[name] = arrays[name].shape[1:]
+            self._growing[name].append(np.ascontiguousarray(arrays[name]).reshape(-1))
+
+    def indptr(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(np.concatenate(self._lengths))])
+
+    def done(self) -> dict[str, NDArray[Any]]:
+        widths = {name: self._widths.get(name, ()) for name in self.names}
+        return {name: self._growing[name].done().reshape(-1, *widths[name]) for name in self.names}
+
+
+class Known(NamedTuple):
+    """What is known of placed documents: names, if they have any, and int64 tokens of each."""
+
+    names: Sequence[str] | None
+    lengths: NDArray[np.int64]
+
+
+def write_placed(path: Path, run: RunDir, known: Known, posterior: Posterior) -> None:
+    """Write where documents lie, in the form that the suffix tells; see ``newdocs.infer``."""
+    theta, form = posterior.theta, path.suffix.lower()
+    if form not in TABLES:
+        beside = {} if posterior.paths is None else posterior.paths._asdict()
+        if posterior.mixture is not None:
+            beside |= posterior.mixture.to_arrays()
+        files.write_csr(path, theta, beside)
+        return
+    told = Told(run.tree, run.vocab, labels_of(run))
+    firsts = range(0, theta.shape[0], ROWS)
+    blocks = (
+        placed_rows(
+            told, theta, posterior.paths, *known, range(first, min(first + ROWS, theta.shape[0]))
+        )
+        for first in firsts
+    )
+    if form == PARQUET:
+        kinds = placed_kinds(posterior.paths is not None, bool(told.labels))
+        files.write_whole(path, lambda out: parquet.write(out, blocks, kinds))
+    elif form == ".csv":
+        files.write_whole(path, lambda out: _write_csv(out, blocks))
+    else:
+        files.write_whole(path, lambda out: _write_lines(out, blocks))
+
+
+def _write_csv(out: IO[bytes], blocks: Iterator[list[dict[str, Any]]]) -> None:
+    for number, rows in enumerate(blocks):
+        out.write(docs_csv(rows, header=number == 0).encode())
+
+
+def _write_lines(out: IO[bytes], blocks: Iterator[list[dict[str, Any]]]) -> None:
+    for rows in blocks:
+        out.writelines(f"{files.to_json(row)}\n".encode() for row in rows)

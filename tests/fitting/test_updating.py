@@ -1,0 +1,266 @@
+"""update: a fit that goes on with further documents; what was put aside stays aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from hiertopics import registry
+from hiertopics.corpora.conversion import convert
+from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Workers
+from hiertopics.errors import UsageError
+from hiertopics.fitting import driver, updating
+from hiertopics.fitting.updating import update
+from hiertopics.formats.writing import write_corpus
+from hiertopics.model import Context, Settings
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.states import to_arrays
+from hiertopics.views.changes import changes
+
+FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")
+HOW: dict[str, list[str]] = {"hdp-gibbs": ["inference.collapse=partial", "model.truncation=8"]}
+OLD, NEW = "abcdefghij", "abcdefghijklmno"
+
+
+def corpus_of(words: str, n_docs: int, seed: int, name: str) -> Corpus:
+    """Return documents of one half of the words each."""
+    rng, half = np.random.default_rng(seed), len(words) // 2
+    counts = np.zeros((n_docs, len(words)), int)
+    for doc in range(n_docs):
+        own = range(half) if doc % 2 else range(half, len(words))
+        counts[doc, own] = rng.poisson(2, len(own))
+    vocab = tuple(f"{letter}{letter}" for letter in words)
+    return Corpus(sparse.csr_array(counts), vocab, tuple(f"{name}{d}" for d in range(n_docs)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with documents of last year and of this year, and a run of each backend."""
+    path = tmp_path_factory.mktemp("updates")
+    write_corpus(corpus_of(OLD, 40, 0, "old"), path / "old.npz")
+    write_corpus(corpus_of(NEW, 30, 1, "new"), path / "new.npz")
+    for backend, settings in HOW.items():
+        overrides = [*settings, "inference.iterations=12", "data.min_df=2"]
+        driver.fit(path / "old.npz", run=path / backend, backend=backend, overrides=overrides)
+    return path
+
+
+def updated(folder: Path, output: Path, backend: str = "hdp-gibbs", **how: Any) -> RunDir:
+    return update(folder / backend, folder / "new.npz", output, **how).run
+
+
+def contents(run: RunDir) -> dict[str, bytes]:
+    return {name: (run.path / name).read_bytes() for name in FILES if (run.path / name).exists()}
+
+
+@pytest.mark.parametrize("backend", HOW)
+def test_the_result_is_a_run_of_all_documents(folder: Path, tmp_path: Path, backend: str) -> None:
+    before, run = RunDir(folder / backend), updated(folder, tmp_path / "both", backend)
+    whole = read_original(run).whole
+    assert (whole.n_docs, whole.vocab[:10]) == (70, before.vocab)
+    assert run.theta.shape[0] == len(run.split.train_docs) == 63
+    assert run.manifest["parents"][0]["run"] == backend
+    assert run.manifest["made_by"].startswith("update join ")
+    aside = before.split.heldout_docs.tolist()
+    assert run.split.heldout_docs.tolist()[: len(aside)] == aside
+    assert (run.split.heldout_docs[len(aside) :] >= 40).all()
+    rows = run.split.scored[: len(aside), :10]
+    assert (rows != before.split.scored).nnz == 0
+    assert evaluate(run)["perplexity"] > 1
+
+
+def test_new_words_join_or_are_left_out(folder: Path, tmp_path: Path) -> None:
+    joined, dropped = (
+        updated(folder, tmp_path / how, new_words=how, iterations=2) for how in ("join", "drop")
+    )
+    assert dropped.vocab == RunDir(folder / "hdp-gibbs").vocab
+    assert set(joined.vocab) - set(dropped.vocab) == {"kk", "ll", "mm", "nn", "oo"}
+    assert joined.tree.phi.shape[1] == 15
+    assert joined.tree.n_tokens.sum() > dropped.tree.n_tokens.sum()
+
+
+def test_rare_words_of_the_new_documents_do_not_join(folder: Path, tmp_path: Path) -> None:
+    rare = corpus_of(NEW, 30, 1, "new").counts.toarray()
+    rare[1:, 14] = 0
+    rare[0, 14] = 5
+    write_corpus(Corpus(sparse.csr_array(rare), tuple(c + c for c in NEW)), tmp_path / "rare.npz")
+    run = update(folder / "hdp-gibbs", tmp_path / "rare.npz", tmp_path / "run", iterations=1).run
+    assert "nn" in run.vocab and "oo" not in run.vocab
+
+
+@pytest.mark.parametrize("backend", HOW)
+@pytest.mark.parametrize("after", [0, 1, 6])
+def test_a_stopped_update_goes_on_to_the_same_bytes(
+    folder: Path, tmp_path: Path, backend: str, after: int
+) -> None:
+    once = updated(folder, tmp_path / "once", backend)
+    begun = updated(folder, tmp_path / "twice", backend, iterations=after)
+    assert begun.manifest["iterations"] == after
+    again = updated(folder, tmp_path / "twice", backend)
+    assert contents(again) == contents(once)
+    # fit goes on with it, too
+    updated(folder, tmp_path / "fitted", backend, iterations=after)
+    path = tmp_path / "fitted"
+    fitted = driver.fit(run=path, config=path / "config.yaml", iterations=12).run
+    assert contents(fitted) == contents(once)
+
+
+def test_what_was_killed_before_a_checkpoint_is_begun_again_by_update_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = updated(folder, tmp_path / "once")
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(updating, "_begin", killed)
+        updated(folder, tmp_path / "twice")
+    path = tmp_path / "twice"
+    with pytest.raises(UsageError, match="give the command update again"):
+        driver.fit(run=path, config=path / "config.yaml")
+    assert contents(updated(folder, path)) == contents(once)
+
+
+def test_neither_workers_nor_parts_nor_the_form_of_the_documents_change_a_byte(
+    folder: Path, tmp_path: Path
+) -> None:
+    once = updated(folder, tmp_path / "once")
+    convert(folder / "new.npz", tmp_path / "new.shards")
+    run = update(folder / "hdp-gibbs", tmp_path / "new.shards", tmp_path / "shards", workers=2).run
+    assert contents(run) == contents(once)
+
+
+@pytest.mark.parametrize("backend", HOW)
+def test_it_begins_where_the_run_ended(folder: Path, tmp_path: Path, backend: str) -> None:
+    """While topics are held, the new documents find places under those of the run."""
+    before = RunDir(folder / backend)
+    run = updated(folder, tmp_path / "both", backend, iterations=5)
+    theirs = [record for record in changes(before, run) if record["was"] is not None]
+    assert len(theirs) == len(before.tree.shown)
+    tokens = [record["tokens_before"] for record in theirs]
+    assert np.average([record["affinity"] or 0 for record in theirs], weights=tokens) > 0.9
+
+
+def test_topics_of_old_tokens_are_kept_and_those_of_others_drawn() -> None:
+    """A token keeps its topic; counts are those of all tokens; shards change nothing."""
+    how = [*HOW["hdp-gibbs"], "inference.start=uniform"]
+    old = corpus_of(OLD, 40, 0, "old")
+    wide = np.zeros((40, 15), int)
+    wide[:, :10] = old.counts.toarray()
+    both = np.vstack([wide, corpus_of(NEW, 30, 1, "new").counts.toarray()])
+    whole = Corpus(sparse.csr_array(both), tuple(c + c for c in NEW))
+    found = []
+    for shards in (1, 3):
+        experiment = read_experiment(
+            {"backend": "hdp-gibbs"}, None, [*how, f"inference.shards={shards}"]
+        )
+        settings = Settings(experiment.model, experiment.inference)
+        backend: Any = registry.load_for(experiment)
+        data = backend.prepare(old, settings)
+        state = backend.init(data, settings, Context(0, 0, Workers()))
+        for iteration in (1, 2):
+            state, _ = backend.step(state, data, settings, Context(0, iteration, Workers()))
+        before = to_arrays(state)
+        z = state.now[0].z.copy()
+        more = backend.prepare(whole, settings)
+        draw = backend.continued(before, more, settings, Context(0, 0, Workers())).now[0]
+        np.testing.assert_array_equal(draw.z[: len(z)], z)
+        assert len(draw.z) == whole.n_tokens and len(set(draw.z[len(z) :].tolist())) == 8
+        counts = np.zeros((15, 8), int)
+        rows = [
+            word
+            for doc in range(70)
+            for word in np.flatnonzero(both[doc])
+            for _ in range(both[doc, word])
+        ]
+        np.add.at(counts, (rows, draw.z), 1)
+        np.testing.assert_array_equal(draw.n_wk, counts)
+        np.testing.assert_array_equal(draw.n_k, counts.sum(axis=0))
+        np.testing.assert_allclose(draw.topics.sum(axis=0), 1, rtol=1e-6)
+        assert draw.word_mass / 15 == pytest.approx(before["now.0.word_mass"] / 10)
+        found.append(draw.z)
+    np.testing.assert_array_equal(*found)
+
+
+def test_what_changed_is_told_node_by_node(folder: Path, tmp_path: Path) -> None:
+    before, run = RunDir(folder / "hdp-gibbs"), updated(folder, tmp_path / "both")
+    records = changes(before, run)
+    now = [record for record in records if record["node"] is not None]
+    assert [record["node"] for record in now] == run.tree.shown.tolist()
+    told = sum(record["tokens_after"] for record in now)
+    assert told == pytest.approx(run.tree.n_tokens[run.tree.shown].sum(), abs=1)
+    was = [record["was"] for record in records if record["was"] is not None]
+    assert sorted(was) == before.tree.shown.tolist()
+    lengths = run.split.train_lengths
+    assert lengths is not None
+    # theta is n_dk and a prior: what it gives is about what was counted.
+    fresh = lengths[36:] @ run.theta[36:]
+    assert [record["tokens_added"] for record in now] == pytest.approx(
+        fresh[run.tree.shown], abs=0.06
+    )
+    came = {word for record in now for word in record["came"]}
+    assert came & {"kk", "ll", "mm", "nn", "oo"}
+
+
+def test_an_unknown_node_is_new_and_a_lost_one_gone(folder: Path) -> None:
+    run = RunDir(folder / "hdp-gibbs")
+    assert all(
+        record["affinity"] == 1 and record["was"] == record["node"] for record in changes(run, run)
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["inference.collapse=full"], "cannot go on with further documents .* update is for hdp-g"),
+        (["inference.collapse=partial", "data.holdout=tokens:0.2"], "a part of each document"),
+        (["inference.collapse=partial", "data.vocabulary_from=training"], "vocabulary_from: all"),
+    ],
+)
+def test_runs_that_cannot_be_updated_are_told(
+    folder: Path, tmp_path: Path, settings: list[str], said: str
+) -> None:
+    overrides = [*settings, "model.truncation=8", "inference.iterations=1"]
+    driver.fit(folder / "old.npz", run=tmp_path / "a", backend="hdp-gibbs", overrides=overrides)
+    with pytest.raises(UsageError, match=said) as caught:
+        update(tmp_path / "a", folder / "new.npz", tmp_path / "b")
+    assert "\n" not in str(caught.value) and not (tmp_path / "b").exists()
+
+
+def test_other_refusals(folder: Path, tmp_path: Path) -> None:
+    run, out = folder / "hdp-gibbs", tmp_path / "b"
+    strange = Corpus(sparse.csr_array(np.ones((3, 2), int)), ("x", "y"))
+    write_corpus(strange, tmp_path / "strange.npz")
+    cases = [
+        (folder / "old.npz", {}, "holds the documents that .* has already"),
+        (tmp_path / "strange.npz", {"new_words": "drop"}, "no word of the new documents is known"),
+        (folder / "new.npz", {"new_words": "maybe"}, "new words join or drop"),
+    ]
+    for corpus, how, said in cases:
+        with pytest.raises(UsageError, match=said):
+            update(run, corpus, out, **how)
+        assert not out.exists()
+    update(run, folder / "new.npz", out, iterations=1)
+    for corpus, output in ((tmp_path / "strange.npz", out), (folder / "new.npz", run)):
+        with pytest.raises(UsageError, match="is another run already"):
+            update(run, corpus, output)
+
+
+def test_an_update_is_updated(folder: Path, tmp_path: Path) -> None:
+    """What two runs put aside stays aside in the third."""
+    second = updated(folder, tmp_path / "second", iterations=3)
+    write_corpus(corpus_of(NEW, 20, 2, "third"), tmp_path / "third.npz")
+    third = update(second, tmp_path / "third.npz", tmp_path / "third").run
+    aside = second.split.heldout_docs.tolist()
+    assert third.split.heldout_docs.tolist()[: len(aside)] == aside
+    assert third.experiment.data.holdout == "docs:0.1@0+40+70"
+    assert len(third.split.train_docs) == 81
