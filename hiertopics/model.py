@@ -15,7 +15,7 @@ written once around these functions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -132,6 +132,10 @@ class Summary:
     theta: sparse.csr_array
     paths: Paths | None = None
     notes: tuple[str, ...] = ()
+
+    def noting(self, *notes: str) -> Summary:
+        """Return it with further notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
 
 @dataclass(frozen=True)

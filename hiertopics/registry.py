@@ -72,6 +72,7 @@ BACKENDS: dict[str, Entry] = {
     "hlda-gibbs": Entry(
         "hiertopics.families.ncrp.sampler.backend",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
+        {"inference.collapse=partial": "hiertopics.families.ncrp.sampler.partial"},
     ),
     "nhdp-variational": Entry(
         "hiertopics.families.nhdp.variational",

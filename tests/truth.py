@@ -22,11 +22,11 @@ from stepping import SERIAL, at
 from hiertopics import registry
 from hiertopics.chains import begin
 from hiertopics.families.chdp.base_kernels import base_rows
+from hiertopics.families.chdp.gibbs_kernels import SMALLEST as LEAST_MASS
+from hiertopics.families.chdp.gibbs_kernels import log_weights
 from hiertopics.families.chdp.gibbs_state import weights_of
-from hiertopics.families.chdp.weight_kernels import SMALLEST as LEAST_MASS
-from hiertopics.families.chdp.weight_kernels import log_weights
 from hiertopics.families.hdp.block_layout import Blocks
-from hiertopics.families.ncrp.sampler import state as tree_state
+from hiertopics.families.ncrp.sampler import chains as tree_state
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nhdp.gibbs import with_nodes

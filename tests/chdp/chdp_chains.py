@@ -13,17 +13,19 @@ from stepping import at
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.gibbs_kernels import sweep_block
+from hiertopics.families.chdp.gibbs_kernels import (
+    SMALLEST,
+    draw_group_weights,
+    draw_options,
+    draw_sticks,
+    log_weights,
+    seat_tokens,
+    split_tables,
+    sweep_block,
+)
 from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
 from hiertopics.families.chdp.paper import irp
 from hiertopics.families.chdp.paper.irp_kernels import sweep_options, sweep_tables, sweep_tokens
-from hiertopics.families.chdp.table_kernels import draw_options, seat_tokens, split_tables
-from hiertopics.families.chdp.weight_kernels import (
-    SMALLEST,
-    draw_group_weights,
-    draw_sticks,
-    log_weights,
-)
 from hiertopics.families.flat.token_kernels import Tables
 
 ALPHA_DOC, ALPHA_GROUP, GAMMA, ETA = 2.0, 1.5, 1.2, 0.7

@@ -10,12 +10,12 @@ import numpy as np
 from chdp_cases import begin, chains_of, settings_of, with_parents
 from joint import Outcome, Story
 
-from hiertopics.families.chdp import weight_kernels as logs
+from hiertopics.families.chdp import gibbs_kernels as logs
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.paper import irp
-from hiertopics.families.chdp.paper.restaurant_kernels import new_table_row, seat_table
+from hiertopics.families.chdp.paper.irp_kernels import new_table_row, seat_table
 
 LENGTHS = (6, 4, 3, 1, 0)
 PARENTS = [[0, 1], [0], [], [1], [0, 1]]

@@ -18,7 +18,7 @@ from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights, base_row, base_rows
 from hiertopics.families.chdp.layout import link_parents
 from hiertopics.families.chdp.paper import irp
-from hiertopics.families.chdp.paper.restaurant_kernels import (
+from hiertopics.families.chdp.paper.irp_kernels import (
     Options,
     Urn,
     add_option,

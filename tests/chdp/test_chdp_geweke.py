@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from chdp_geweke import joint_test
 
-from hiertopics.families.chdp import exact, maximum_kernels, table_kernels
+from hiertopics.families.chdp import gibbs as exact
+from hiertopics.families.chdp import gibbs_kernels, maximum_kernels
 
 SAMPLERS = {
     "superposition": {},
@@ -51,12 +52,12 @@ def no_rates(m_dk: Any, totals: Any, rng: Any) -> Any:
 
 MUTANTS = {
     "tables all to one parent": (
-        table_kernels,
+        gibbs_kernels,
         "split_tables",
         all_to_the_first,
         "learned mixing weights",
     ),
-    "one option each": (table_kernels, "draw_options", one_option_each, "superposition"),
+    "one option each": (gibbs_kernels, "draw_options", one_option_each, "superposition"),
     "no normaliser": (maximum_kernels, "draw_rates", no_rates, "maximization"),
     "no prior rate": (exact, "PRIOR_RATE", 0.0, "maximization"),
 }

@@ -14,8 +14,6 @@ from scipy import stats
 
 from hiertopics.families.chdp import gibbs, gibbs_kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
-from hiertopics.families.chdp import table_kernels as kernels
-from hiertopics.families.chdp import weight_kernels as logs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.flat import sweep_kernels
@@ -93,7 +91,9 @@ def test_tables_are_split_in_proportion_to_share_and_weight() -> None:
     weights = Weights(pi, np.array([0.5, 0.5]), share, False)
     m_dk = np.array([[30_000, 40_000], [7, 8]], dtype=np.int32)
     by_group, by_link = np.zeros((3, 2), dtype=np.int32), np.zeros(3, dtype=np.int64)
-    kernels.split_tables(m_dk, data.parents, weights, by_group, by_link, np.random.default_rng(1))
+    gibbs_kernels.split_tables(
+        m_dk, data.parents, weights, by_group, by_link, np.random.default_rng(1)
+    )
     assert by_group.sum(axis=0).tolist() == [30_000, 40_000]
     assert by_link.tolist() == by_group.sum(axis=1).tolist()
     for topic in range(2):
@@ -107,10 +107,10 @@ def test_tables_are_split_in_proportion_to_share_and_weight() -> None:
 def test_log_gamma_draws_have_the_law_also_where_the_number_underflows() -> None:
     rng = np.random.default_rng(6)
     for shape in (0.3, 1.0, 4.5):
-        drawn = np.exp([logs.draw_log_gamma(shape, rng) for _ in range(5000)])
+        drawn = np.exp([gibbs_kernels.draw_log_gamma(shape, rng) for _ in range(5000)])
         assert stats.kstest(drawn, stats.gamma(shape).cdf).pvalue > 1e-3
     # For a tiny shape c, c log g is minus an exponential number.
-    drawn = np.array([-1e-6 * logs.draw_log_gamma(1e-6, rng) for _ in range(5000)])
+    drawn = np.array([-1e-6 * gibbs_kernels.draw_log_gamma(1e-6, rng) for _ in range(5000)])
     assert np.isfinite(drawn).all() and stats.kstest(drawn, "expon").pvalue > 1e-3
 
 
@@ -118,7 +118,7 @@ def test_logit_sticks_are_beta_draws() -> None:
     counts, rng = np.array([3, 0, 5, 2]), np.random.default_rng(7)
     drawn = np.empty((4000, 3))
     for row in drawn:
-        logs.draw_sticks(counts, 0.9, row, rng)
+        gibbs_kernels.draw_sticks(counts, 0.9, row, rng)
     for place, (a, b) in enumerate([(4, 7.9), (1, 7.9), (6, 2.9)]):
         taken = 1 / (1 + np.exp(-drawn[:, place]))
         assert stats.kstest(taken, stats.beta(a, b).cdf).pvalue > 1e-3
@@ -195,7 +195,7 @@ def test_slices_of_the_corpus_leave_its_prior() -> None:
     drawn = np.empty((20_000, 3))
     for row in drawn:
         maximum.slice_sticks(sticks, 1.6, 1.0, sums, 0, orphans, rng)
-        log_pi_0 = logs.log_weights(sticks)
+        log_pi_0 = gibbs_kernels.log_weights(sticks)
         alpha = maximum.slice_alpha(alpha, log_pi_0, sums, 0, 1.0, 1.0, rng)
         row[:] = *(1 / (1 + np.exp(-sticks))), alpha
     thinned = drawn[::20]

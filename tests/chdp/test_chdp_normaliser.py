@@ -15,9 +15,9 @@ from scipy.special import digamma, gammaln, polygamma
 from stepping import settings_of
 
 from hiertopics.errors import ConfigError
-from hiertopics.families.chdp import ascent_kernels as ascent
 from hiertopics.families.chdp import variational
-from hiertopics.families.chdp.estimates import weights_of
+from hiertopics.families.chdp import variational_kernels as ascent
+from hiertopics.families.chdp.variational import weights_of
 from hiertopics.model import Sizes
 
 KEYS: dict[str, Any] = {"cooperation": "maximization", "fit_normaliser": True, "hyper_start": 2}

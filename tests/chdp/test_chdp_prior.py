@@ -15,8 +15,8 @@ from stepping import at
 
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights
+from hiertopics.families.chdp.gibbs_kernels import seat_tokens
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.families.chdp.table_kernels import seat_tokens
 from hiertopics.model import Sizes
 
 N_DOCS, LENGTH, ALPHA_DOC, GAMMA = 30, 8, 1.5, 2.0

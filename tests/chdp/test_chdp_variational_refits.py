@@ -13,7 +13,7 @@ from variational_twin import Twin
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import variational
-from hiertopics.families.chdp.estimates import EVEN_ITERATIONS
+from hiertopics.families.chdp.variational import EVEN_ITERATIONS
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
 KEYS: dict[str, Any] = {"truncation": 4, "hyper_start": 2, "alpha_group": 2.5}

@@ -14,7 +14,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import OUTSIDE
 from hiertopics.families.chdp import variational
-from hiertopics.families.chdp.estimates import weights_of
+from hiertopics.families.chdp.variational import weights_of
 from hiertopics.families.hdp.variational import pcvb0
 from hiertopics.model import Settings, Sizes
 

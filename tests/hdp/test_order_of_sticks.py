@@ -104,7 +104,7 @@ def test_tokens_go_with_their_topic() -> None:
     state.n_k[:] = state.n_dk.sum(axis=0)
     z, n_dk, n_k = state.z.copy(), state.n_dk.copy(), state.n_k.copy()
     order = np.array([3, 0, 4, 1, 2])
-    renumber(state, order, data.word_bounds)
+    renumber(state, order)
     np.testing.assert_array_equal(order[state.z], z)
     np.testing.assert_array_equal(state.n_dk, n_dk[:, order])
     np.testing.assert_array_equal(state.n_k, n_k[order])
@@ -122,7 +122,7 @@ def test_only_the_prior_of_the_sticks_sees_the_order() -> None:
         before = gibbs.objective(state, data, settings, at(0)) - log_sticks(state)
         by_topic = sorted(zip(state.pi, state.n_tables, state.n_k, strict=True))
         first = state.pi[0]
-        gibbs._reorder(state, data, np.random.default_rng(turn))
+        gibbs._reorder(state, np.random.default_rng(turn))
         moved += state.pi[0] != first
         after = gibbs.objective(state, data, settings, at(0)) - log_sticks(state)
         assert after == pytest.approx(before, rel=1e-12)

@@ -18,7 +18,7 @@ from hiertopics.families.ncrp.sampler import chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
 settings_of = partial(stepping.settings_of, gibbs)
-advance = partial(stepping.advance, gibbs)
+advance = partial(stepping.advance, gibbs.one)
 PRIOR = Prior(np.array([1.5, 0.7, 1.1]), 0.8, 0.4)
 
 

@@ -12,12 +12,13 @@ from stepping import at, begin, corpus_of, settings_of
 
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
+from hiertopics.families.ncrp.sampler import chains as gibbs_state
 from hiertopics.families.ncrp.sampler import hyperparameters
-from hiertopics.families.ncrp.sampler import state as gibbs_state
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import Settings
+from hiertopics.registry import load
 
 LENGTHS = (6, 5, 4, 4, 1, 0)
 N_WORDS, DEPTH = 3, 3
@@ -52,7 +53,7 @@ def joint_test(*, n_replicates: int, n_rounds: int = 6, seed: int = 0, **keys: A
     state, _ = begin(gibbs, corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     data = joint.room_for_words(LENGTHS, N_WORDS)
     story = Story(
-        gibbs.backend,
+        load("hlda-gibbs", inference=settings.inference),
         state,
         data,
         settings,

@@ -12,8 +12,7 @@ from scipy.special import gammaln
 from stepping import docs_of
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp.sampler import path_kernels
-from hiertopics.families.ncrp.sampler import sweep_kernels as gibbs_kernels
+from hiertopics.families.ncrp.sampler import sweep_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, Scratch, make_scratch
 
 CORPUS = varied_corpus()
@@ -22,16 +21,16 @@ GRID = 400
 
 def lifted(data: Data, chain: Chain, prior: Prior, doc: int) -> Scratch:
     """Lift a document and score the nodes without it."""
-    scratch = make_scratch(data.words, chain, prior, path_kernels.FACTORS)
-    gibbs_kernels.lift(doc, data.words, chain, prior, scratch)
-    path_kernels.score_nodes(doc, data.words, chain, prior, scratch)
+    scratch = make_scratch(data.words, chain, prior, sweep_kernels.FACTORS)
+    sweep_kernels.lift(doc, data.words, chain, prior, scratch)
+    sweep_kernels.score_nodes(doc, data.words, chain, prior, scratch)
     return scratch
 
 
 def chances_of_paths(data: Data, chain: Chain, prior: Prior, doc: int) -> dict[Any, float]:
     """Return what the kernels say of every path, keyed as ``naive_gibbs.candidates`` does."""
     scratch = lifted(data, chain, prior, doc)
-    path_kernels.weigh_paths(chain, prior, scratch)
+    sweep_kernels.weigh_paths(chain, prior, scratch)
     depth = chain.path.shape[1]
     chances = {}
     for level in range(depth):
@@ -109,7 +108,7 @@ def test_chances_of_levels_are_ratios_of_the_joint(token: int) -> None:
         moved = copy_of(chain)
         dial: Any = Dial([0.35] * token + [(place + 0.5) / GRID])
         with pytest.raises(StopIteration):
-            gibbs_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
+            sweep_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
         levels = levels_of(CORPUS, moved.level)
         shares[levels[doc][token]] += 1 / GRID
     paths, hyper = paths_of(chain.path), hyper_of(prior, data.n_words)
@@ -134,7 +133,7 @@ def test_a_first_level_is_drawn_given_the_tokens_before_it() -> None:
         moved.level[begin : begin + length] = -1
         dial: Any = Dial([0.35] * 4 + [(place + 0.5) / GRID])
         with pytest.raises(StopIteration):
-            gibbs_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
+            sweep_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
         drawn = moved.level[begin : begin + 5]
         shares[drawn[-1]] += 1 / GRID
     assert length > 5

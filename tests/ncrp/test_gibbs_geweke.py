@@ -16,13 +16,17 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, make_scratch, note_totals
-from hiertopics.families.ncrp.sampler.path_kernels import (
+from hiertopics.families.ncrp.sampler.sweep_kernels import (
     FACTORS,
+    draw_levels,
     draw_node,
+    lift,
+    lower,
     score_nodes,
+    seat,
+    sweep,
     weigh_paths,
 )
-from hiertopics.families.ncrp.sampler.sweep_kernels import draw_levels, lift, lower, seat, sweep
 
 N_DOCS, LENGTH, N_WORDS, DEPTH = 3, 3, 3, 3
 GAMMA, ETA = 0.8, 0.6

@@ -13,7 +13,7 @@ from naive_gibbs import log_joint, normalised
 from stepping import docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts, python_twins
 
-from hiertopics.families.ncrp.sampler import chains, graft_kernels, leap_kernels
+from hiertopics.families.ncrp.sampler import chains, move_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
     Prior,
@@ -21,7 +21,7 @@ from hiertopics.families.ncrp.sampler.chain_kernels import (
     trace,
     vacate,
 )
-from hiertopics.families.ncrp.sampler.path_kernels import FACTORS
+from hiertopics.families.ncrp.sampler.sweep_kernels import FACTORS
 
 CORPUS = varied_corpus()
 
@@ -38,11 +38,11 @@ def chances_of_parents(data: Any, chain: Chain, prior: Prior, level: int, docs: 
     scratch = make_scratch(data.words, moved, prior, 8)
     block = np.zeros((data.n_words, level), np.int32)
     path = moved.path[docs[0], :level]
-    graft_kernels.gather(np.array(docs), data.words, moved, block)
-    graft_kernels.move_words(-1, path, block, moved)
+    move_kernels.gather(np.array(docs), data.words, moved, block)
+    move_kernels.move_words(-1, path, block, moved)
     vacate(path, len(docs), moved, prior, scratch)
-    graft_kernels.score_block(level, moved, prior, scratch, block)
-    graft_kernels.weigh_parents(level, len(docs), moved, prior, scratch)
+    move_kernels.score_block(level, moved, prior, scratch, block)
+    move_kernels.weigh_parents(level, len(docs), moved, prior, scratch)
     scores = {}
     for node in np.flatnonzero(scratch.log_weight > -np.inf):
         trace(path, int(node), moved, scratch)
@@ -110,17 +110,16 @@ def test_moves_equal_their_python_source(move: str, monkeypatch: pytest.MonkeyPa
         data, chain, prior = random_chain(CORPUS, n_sweeps=2)
         if twin:
             python_twins(monkeypatch)
-            for module in (leap_kernels, graft_kernels):
-                for name, value in vars(module).copy().items():
-                    if hasattr(value, "py_func"):
-                        monkeypatch.setattr(module, name, value.py_func)
+            for name, value in vars(move_kernels).copy().items():
+                if hasattr(value, "py_func"):
+                    monkeypatch.setattr(move_kernels, name, value.py_func)
         rng = np.random.default_rng(6)
         for _ in range(3):
             if move == "leap":
-                leap_kernels.leap_all(data.words, chain, prior, 0, rng)
+                move_kernels.leap_all(data.words, chain, prior, 0, rng)
             else:
                 order = np.argsort(chain.path[:, 2], kind="stable")
-                graft_kernels.graft_level(data.words, chain, prior, 2, order, 0, rng)
+                move_kernels.graft_level(data.words, chain, prior, 2, order, 0, rng)
         results.append([*chain, rng.bit_generator.state])
     for one, other in zip(*results, strict=True):
         np.testing.assert_equal(one, other)
@@ -132,9 +131,9 @@ def test_scores_of_slots_are_products_of_mixtures(doc: int) -> None:
     """S of the module's docstring, slot by slot, the levels outside the tree flat."""
     data, chain, prior = random_chain(CORPUS, n_sweeps=3)
     scratch = make_scratch(data.words, chain, prior, FACTORS)
-    leap_kernels.take_off(doc, data.words, chain)
+    move_kernels.take_off(doc, data.words, chain)
     vacate(chain.path[doc], 1, chain, prior, scratch)
-    leap_kernels.score_slots(doc, data.words, chain, prior, scratch)
+    move_kernels.score_slots(doc, data.words, chain, prior, scratch)
     n_words, eta = data.n_words, prior.eta
     share = [
         prior.level[level] + chain.n_k[chain.first[level] : chain.first[level + 1]].sum()
@@ -170,7 +169,7 @@ def test_w_is_an_unbiased_estimate_of_the_chance_of_the_words() -> None:
     docs, paths = docs_of(CORPUS), paths_of(chain.path)
     hyper = hyper_of(prior, data.n_words)
     short = [[] if d == doc else words for d, words in enumerate(docs)]
-    leap_kernels.take_off(doc, data.words, chain)
+    move_kernels.take_off(doc, data.words, chain)
     without = copy_of(chain)
     total = 0.0
     length = 4
@@ -187,5 +186,5 @@ def test_w_is_an_unbiased_estimate_of_the_chance_of_the_words() -> None:
     assert end - begin > length
     for _ in range(4000):
         fresh = copy_of(without)
-        found.append(math.exp(leap_kernels.put_on(doc, cut, fresh, prior, True, rng)))
+        found.append(math.exp(move_kernels.put_on(doc, cut, fresh, prior, True, rng)))
     assert np.mean(found) == pytest.approx(evidence, rel=0.02)

@@ -20,7 +20,7 @@ from variational_cases import (
 )
 
 from hiertopics.families.flat import token_layout
-from hiertopics.families.ncrp.sampler import chains, joint_kernels
+from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import sampled_starts, starts
@@ -98,7 +98,7 @@ def test_the_best_of_the_draws_is_taken() -> None:
         chain = best_draw(data, settings)
         slot = chain.path - chain.first[:-1].astype(np.int32)
         again = chains.recounted(words, slot, chain.level)
-        found.append(joint_kernels.log_joint(again, prior))
+        found.append(chain_kernels.log_joint(again, prior))
     assert found == sorted(found) and found[-1] > found[0] + 100
 
 

@@ -14,7 +14,7 @@ from partial_cases import one_generator
 from stepping import at, corpus_of
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
-from hiertopics.families.ncrp.sampler import gamma_kernels, partial, partial_kernels
+from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
 N_SWEEPS = 16_000
@@ -113,7 +113,7 @@ def anywhere(docs: Any, place: Any, *others: Any) -> None:
 
 
 redraw = partial_kernels.redraw
-draw_masses = gamma_kernels.draw_masses
+draw_masses = partial_kernels.draw_masses
 
 
 def flat_masses(begin: Any, end: Any, n_wk: Any, node: Any, eta: Any, *others: Any) -> Any:

@@ -14,7 +14,7 @@ from scipy import stats
 from stepping import corpus_of, docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts
 
-from hiertopics.families.ncrp.sampler import gamma_kernels, partial, partial_kernels
+from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.partial_kernels import Table, Topics
 
@@ -43,7 +43,7 @@ def drawn_topics(depth: int, seed: int = 3) -> tuple[Any, Any, Prior, Topics, ND
 
 def test_random_bits_are_those_of_splitmix64() -> None:
     """Reference values: the published generator from seed 0."""
-    found = [int(gamma_kernels.random_bits(np.uint64(0), k)) for k in range(3)]
+    found = [int(partial_kernels.random_bits(np.uint64(0), k)) for k in range(3)]
     assert found == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
@@ -53,9 +53,9 @@ def test_absent_words_draw_gamma_variables(shape: float) -> None:
     mass = np.empty((300, 200), np.float32)
     n_wk, node = np.zeros((300, 200), np.int32), np.arange(200)
     rng = np.random.default_rng(5)
-    total = gamma_kernels.draw_masses(0, 300, n_wk, node, shape, KEY, mass, rng)
+    total = partial_kernels.draw_masses(0, 300, n_wk, node, shape, KEY, mass, rng)
     np.testing.assert_allclose(total, mass.sum(axis=0), rtol=1e-5)
-    end = math.exp(gamma_kernels.SMALLEST)
+    end = math.exp(partial_kernels.SMALLEST)
     missing = stats.gamma.cdf(1.01 * end, shape)
     inside = mass[mass > 1.01 * end].astype(float)
     assert 1 - inside.size / mass.size == pytest.approx(missing, abs=0.006)
@@ -68,7 +68,7 @@ def test_draws_of_words_do_not_depend_on_each_other() -> None:
     mass = np.empty((400, 300), np.float32)
     n_wk = np.zeros(mass.shape, np.int32)
     rng = np.random.default_rng(5)
-    gamma_kernels.draw_masses(0, 400, n_wk, np.arange(300), 0.5, KEY, mass, rng)
+    partial_kernels.draw_masses(0, 400, n_wk, np.arange(300), 0.5, KEY, mass, rng)
     rank = stats.rankdata(mass).reshape(mass.shape)
     for one, other in ((rank[:, 1:], rank[:, :-1]), (rank[1:], rank[:-1])):
         assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.012
@@ -240,13 +240,13 @@ def test_masses_equal_their_python_source(monkeypatch: pytest.MonkeyPatch) -> No
     results = []
     for twin in (False, True):
         if twin:
-            for name, value in vars(gamma_kernels).copy().items():
+            for name, value in vars(partial_kernels).copy().items():
                 if hasattr(value, "py_func"):
-                    monkeypatch.setattr(gamma_kernels, name, value.py_func)
+                    monkeypatch.setattr(partial_kernels, name, value.py_func)
         mass, rng = np.zeros((30, 12), np.float32), np.random.default_rng(1)
         node = np.array([0, 3, 4, 11])
         with np.errstate(over="ignore"):
-            total = gamma_kernels.draw_masses(
+            total = partial_kernels.draw_masses(
                 5, 30, n_wk, node, 0.4, KEY, mass[:, : len(node)], rng
             )
         results.append([mass, total])

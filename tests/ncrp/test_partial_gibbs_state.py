@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import stepping
-from gibbs_cases import advance, random_chain, settings_of, varied_corpus
+from gibbs_cases import random_chain, settings_of, varied_corpus
 from stepping import at, begin
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import joint_kernels, partial
+from hiertopics.families.ncrp.sampler import chain_kernels, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.state import State
+from hiertopics.families.ncrp.sampler.chains import State
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.states import from_arrays, to_arrays
 
@@ -31,9 +31,15 @@ PARTIAL = {"collapse": "partial", "gamma": 2.0}
 def fitted(n: int, n_workers: int = 1, corpus: Corpus = CORPUS, **keys: Any) -> Chains[State]:
     """Return the state after ``n`` iterations."""
     settings = settings_of(**PARTIAL | keys)
+    backend = sampler_of(settings.inference.collapse).backend
     with Workers(n_workers) as workers:
-        state, data = begin(gibbs.backend, corpus, settings, workers=workers)
-        return stepping.advance(gibbs.backend, state, data, settings, n, workers=workers)
+        state, data = begin(backend, corpus, settings, workers=workers)
+        return stepping.advance(backend, state, data, settings, n, workers=workers)
+
+
+def sampler_of(collapse: str) -> Any:
+    """Return the module of the sampler for a setting."""
+    return partial if collapse == "partial" else gibbs
 
 
 def same(one: Any, other: Any) -> bool:
@@ -84,15 +90,18 @@ def test_a_step_needs_nothing_but_the_state() -> None:
     data = gibbs.prepare(CORPUS, settings)
     (state,) = fitted(6).now
     copied = from_arrays(State, {name: a.copy() for name, a in to_arrays(state).items()})
-    after = advance(copied, gibbs.prepare(CORPUS, settings), settings, 4, start=6)
-    assert same(advance(state, data, settings, 4, start=6), after)
+    after = stepping.advance(
+        partial.one, copied, gibbs.prepare(CORPUS, settings), settings, 4, start=6
+    )
+    assert same(stepping.advance(partial.one, state, data, settings, 4, start=6), after)
 
 
 @pytest.mark.parametrize(("collapse", "n_notes"), [("full", 1), ("partial", 0)])
 def test_shards_that_have_no_effect_are_reported(collapse: str, n_notes: int) -> None:
     settings = settings_of(collapse=collapse, shards=2)
     data = gibbs.prepare(CORPUS, settings)
-    notes = gibbs.summarise(gibbs.init(data, settings, at(0)), data, settings, at(0)).notes
+    one = sampler_of(collapse).one
+    notes = one.summarise(one.init(data, settings, at(0)), data, settings, at(0)).notes
     assert sum("shards" in note for note in notes) == n_notes
 
 
@@ -110,7 +119,7 @@ def trace(collapse: str, n_sweeps: int) -> Any:
     found = np.empty((n_sweeps, 2))
     for turn in range(n_sweeps):
         chain = step(collapse, data, chain, prior, turn, rng)
-        found[turn] = joint_kernels.log_joint(chain, prior), (chain.visits > 0).sum()
+        found[turn] = chain_kernels.log_joint(chain, prior), (chain.visits > 0).sum()
     return found[n_sweeps // 10 :]
 
 

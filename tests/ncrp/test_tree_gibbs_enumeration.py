@@ -13,8 +13,7 @@ from stepping import corpus_of, docs_of
 
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.graft_kernels import graft_level
-from hiertopics.families.ncrp.sampler.leap_kernels import leap_all
+from hiertopics.families.ncrp.sampler.move_kernels import graft_level, leap_all
 from hiertopics.families.ncrp.sampler.sweep_kernels import sweep
 
 CORPUS = corpus_of([[2, 1, 0], [1, 0, 2]])

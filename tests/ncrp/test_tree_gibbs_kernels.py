@@ -13,9 +13,8 @@ from scipy.special import gammaln
 from stepping import docs_of
 
 from hiertopics.families.flat.token_layout import Data
-from hiertopics.families.ncrp.sampler import chain_kernels, chains, joint_kernels, path_kernels
+from hiertopics.families.ncrp.sampler import chain_kernels, chains, sweep_kernels
 from hiertopics.families.ncrp.sampler import infer_kernels as gibbs_infer_kernels
-from hiertopics.families.ncrp.sampler import sweep_kernels as gibbs_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
 CORPUS = varied_corpus()
@@ -63,8 +62,8 @@ def test_widening_keeps_the_log_joint_and_the_tree() -> None:
     data, chain, prior = random_chain(CORPUS)
     wider = chains.moved(chain, chain.first + np.array([0, 0, 16, 48]))
     assert_counts_are_recounts(data, wider)
-    assert joint_kernels.log_joint(wider, prior) == pytest.approx(
-        joint_kernels.log_joint(chain, prior), rel=1e-13
+    assert chain_kernels.log_joint(wider, prior) == pytest.approx(
+        chain_kernels.log_joint(chain, prior), rel=1e-13
     )
 
 
@@ -85,7 +84,7 @@ def test_a_full_level_stops_the_sweep_before_it_breaks_anything() -> None:
     assert (narrow.visits[narrow.first[2] :] > 0).all()
     order, rng = np.arange(data.n_docs), np.random.default_rng(0)
     before = copy_of(narrow)
-    assert gibbs_kernels.sweep(data.words, narrow, prior, order, 0, False, rng) == 0
+    assert sweep_kernels.sweep(data.words, narrow, prior, order, 0, False, rng) == 0
     for one, other in zip(narrow, before, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -97,32 +96,32 @@ def test_what_a_sweep_keeps_at_hand_is_what_it_would_find_afresh() -> None:
     chain = Chain(*(np.zeros_like(array) for array in other[:-1]), first=other.first)
     chain.level[:] = -1
     rng = np.random.default_rng(3)
-    kept = chain_kernels.make_scratch(data.words, chain, prior, path_kernels.FACTORS)
+    kept = chain_kernels.make_scratch(data.words, chain, prior, sweep_kernels.FACTORS)
 
     def assert_kept() -> None:
-        fresh = chain_kernels.make_scratch(data.words, chain, prior, path_kernels.FACTORS)
+        fresh = chain_kernels.make_scratch(data.words, chain, prior, sweep_kernels.FACTORS)
         for name in ("log_docs", "log_room", "used"):
             np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name), name)
         np.testing.assert_array_equal(kept.free[1:], fresh.free[1:])
         np.testing.assert_allclose(kept.log_total[1:], fresh.log_total[1:], rtol=1e-13)
 
     def seat(doc: int) -> None:
-        path_kernels.weigh_paths(chain, prior, kept)
-        node = path_kernels.draw_node(chain, kept, rng)
-        gibbs_kernels.seat(doc, node, chain, prior, kept)
+        sweep_kernels.weigh_paths(chain, prior, kept)
+        node = sweep_kernels.draw_node(chain, kept, rng)
+        sweep_kernels.seat(doc, node, chain, prior, kept)
 
     for doc in [*range(data.n_docs), *range(data.n_docs)]:
         if chain.visits[0] < data.n_docs:
             kept.score[:] = 0.0
             kept.new_score[:] = 0.0
             seat(doc)
-            gibbs_kernels.draw_levels(doc, data.words, chain, prior, rng)
-        gibbs_kernels.lift(doc, data.words, chain, prior, kept)
+            sweep_kernels.draw_levels(doc, data.words, chain, prior, rng)
+        sweep_kernels.lift(doc, data.words, chain, prior, kept)
         assert_kept()
-        path_kernels.score_nodes(doc, data.words, chain, prior, kept)
+        sweep_kernels.score_nodes(doc, data.words, chain, prior, kept)
         seat(doc)
-        gibbs_kernels.lower(doc, data.words, chain, kept)
-        gibbs_kernels.draw_levels(doc, data.words, chain, prior, rng)
+        sweep_kernels.lower(doc, data.words, chain, kept)
+        sweep_kernels.draw_levels(doc, data.words, chain, prior, rng)
         chain_kernels.note_totals(doc, chain, prior, kept)
         assert_kept()
 
@@ -140,7 +139,7 @@ def test_a_sweep_carries_nothing_from_document_to_document(fresh: bool) -> None:
         for turn in range(1 if fresh else 10):
             order = np.random.default_rng(turn).permutation(data.n_docs)
             for some in [order] if at_once else order[:, None]:
-                assert gibbs_kernels.sweep(data.words, chain, prior, some, 0, fresh, rng) == len(
+                assert sweep_kernels.sweep(data.words, chain, prior, some, 0, fresh, rng) == len(
                     some
                 )
         ends.append([*chain, rng.bit_generator.state])
@@ -156,7 +155,7 @@ def test_the_first_documents_may_branch_off_at_the_root() -> None:
 
 def python_twins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the loops call each other's Python source."""
-    modules = (chain_kernels, path_kernels, gibbs_kernels, gibbs_infer_kernels, joint_kernels)
+    modules = (chain_kernels, sweep_kernels, gibbs_infer_kernels)
     for module in modules:
         for name, value in vars(module).copy().items():
             if hasattr(value, "py_func"):
@@ -176,7 +175,7 @@ def test_sweep_equals_its_python_source(fresh: bool, monkeypatch: pytest.MonkeyP
             python_twins(monkeypatch)
         rng = np.random.default_rng(6)
         order = np.array([4, 0, 8, 3, 2, 1, 5, 7, 6])
-        done = gibbs_kernels.sweep(data.words, chain, prior, order, 0, fresh, rng)
+        done = sweep_kernels.sweep(data.words, chain, prior, order, 0, fresh, rng)
         results.append([done, *chain, rng.bit_generator.state])
     for one, other in zip(*results, strict=True):
         np.testing.assert_equal(one, other)
@@ -213,7 +212,7 @@ def test_log_gamma_is_that_of_scipy(x: float) -> None:
 def test_log_joint_is_the_joint_token_by_token(depth: int) -> None:
     """theory/ncrp 5, score; counts beyond the table of log gammas too."""
     corpus = varied_corpus(seed=9)
-    corpus.counts.data[corpus.counts.data > 30] += 2 * joint_kernels.TABLE
+    corpus.counts.data[corpus.counts.data > 30] += 2 * chain_kernels.TABLE
     data, chain, prior = random_chain(corpus, depth)
     expected = log_joint(
         docs_of(corpus),
@@ -221,12 +220,12 @@ def test_log_joint_is_the_joint_token_by_token(depth: int) -> None:
         levels_of(corpus, chain.level),
         hyper_of(prior, data.n_words),
     )
-    assert chain.n_wk.max() > joint_kernels.TABLE
-    assert joint_kernels.log_joint(chain, prior) == pytest.approx(expected, rel=1e-11)
+    assert chain.n_wk.max() > chain_kernels.TABLE
+    assert chain_kernels.log_joint(chain, prior) == pytest.approx(expected, rel=1e-11)
 
 
 def test_counts_of_counts_are_those_of_numpy() -> None:
     _, chain, _ = random_chain(CORPUS)
     positive: NDArray[Any] = chain.n_wk[chain.n_wk > 0]
     expected = np.bincount(positive)
-    np.testing.assert_array_equal(joint_kernels.count_counts(chain.n_wk), expected)
+    np.testing.assert_array_equal(chain_kernels.count_counts(chain.n_wk), expected)

@@ -26,8 +26,7 @@ from hiertopics.data.tree import OUTSIDE
 from hiertopics.errors import ConfigError
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import hyperparameters
-from hiertopics.families.ncrp.sampler.chains import moved
-from hiertopics.families.ncrp.sampler.state import State, keep, revive
+from hiertopics.families.ncrp.sampler.chains import State, keep, moved, revive
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment
 
@@ -58,7 +57,7 @@ def test_objective_is_the_joint_token_by_token(depth: int, n: int) -> None:
 
 def test_info_tells_the_objective_and_the_size_of_the_tree() -> None:
     state, data, settings = fitted(4)
-    state, info = gibbs.step(state, data, settings, at(5))
+    state, info = gibbs.one.step(state, data, settings, at(5))
     assert info.log_joint == pytest.approx(gibbs.objective(state, data, settings, at(0)), rel=1e-12)
     nodes = {path[:cut] for path in map(tuple, state.chain.path.tolist()) for cut in (1, 2, 3)}
     leaves = [tuple(path) for path in state.chain.path.tolist()]
@@ -164,7 +163,7 @@ def test_the_most_probable_try_goes_on_from_where_it_ended() -> None:
     state, data, settings = fitted(0, **keys)
     told, ends = [], []
     for iteration in range(1, 13):
-        state, info = gibbs.step(state, data, settings, at(iteration))
+        state, info = gibbs.one.step(state, data, settings, at(iteration))
         told.append(info.log_joint)
         if iteration in (4, 8):
             ends.append((state.chain.path.copy(), state.chain.level.copy()))
@@ -189,7 +188,7 @@ def test_each_try_starts_anew() -> None:
     data = gibbs.prepare(CORPUS, settings)
     one = advance(gibbs.init(data, settings, at(0)), data, settings, 2)
     other = gibbs.init(data, settings, at(0, seed=9))
-    stepped = [gibbs.step(state, data, settings, at(3))[0] for state in (one, other)]
+    stepped = [gibbs.one.step(state, data, settings, at(3))[0] for state in (one, other)]
     np.testing.assert_array_equal(stepped[0].chain.level, stepped[1].chain.level)
 
 

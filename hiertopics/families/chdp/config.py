@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
 from hiertopics.errors import ConfigError
-from hiertopics.families.chdp.concentrations import Sampled
 from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Truncation
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
@@ -58,6 +57,15 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def maximization(self) -> bool:
         """Whether parents cooperate by maximization."""
         return self.cooperation == "maximization"
+
+
+class Sampled(NamedTuple):
+    """Which concentrations are drawn; the others stay where the config starts them."""
+
+    alpha_doc: bool
+    alpha_group: bool
+    gamma: bool
+    eta: bool
 
 
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):

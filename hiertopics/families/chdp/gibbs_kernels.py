@@ -1,14 +1,20 @@
-"""Loops over tokens of the Gibbs sampler of the cooperative HDP (theory/chdp 4.1 and 7)."""
+"""Loops of the Gibbs sampler of the cooperative HDP (theory/chdp 4.1, 4.2 and 7).
+
+Tokens, tables, their split over parents, options; topic weights in logs, where none underflows.
+"""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
 
 
@@ -56,3 +62,153 @@ def sweep_block(
             word_prior, word_total, rng,
         )  # fmt: skip
     return moved
+
+
+@kernel()
+def seat_tokens(
+    n_dk: NDArray[np.int32],
+    alpha_doc: float,
+    parents: Parents,
+    weights: Weights,
+    m_dk: NDArray[np.int32],
+    totals: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> None:
+    """Draw the tables m_dk [n_docs, T] of all documents; write their Z to ``totals`` [n_docs]."""
+    base = np.empty(n_dk.shape[1])
+    for doc in range(len(n_dk)):
+        totals[doc] = base_row(doc, parents, weights, base)
+        for topic in range(len(base)):
+            m_dk[doc, topic] = draw_n_tables(n_dk[doc, topic], alpha_doc * base[topic], rng)
+
+
+@kernel()
+def count_tables(counts: NDArray[np.int32], x: float, rng: np.random.Generator) -> int:
+    """Return the tables that all cells of ``counts`` make under one concentration x."""
+    n_tables = 0
+    for row in range(counts.shape[0]):
+        for column in range(counts.shape[1]):
+            n_tables += draw_n_tables(counts[row, column], x, rng)
+    return n_tables
+
+
+@kernel()
+def split_tables(
+    m_dk: NDArray[np.int32],
+    parents: Parents,
+    weights: Weights,
+    n_group_tables: NDArray[np.int32],
+    by_link: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Give each table to a parent in proportion to lambda_da pi_ak; add up what each has.
+
+    n_group_tables [n_groups, T] and by_link [n_links] are added to; tables of documents without
+    parents go nowhere.
+    """
+    for doc in range(len(m_dk)):
+        first, last = parents.ptr[doc], parents.ptr[doc + 1]
+        if first == last:
+            continue
+        for topic in range(m_dk.shape[1]):
+            if m_dk[doc, topic] == 0:
+                continue
+            total = 0.0
+            for link in range(first, last):
+                total += weights.share[link] * weights.group[parents.group[link], topic]
+            for _ in range(m_dk[doc, topic]):
+                target = rng.random() * total
+                chosen = first
+                while chosen < last - 1:
+                    target -= weights.share[chosen] * weights.group[parents.group[chosen], topic]
+                    if target < 0.0:
+                        break
+                    chosen += 1
+                n_group_tables[parents.group[chosen], topic] += 1
+                by_link[chosen] += 1
+
+
+@kernel()
+def draw_options(
+    n_group_tables: NDArray[np.int32],
+    prior: NDArray[np.float64],
+    by_topic: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> None:
+    """Add the options that the tables of each group make to ``by_topic`` [T].
+
+    prior [T]: alpha_group pi_0, floored.
+    """
+    for group in range(n_group_tables.shape[0]):
+        for topic in range(n_group_tables.shape[1]):
+            by_topic[topic] += draw_n_tables(n_group_tables[group, topic], prior[topic], rng)
+
+
+SMALLEST = 1e-6
+"""Floor of alpha_group pi_0k wherever it stands (theory/chdp 4)."""
+
+
+@kernel()
+def log_weights(sticks: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log pi_0 [T] of logit sticks [T - 1]."""
+    log_pi = np.empty(len(sticks) + 1)
+    rest = 0.0
+    for place in range(len(sticks)):
+        log_pi[place] = rest + log_sigmoid(sticks[place])
+        rest += log_sigmoid(-sticks[place])
+    log_pi[-1] = rest
+    return log_pi
+
+
+@kernel()
+def log_sigmoid(x: float) -> float:
+    """Return -log(1 + exp(-x)) without overflow."""
+    if x >= 0.0:
+        return -math.log1p(math.exp(-x))
+    return x - math.log1p(math.exp(x))
+
+
+@kernel()
+def draw_log_gamma(shape: float, rng: np.random.Generator) -> float:
+    """Return the log of a Gamma(shape, 1) number, also where the number itself underflows."""
+    if shape >= 1.0:
+        return math.log(rng.standard_gamma(shape))
+    boosted = math.log(rng.standard_gamma(shape + 1.0))
+    return boosted + math.log(1.0 - rng.random()) / shape
+
+
+@kernel()
+def draw_group_weights(
+    n_group_tables: NDArray[np.int32],
+    prior: NDArray[np.float64],
+    log_pi: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> None:
+    """Overwrite each row of ``log_pi`` [n_groups, T] by the log of a Dir(prior + tables) draw."""
+    for group in range(log_pi.shape[0]):
+        row = log_pi[group]
+        for topic in range(len(row)):
+            row[topic] = draw_log_gamma(prior[topic] + n_group_tables[group, topic], rng)
+        normalise(row)
+
+
+@kernel()
+def normalise(log_row: NDArray[np.float64]) -> None:
+    """Subtract the log of the sum of exponentials from a row, in place."""
+    largest = log_row.max()
+    total = 0.0
+    for value in log_row:
+        total += math.exp(value - largest)
+    log_row -= largest + math.log(total)
+
+
+@kernel()
+def draw_sticks(
+    counts: NDArray[np.int64], gamma: float, sticks: NDArray[np.float64], rng: np.random.Generator
+) -> None:
+    """Overwrite the logit sticks [T - 1] by draws of Beta(1 + counts, gamma + tail)."""
+    after = counts.sum()
+    for place in range(len(sticks)):
+        after -= counts[place]
+        taken = draw_log_gamma(1.0 + counts[place], rng)
+        sticks[place] = taken - draw_log_gamma(gamma + after, rng)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,10 +17,11 @@ from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import GibbsInference as Inference
 from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model
+from hiertopics.families.chdp.gibbs_kernels import count_tables, log_weights
 from hiertopics.families.chdp.layout import Data, Parents, lay_out, parent_tags
-from hiertopics.families.chdp.prediction import infer
 from hiertopics.families.chdp.simulate import draw_hyperparameters, simulate
-from hiertopics.families.chdp.weight_kernels import log_weights
+from hiertopics.families.chdp.summary import infer
+from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import in_chains
@@ -136,6 +137,13 @@ def group_weights(draw: Draw, model: Model) -> Weights:
     return Weights(np.exp(draw.log_pi), np.exp(draw.log_pi_0), np.empty(0), model.maximization)
 
 
+def draw_eta(draw: Draw, rng: np.random.Generator) -> float:
+    """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words."""
+    n_words = len(draw.n_wk)
+    n_tables = count_tables(draw.n_wk, draw.eta, rng)
+    return draw_concentration(draw.eta * n_words, n_tables, draw.n_k, rng) / n_words
+
+
 def info_of(draw: Draw, moved: int) -> Info:
     """Return the columns of metrics.jsonl; moved: tokens that changed their topic."""
     n_topics, n_topics_tables, n_topics_99, _ = topic_counts(draw.n_k, draw.n_tables)
@@ -153,7 +161,7 @@ def summarise(state: Draw, data: Data, settings: Settings, context: Context) -> 
         weights = weights._replace(group=_mean_of_groups(state))
     counts = (state.documents.n_dk, state.n_wk, state.n_k)
     summary = common.summarise(common.Fitted(*counts, weights, state.alpha_doc, state.eta), data)
-    return replace(summary, notes=(*summary.notes, *notes_on_shards(settings.inference.shards)))
+    return summary.noting(*notes_on_shards(settings.inference.shards))
 
 
 def objective(state: Draw, data: Data, settings: Settings, context: Context) -> float:

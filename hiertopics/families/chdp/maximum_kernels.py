@@ -16,8 +16,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.chdp.gibbs_kernels import SMALLEST, log_sigmoid, log_weights, normalise
 from hiertopics.families.chdp.layout import Parents
-from hiertopics.families.chdp.weight_kernels import SMALLEST, log_sigmoid, log_weights, normalise
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 

@@ -10,8 +10,7 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
-from hiertopics.families.chdp.concentrations import Sampled
-from hiertopics.families.chdp.config import GibbsSettings, ModelSettings
+from hiertopics.families.chdp.config import GibbsSettings, ModelSettings, Sampled
 from hiertopics.families.chdp.layout import link_parents
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.sticks import weights_from_fractions

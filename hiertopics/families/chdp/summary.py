@@ -1,4 +1,7 @@
-"""From counts and weights of any cooperative HDP method to topics, theta and groups."""
+"""From counts and weights of any cooperative HDP method to topics, theta and groups.
+
+Groups of new documents are matched by name, their theta is found by fold-in.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
-from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.config import ModelSettings
+from hiertopics.families.chdp.layout import Data, link_parents, parent_tags
+from hiertopics.families.flat.prediction import fold_in
 from hiertopics.families.flat.summary import Topics, by_size, document_weights, summary_of
-from hiertopics.model import Summary
+from hiertopics.model import Context, Posterior, Summary
 
 PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""
@@ -88,3 +95,37 @@ def _weights(
         arrays[f"corpus_{name}"] = topics.gather(corpus / corpus.sum())
         arrays[f"group_{name}"] = topics.gather(rows / rows.sum(axis=1, keepdims=True))
     return arrays
+
+
+def infer(tree: Tree, corpus: Corpus, settings: ModelSettings, context: Context) -> Posterior:
+    """Return theta of new documents, topics and the weights of groups held fixed.
+
+    Words are explained under the prior alpha_doc b, b from the weights of the document's groups.
+    What they leave open, alpha_doc of alpha_doc + n_d, is shared out as the training documents of
+    its groups are on the average: b fits the logarithms of theta and is more even than their mean,
+    which is what a word not yet seen is drawn from. A parent that the run does not know stands for
+    the corpus, and so does the lack of parents. Parents weigh alike.
+    """
+    alpha_doc = tree.extra["alpha_doc"][0]
+    prior = alpha_doc * new_bases(tree, corpus, settings)
+    expected = alpha_doc * new_bases(tree, corpus, settings, "mean")
+    return fold_in(tree, corpus, prior, expected, context)
+
+
+def new_bases(
+    tree: Tree, corpus: Corpus, settings: ModelSettings, kind: str = "theta"
+) -> NDArray[np.float64]:
+    """Return how the groups of new documents cooperate [n_docs, n_nodes].
+
+    kind: ``theta`` for the weights of groups, ``mean`` for the means of their documents.
+    """
+    model = settings.model
+    tags = parent_tags(corpus, model.parents)
+    parents, columns = link_parents(tags, corpus.n_docs)
+    whole, groups = tree.extra[f"corpus_{kind}"], tree.extra[f"group_{kind}"]
+    row = {name: place for place, name in enumerate(tree.extra["group_names"].tolist())}
+    names = () if tags is None else tags.names
+    known = np.array([groups[row[name]] if name in row else whole for name in names])
+    known = known.reshape(len(names), tree.n_nodes)[columns]
+    weights = Weights(known, whole, parents.uniform(), model.maximization)
+    return np.asarray(base_rows(parents, weights))

@@ -23,29 +23,20 @@ is given a topic's tables in proportion to its weight over the largest one, not 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Each
-from hiertopics.families.chdp import share_kernels as kernels
+from hiertopics.engine import Each, joined, stacked
 from hiertopics.families.chdp import summary as common
+from hiertopics.families.chdp import variational_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.config import Model as Model
+from hiertopics.families.chdp.config import Model, refuse_misfits
 from hiertopics.families.chdp.config import VariationalInference as Inference
 from hiertopics.families.chdp.config import VariationalSettings as Settings
-from hiertopics.families.chdp.config import refuse_misfits
-from hiertopics.families.chdp.estimates import (
-    Info,
-    Local,
-    State,
-    global_step,
-    group_weights,
-    info_of,
-    weights_of,
-)
 from hiertopics.families.chdp.layout import (
     Data,
     Piece,
@@ -55,14 +46,80 @@ from hiertopics.families.chdp.layout import (
     parent_tags,
     parts_of,
 )
-from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
-from hiertopics.families.chdp.surrogate import OfDocuments, log_joint, of_documents
-from hiertopics.families.flat import variational
+from hiertopics.families.chdp.summary import infer as infer
+from hiertopics.families.flat import layout, variational
+from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block
-from hiertopics.families.flat.summary import regrouped
+from hiertopics.families.flat.moments import expected_tables
+from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
+from hiertopics.families.flat.summary import regrouped, topic_counts
 from hiertopics.model import Backend, Context, Sharded, Summary, without
+from hiertopics.numeric.evidence import log_rising
+
+Array = NDArray[np.float64]
+Table = NDArray[np.floating]
+
+EVEN_ITERATIONS = 3
+"""Iterations after the hold in which parents serve alike, before groups have their own topics."""
+
+SMALLEST = 1e-300
+ROWS = 4096
+
+
+class Local(NamedTuple):
+    """``variational.Local``, with the mixing weights of a piece's links where they are learned.
+
+    share: float64 [n_links], else [0]. Within an iteration also doc_prior [n_docs, T], what the
+    sweep takes for documents.
+    """
+
+    resp: Table
+    n_dk: Table
+    share: Array
+    seen_dk: Table | None = None
+    doc_prior: Table | None = None
+
+
+@dataclass
+class State(variational.Responsibilities):
+    """The responsibilities and the point estimates. T is the truncation.
+
+    local: with mixing weights besides. n_tables: float64 [T], expected tables. n_group_tables:
+    float64 [n_groups, T], those that each group serves. pi: float64 [T]. word_mass: eta times the
+    vocabulary's size.
+
+    kappa: float64 [n_groups, T], the parameters of q(pi_a) where the normaliser of maximization is
+    taken into account, else [0].
+    """
+
+    n_tables: Array
+    n_group_tables: Array
+    pi: Array
+    alpha_doc: float
+    alpha_group: float
+    gamma: float
+    word_mass: float
+    kappa: Array
+
+    @property
+    def share(self) -> Array:
+        """The learned mixing weights of all links [n_links], or [0]."""
+        return joined(self.local, "share")
+
+
+class Info(NamedTuple):
+    """Columns of metrics.jsonl; the topic counts are explained in ``TopicCounts``."""
+
+    n_topics: int
+    n_topics_tables: int
+    n_topics_99: int
+    alpha_doc: float
+    alpha_group: float
+    gamma: float
+    eta: float
+    drift: float
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
@@ -153,6 +210,140 @@ def word_prior(state: State) -> NDArray[np.floating]:
     return np.full(n_words, state.word_mass / n_words, dtype)
 
 
+def group_weights(state: State, model: Model) -> Weights:
+    """Return the mean weights of groups, (s_ak + alpha_a pi_k) / (s_a + alpha_a) or those of
+    kappa, and of the corpus; the shares are with the pieces.
+    """
+    group = state.kappa.copy()
+    if not len(state.kappa):
+        group = state.n_group_tables + state.alpha_group * state.pi
+    group /= group.sum(axis=1, keepdims=True)
+    return Weights(group, state.pi, np.empty(0), model.maximization)
+
+
+def weights_of(state: State, data: Data, model: Model) -> Weights:
+    """Return the mean weights of groups and of the corpus, and the shares of all links."""
+    return group_weights(state, model).with_shares(data.parents, state.share)
+
+
+class Asked(NamedTuple):
+    """What tables are split by. evenly: parents serve alike. kappa: as in ``State``."""
+
+    weights: Weights
+    kappa: Array
+    evenly: bool
+
+
+class Served(NamedTuple):
+    """What the documents of a piece add up to, but for doc_tables float64 [n_docs].
+
+    n_tables, orphans: float64 [T], tables of all documents and of those without parents.
+    group_tables, variance: float64 [n_groups, T], tables that groups serve; seen: the chance
+    that they serve any.
+    """
+
+    n_tables: Array
+    orphans: Array
+    group_tables: Array
+    variance: Array
+    seen: Array
+    doc_tables: Array
+
+
+def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
+    """Split a piece's expected tables over parents; refit mixing weights (theory/chdp 5.3)."""
+    parents = piece.parents
+    weights = asked.weights.with_shares(parents, local.share)
+    seen_dk, prior = local.seen_dk, local.doc_prior
+    assert seen_dk is not None and prior is not None
+    m_dk = seen_dk.copy()
+    kernels.document_tables(local.n_dk, prior, m_dk)
+    link_tables = np.empty((len(parents.group), m_dk.shape[1]), m_dk.dtype)
+    if len(asked.kappa):
+        kernels.serve_by_best(parents, asked.kappa, asked.evenly, m_dk, link_tables)
+    else:
+        kernels.split_tables(parents, weights, m_dk, asked.evenly, link_tables)
+    group_tables, variance, seen = (np.zeros_like(weights.group) for _ in range(3))
+    kernels.gather_tables(parents, link_tables, group_tables)
+    share = local.share
+    if len(share):
+        # The mean mixing weights, Dir(1) beforehand, given tables by parent.
+        share = parents.shares_of(1.0 + link_tables.sum(axis=1, dtype=np.float64))
+    kernels.group_moments(parents, link_tables, m_dk, seen_dk, variance, seen)
+    served = Served(
+        m_dk.sum(axis=0, dtype=np.float64),
+        m_dk[parents.orphaned].sum(axis=0, dtype=np.float64),
+        group_tables,
+        variance,
+        seen,
+        m_dk.sum(axis=1, dtype=np.float64),
+    )
+    return variational.settled(local._replace(share=share)), served
+
+
+def global_step(
+    state: State, data: Data, settings: Settings, iteration: int, seen_wk: NDArray[np.floating]
+) -> None:
+    """Refit tables, their split over parents, sticks and concentrations (theory/chdp 5.3).
+
+    seen_wk: the sweep's indicators of words.
+    """
+    model, inference = settings.model, settings.inference
+    evenly = iteration <= inference.hyper_start + EVEN_ITERATIONS
+    asked = Asked(group_weights(state, model), state.kappa, evenly)
+    parts = state.local.step(serve, asked)
+    state.n_tables = np.sum([part.n_tables for part in parts], axis=0)
+    state.n_group_tables = np.sum([part.group_tables for part in parts], axis=0)
+    by_group, options = _options(state, parts)
+    orphans = np.sum([part.orphans for part in parts], axis=0)
+    sticks = fit_sticks(options + orphans, state.gamma, reorder=True)
+    state.pi = mean_weights(sticks)
+    laid = data.laid
+    state.alpha_doc = step_concentration(
+        state.alpha_doc, state.n_tables.sum(), laid.lengths, laid.n_with
+    )
+    state.word_mass = step_concentration(
+        state.word_mass, float(seen_wk.sum(dtype=np.float64)), state.n_k
+    )
+    if inference.fit_alpha_group:
+        totals = state.n_group_tables.sum(axis=1)
+        state.alpha_group = step_concentration(state.alpha_group, by_group.sum(), totals)
+    if state.n_topics > 1:
+        state.gamma = best_gamma(sticks)
+    if len(state.kappa):
+        prior_of_groups = np.maximum(state.alpha_group * state.pi, kernels.SMALLEST)
+        doc_tables = stacked([part.doc_tables for part in parts])
+        kernels.ascend(data.parents, state.n_group_tables, prior_of_groups, doc_tables, state.kappa)
+
+
+def _options(state: State, parts: list[Served]) -> tuple[Array, Array]:
+    """Return the expected options of groups, by group [n_groups] and by topic [T]."""
+    tables, n_groups = state.n_group_tables, len(state.n_group_tables)
+    variance, seen = np.sum([part.variance for part in parts], axis=0), parts[0].seen
+    for part in parts[1:]:
+        seen = seen + (1.0 - seen) * part.seen
+    by_group, by_topic = np.zeros(n_groups), np.zeros(state.n_topics)
+    alphas = np.full(n_groups, state.alpha_group)
+    expected_tables(0, n_groups, tables, variance, seen, alphas, state.pi, by_group, by_topic)
+    return by_group, by_topic
+
+
+def info_of(state: State, data: Data, drift: float) -> Info:
+    """Return the columns of metrics.jsonl."""
+    n_topics, n_topics_tables, n_topics_99, _ = topic_counts(state.n_k, state.n_tables)
+    eta = state.word_mass / data.n_words
+    return Info(
+        n_topics,
+        n_topics_tables,
+        n_topics_99,
+        state.alpha_doc,
+        state.alpha_group,
+        state.gamma,
+        eta,
+        drift,
+    )
+
+
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the live topics as roots, theta of the documents, and the groups' mean weights."""
     weights = weights_of(state, data, settings.model)
@@ -171,6 +362,54 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 def _of_documents(piece: Piece, local: Local, given: tuple[Weights, float]) -> OfDocuments:
     rows = prior_rows(piece, local, given)
     return of_documents(local.n_dk, rows, local.resp, piece.cells.tokens)
+
+
+class OfDocuments(NamedTuple):
+    """What the documents of a piece add to the objective."""
+
+    topics: float
+    entropy: float
+
+
+def of_documents(
+    n_dk: NDArray[np.floating],
+    prior: NDArray[np.floating],
+    resp: NDArray[np.floating],
+    tokens: NDArray[np.floating],
+) -> OfDocuments:
+    """Return the documents' part. n_dk, prior: [n_docs, T]; resp [n_pairs, T]; tokens [n_pairs]."""
+    return OfDocuments(_in_blocks(n_dk, prior), float(kernels.entropy(resp, tokens)))
+
+
+def log_joint(
+    documents: list[OfDocuments],
+    state: State,
+    word_prior: NDArray[np.floating],
+    alpha_doc: float,
+    laid: layout.Data,
+) -> float:
+    """Return log p(w, z) at expected counts, given the priors, plus the entropy of q(z).
+
+    Zero-order updates ascend this and not the bound; it may fall when priors move. documents: of
+    each piece. word_prior: [n_words].
+    """
+    docs = sum((each.topics for each in documents), 0.0)
+    docs -= float(log_rising(alpha_doc, laid.doc_lengths).sum())
+    words = _in_blocks(state.n_wk, np.broadcast_to(word_prior[:, None], state.n_wk.shape))
+    totals = np.maximum(state.n_k, 0.0)
+    words -= float(log_rising(state.word_mass, totals).sum())
+    return docs + words + sum((each.entropy for each in documents), 0.0)
+
+
+def _in_blocks(counts: NDArray[np.floating], prior: NDArray[np.floating]) -> float:
+    """Return the sum of ``log_rising``, block by block; counts below 0 are drift."""
+    total = 0.0
+    for first in range(0, len(counts), ROWS):
+        block = slice(first, first + ROWS)
+        x = np.maximum(prior[block].astype(np.float64), SMALLEST)
+        n = np.maximum(counts[block], 0.0)
+        total += float(log_rising(x, n).sum())
+    return total
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:

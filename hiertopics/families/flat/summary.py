@@ -154,6 +154,13 @@ def notes_on_shards(n_shards: int) -> tuple[str, ...]:
     return (f"{n_shards} shards: topic totals are seen late, so the draws are approximate",)
 
 
+def notes_on_idle_shards(n_shards: int, what: str) -> tuple[str, ...]:
+    """Say where shards are asked of a sampler that has none; what: tokens, documents."""
+    if n_shards == 1:
+        return ()
+    return (f"inference.shards has no effect: {what} are visited one after the other",)
+
+
 def notes_on_truncation(tree: Tree, truncation: int) -> tuple[str, ...]:
     """Say where the fit ran into its truncation, or into a single topic."""
     n_topics, notes = len(tree.shown), []

@@ -32,6 +32,24 @@ def count_tokens(
 
 
 @kernel()
+def renumber_tokens(z: NDArray[np.int32], number: NDArray[np.int32]) -> None:
+    """Give each token's topic its ``number`` [T], in place."""
+    for token in range(len(z)):
+        z[token] = number[z[token]]
+
+
+@kernel()
+def take_columns(counts: NDArray[np.int32], order: NDArray[np.int64]) -> None:
+    """Put column ``order[k]`` of ``counts`` [n, T] at place k, in place."""
+    old = np.empty(len(order), counts.dtype)
+    for row in range(len(counts)):
+        for topic in range(len(order)):
+            old[topic] = counts[row, topic]
+        for topic in range(len(order)):
+            counts[row, topic] = old[order[topic]]
+
+
+@kernel()
 def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
     """Return the tables that n tokens make under the concentration x: the Antoniak law.
 

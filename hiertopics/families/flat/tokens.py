@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains, SettingsT, chains
 from hiertopics.engine import Pieces
-from hiertopics.families.flat.layout import Block, InCells, take_turns
+from hiertopics.families.flat import token_kernels as kernels
+from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, regrouped
-from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.model import Backend, Context, PerChain
 
 SeenT = TypeVar("SeenT")
@@ -62,31 +62,22 @@ def sweep(
     return total
 
 
-def renumber(state: InPieces, order: NDArray[np.int64], word_bounds: NDArray[np.int64]) -> None:
-    """Give topic ``order[k]`` the number k in all tokens and counts.
-
-    Tokens are counted anew, which takes less than moving columns where most counts are 0.
-    """
+def renumber(state: InPieces, order: NDArray[np.int64]) -> None:
+    """Give topic ``order[k]`` the number k in all tokens and counts, in place."""
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order))
-    state.n_wk[:] = 0
-    for turn in range(state.local.n_pieces):
-        tables = (state.n_wk,)
-        take_turns(state.local, _renumber, turn, tables, word_bounds, lambda *block: number)
+    state.local.step(_renumber, (number, order))
+    kernels.take_columns(state.n_wk, order)
     state.n_k = state.n_k[order]
 
 
 def _renumber(
-    piece: InCells, local: Any, block: Block
-) -> tuple[Any, tuple[tuple[NDArray[np.int32], ...], None]]:
-    number, (n_wk,) = block.given, block.rows
-    z = local.z
-    if block.turn == 0:
-        z = number[z]
-        local.n_dk[:] = 0
-    ends = np.ascontiguousarray(piece.blocks.cuts[:, block.number : block.number + 2])
-    count_tokens(piece.blocks._replace(cuts=ends), z, local.n_dk, n_wk)
-    return local._replace(z=z), (block.rows, None)
+    piece: Any, local: Any, given: tuple[NDArray[np.int32], NDArray[np.int64]]
+) -> tuple[Any, None]:
+    number, order = given
+    kernels.renumber_tokens(local.z, number)
+    kernels.take_columns(local.n_dk, order)
+    return local, None
 
 
 def in_chains(

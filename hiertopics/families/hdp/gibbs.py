@@ -16,7 +16,7 @@ in I. Sato, K. Kurihara, H. Nakagawa, KDD 2012, section 3 (theory/hdp 6).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
@@ -198,9 +198,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     fitted = common.Fitted(
         state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
     )
-    summary = common.summarise(fitted)
-    notes = (*summary.notes, *notes_on_shards(settings.inference.shards))
-    return replace(summary, notes=notes)
+    return common.summarise(fitted).noting(*notes_on_shards(settings.inference.shards))
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -272,16 +270,16 @@ def _draw_document_side(
     state.alpha = draw_concentration(state.alpha, n_tables, data.doc_lengths, rng)
     state.log_rest, state.pi = draw_sticks(state.n_tables, state.gamma, rng)
     if reorder:
-        _reorder(state, data, rng)
+        _reorder(state, rng)
     state.gamma = draw_by_sticks(state.log_rest, rng)
 
 
-def _reorder(state: State, data: Data, rng: np.random.Generator) -> None:
+def _reorder(state: State, rng: np.random.Generator) -> None:
     """Redraw which topic has which stick, gamma integrated out (theory/hdp 6.1)."""
     order, log_rest = redraw_places(state.log_rest, rng)
     if order is None:
         return
-    renumber(state, order, data.word_bounds)
+    renumber(state, order)
     state.n_tables = state.n_tables[order]
     state.pi = state.pi[order]
     state.log_rest = log_rest

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.flat.summary import by_size, summary_by_node
+from hiertopics.families.flat.summary import by_size, notes_on_idle_shards, summary_by_node
 from hiertopics.model import Summary
 
 
@@ -38,5 +36,4 @@ def summarise(
     theta /= theta.sum(axis=1, keepdims=True)
     rows = np.asarray(phi / phi.sum(axis=1, keepdims=True), dtype=np.float64)
     summary = summary_by_node(topics, rows, theta, n_dk, {"doc_prior": doc_prior})
-    note = "inference.shards has no effect: tokens are visited one after the other"
-    return replace(summary, notes=(note,) if shards > 1 else ())
+    return summary.noting(*notes_on_idle_shards(shards, "tokens"))

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.tree import Tree
+from hiertopics.families.flat.summary import notes_on_idle_shards
 from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb import summary as common
 from hiertopics.families.tssb.config import (
@@ -139,11 +140,8 @@ class Sampler(Generic[SeenT, DataT, StateT]):
         """Return this draw as a tree."""
         used = common.used_nodes(state.nodes)
         rows = self.likelihood.rows(state, used, data, settings)
-        summary = common.summarise(state, used, rows)
-        if settings.inference.shards == 1:
-            return summary
-        note = "inference.shards has no effect: data are visited one after the other"
-        return replace(summary, notes=(*summary.notes, note))
+        notes = notes_on_idle_shards(settings.inference.shards, "data")
+        return common.summarise(state, used, rows).noting(*notes)
 
     def infer(self, tree: Tree, corpus: SeenT, settings: Settings, context: Context) -> Posterior:
         """Return theta, the chance of each node given a datum, and the most probable node's path.

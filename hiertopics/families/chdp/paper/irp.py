@@ -8,21 +8,21 @@ It is ``chdp-gibbs`` under ``inference.sampler: irp``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.chdp.base_kernels import Weights
-from hiertopics.families.chdp.concentrations import Sampled, draw_eta
 from hiertopics.families.chdp.config import GibbsSettings as Settings
-from hiertopics.families.chdp.config import Model
+from hiertopics.families.chdp.config import Model, Sampled
 from hiertopics.families.chdp.gibbs_state import (
     Documents,
     Draw,
     Info,
     begin,
+    draw_eta,
     info_of,
     log_chances_of,
     sampler,
@@ -30,8 +30,7 @@ from hiertopics.families.chdp.gibbs_state import (
 from hiertopics.families.chdp.gibbs_state import summarise as summary_of
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.paper import irp_kernels as kernels
-from hiertopics.families.chdp.paper.irp_kernels import Seats
-from hiertopics.families.chdp.paper.restaurant_kernels import NOBODY, Options, Urn
+from hiertopics.families.chdp.paper.irp_kernels import NOBODY, Options, Seats, Urn
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.model import Context, Summary, without
@@ -113,7 +112,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if context.iteration > inference.hyper_start:
         draw_concentrations(state, data, inference.sampled, context.rng("weights"))
         if inference.sample_eta:
-            state.eta = draw_eta(state.eta, state.n_wk, state.n_k, context.rng("words"))
+            state.eta = draw_eta(state, context.rng("words"))
     return state, info_of(state, moved)
 
 
@@ -122,7 +121,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     summary = summary_of(state, data, settings, context)
     if not settings.model.maximization:
         return summary
-    return replace(summary, notes=(*summary.notes, PLUG_IN))
+    return summary.noting(PLUG_IN)
 
 
 def sweep(state: State, data: Data, model: Model, rng: np.random.Generator) -> int:

@@ -114,26 +114,19 @@ def _order(counts: Array, concentration: float, order: NDArray[np.int64]) -> flo
 
 @kernel()
 def seat_documents(
-    first: int,
-    last: int,
-    cells: Cells,
-    parents: Parents,
-    seating: Seating,
-    logs: Logs,
-    alpha_doc: float,
-    found: Array,
+    cells: Cells, parents: Parents, seating: Seating, logs: Logs, alpha_doc: float, found: Array
 ) -> None:
-    """Refit seats, then options, of the documents ``first`` up to ``last``.
+    """Refit seats, then options, of all documents.
 
     found [n_docs, T, K]: overwritten by the expected log probability of a table's words under
     each topic, given the new seats.
     """
-    n_tables, n_topics = found.shape[1:]
+    n_docs, n_tables, n_topics = found.shape
     topics = np.empty((n_tables, n_topics))
     by_topic = np.empty((n_topics, n_tables))
     log_size, means, scores = np.empty(n_tables), np.empty(n_tables), np.empty(n_tables)
     sizes, order = np.empty(n_tables), np.empty(n_tables, np.int64)
-    for doc in range(first, last):
+    for doc in range(n_docs):
         start, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
         words, tokens = cells.word[start:stop], cells.tokens[start:stop]
         seat = seating.seat[start:stop]
@@ -239,17 +232,18 @@ def choose_options(doc: int, parents: Parents, seating: Seating, logs: Logs, fou
 
 @kernel()
 def choose_dishes(
-    first: int, last: int, parents: Parents, seating: Seating, logs: Logs, found: Array
+    first: int, dish: Array, parents: Parents, option: Array, log_topic: Array, found: Array
 ) -> None:
-    """Refit the topics of the options of groups ``first`` up to ``last``."""
-    for group in range(first, last):
-        for option in range(seating.dish.shape[1]):
-            scores = seating.dish[group, option]
-            scores[:] = logs.topic
-            for place in range(parents.group_ptr[group], parents.group_ptr[group + 1]):
-                doc, link = parents.doc[place], parents.link[place]
+    """Refit the topics of the options of the groups from ``first`` on: dish [n, O, K]."""
+    for row in range(len(dish)):
+        group = first + row
+        for place in range(dish.shape[1]):
+            scores = dish[row, place]
+            scores[:] = log_topic
+            for at in range(parents.group_ptr[group], parents.group_ptr[group + 1]):
+                doc, link = parents.doc[at], parents.link[at]
                 for table in range(found.shape[1]):
-                    chance = seating.option[link, table, option]
+                    chance = option[link, table, place]
                     for topic in range(len(scores)):
                         scores[topic] += chance * found[doc, table, topic]
             soften(scores)

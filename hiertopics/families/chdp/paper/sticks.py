@@ -24,21 +24,31 @@ from numpy.typing import NDArray
 from scipy.special import digamma, entr, gammaln
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
+from hiertopics.families.chdp import layout
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import Model as Model
 from hiertopics.families.chdp.config import VariationalInference as Inference
 from hiertopics.families.chdp.config import VariationalSettings as Settings
 from hiertopics.families.chdp.config import refuse_misfits
-from hiertopics.families.chdp.estimates import Info as Info
-from hiertopics.families.chdp.layout import Data, lay_out, parent_tags
+from hiertopics.families.chdp.layout import (
+    Data,
+    Parents,
+    Piece,
+    build_piece,
+    lay_out,
+    parent_tags,
+    parts_of,
+)
 from hiertopics.families.chdp.paper import stick_kernels as kernels
-from hiertopics.families.chdp.prediction import infer as infer
 from hiertopics.families.chdp.simulate import simulate as simulate
+from hiertopics.families.chdp.summary import infer as infer
+from hiertopics.families.chdp.variational import Info as Info
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE, step_concentration
-from hiertopics.families.flat.layout import rounds
+from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import regrouped, topic_counts
-from hiertopics.model import Backend, Context, Summary, always, without
+from hiertopics.model import Backend, Context, Sharded, Summary, always, without
 
 Array = NDArray[np.float64]
 
@@ -48,21 +58,30 @@ SPREAD = 2.0
 SMALLEST = 1e-300
 
 
-@dataclass
-class State:
-    """The indicators, what is counted of them, and the concentrations; all arrays are float64.
+class Local(NamedTuple):
+    """What belongs to the documents of a piece: indicators, and expected tokens by topic.
 
-    resp: [n_pairs, tables], chances of tables. option: [n_links, tables, options]. dish: [n_groups,
-    options, T]. orphan: [n_orphans, tables, T]. n_dk [n_docs, T], n_wk [n_words, T], n_k [T]:
-    expected tokens by topic. n_tables: [T], expected tables. share: [n_links] where mixing weights
-    are learned, else [0]. pi: [T], E[pi_0k]. word_mass: eta times the vocabulary's size.
+    resp: [n_pairs, tables], chances of tables. option: [n_links, tables, options]. orphan:
+    [n_orphans, tables, T]. n_dk: [n_docs, T].
     """
 
     resp: Array
     option: Array
-    dish: Array
     orphan: Array
     n_dk: Array
+
+
+@dataclass
+class State:
+    """The indicators, what is counted of them, and the concentrations; all arrays are float64.
+
+    local: those of documents, in pieces. dish: [n_groups, options, T]. n_wk [n_words, T], n_k [T]:
+    expected tokens by topic. n_tables: [T], expected tables. share: [n_links] where mixing weights
+    are learned, else [0]. pi: [T], E[pi_0k]. word_mass: eta times the vocabulary's size.
+    """
+
+    local: Pieces[Piece, Local]
+    dish: Array
     n_wk: Array
     n_k: Array
     n_tables: Array
@@ -77,6 +96,26 @@ class State:
     def n_topics(self) -> int:
         """The truncation T."""
         return len(self.n_k)
+
+    @property
+    def resp(self) -> Array:
+        """The chances of tables of all documents; of a single piece not a copy."""
+        return joined(self.local, "resp")
+
+    @property
+    def option(self) -> Array:
+        """The chances of options of all documents; of a single piece not a copy."""
+        return joined(self.local, "option")
+
+    @property
+    def orphan(self) -> Array:
+        """The chances of topics of documents without parents; of a single piece not a copy."""
+        return joined(self.local, "orphan")
+
+    @property
+    def n_dk(self) -> Array:
+        """The counts of all documents [n_docs, T]; of a single piece not a copy."""
+        return joined(self.local, "n_dk")
 
 
 class Sticks(NamedTuple):
@@ -112,9 +151,17 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     option = np.exp(SPREAD * rng.standard_normal((n_links, n_tables, n_options)))
     total = np.zeros((n_docs, n_tables))
     np.add.at(total, owner, option.sum(axis=2))
+    documents = {
+        "resp": _chances(rng, len(data.cells.word), n_tables),
+        "option": option / total[owner, :, None],
+        "n_dk": np.zeros((n_docs, n_topics)),
+    }
+    dish = _chances(rng, parents.n_groups, n_options, n_topics)
+    documents["orphan"] = _chances(rng, n_orphans, n_tables, n_topics)
+    states = Each(cut(Local, documents, bounds(data)))
     state = State(
-        resp=_chances(rng, len(data.cells.word), n_tables),
-        n_dk=np.zeros((n_docs, n_topics)),
+        local=context.place(build_piece, parts_of(data), as_given, states),
+        dish=dish,
         n_wk=np.zeros((data.n_words, n_topics)),
         n_k=np.zeros(n_topics),
         n_tables=np.zeros(n_topics),
@@ -124,35 +171,28 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         alpha_group=model.alpha_group,
         gamma=model.gamma,
         word_mass=model.eta * data.n_words,
-        option=option / total[owner, :, None],
-        dish=_chances(rng, parents.n_groups, n_options, n_topics),
-        orphan=_chances(rng, n_orphans, n_tables, n_topics),
     )
-    _count(state, data, context)
+    _count(state, data)
     return state
+
+
+def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+    """Return where pieces cut what has a row for each document, pair, link or orphan."""
+    docs, parents = data.cells.doc_bounds, data.parents
+    orphans = np.concatenate([[0], np.cumsum(parents.orphaned, dtype=np.int64)])
+    return {**layout.bounds(data), "option": parents.ptr[docs], "orphan": orphans[docs]}
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit seats, options and dishes, each given all else; after the hold concentrations too."""
-    parents, cells = data.parents, data.cells
-    logs, seating = _logs(state, data), _seating(state, data)
-    found = np.zeros((data.n_docs, state.resp.shape[1], state.n_topics))
-    n_shards = cells.n_shards
-    group_bounds = np.linspace(0, parents.n_groups, n_shards + 1).astype(np.int64)
-
-    def seat(shard: int) -> None:
-        first, last = cells.doc_bounds[shard : shard + 2]
-        kernels.seat_documents(first, last, cells, parents, seating, logs, state.alpha_doc, found)
-
-    def choose(shard: int) -> None:
-        first, last = group_bounds[shard : shard + 2]
-        kernels.choose_dishes(first, last, parents, seating, logs, found)
-
-    context.map(seat, range(n_shards))
-    context.map(choose, range(n_shards))
-    _count(state, data, context)
+    logs = _logs(state, data)
+    shares = np.split(logs.share, data.parents.ptr[data.cells.doc_bounds[1:-1]])
+    asked = [Asked(logs._replace(share=own), state.dish, state.alpha_doc) for own in shares]
+    found = stacked(state.local.step(_seat, Each(asked)))
+    _choose(state, data, logs.topic, found, context)
+    _count(state, data)
     if len(state.share):
-        state.share = parents.shares_of(state.option.sum(axis=(1, 2)) + SMALLEST)
+        state.share = data.parents.shares_of(state.option.sum(axis=(1, 2)) + SMALLEST)
     if context.iteration > settings.inference.hyper_start:
         _fit_concentrations(state, data, settings.inference.fit_alpha_group)
     state.pi = _break_corpus(state).means
@@ -160,6 +200,37 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     concentrations = (state.alpha_doc, state.alpha_group, state.gamma)
     eta = state.word_mass / data.n_words
     return state, Info(n_topics, n_topics_tables, n_topics_99, *concentrations, eta, drift=0.0)
+
+
+class Asked(NamedTuple):
+    """What the documents of a piece are seated by; of logs those of the piece's own links."""
+
+    logs: kernels.Logs
+    dish: Array
+    alpha_doc: float
+
+
+def _seat(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Array]:
+    """Refit seats and options; answer with what tables' words say of topics [n_docs, tables, T]."""
+    seating = _seating(piece.parents, local, asked.dish)
+    found = np.zeros((piece.n_docs, local.resp.shape[1], asked.dish.shape[2]))
+    kernels.seat_documents(piece.cells, piece.parents, seating, asked.logs, asked.alpha_doc, found)
+    return local, found
+
+
+def _choose(
+    state: State, data: Data, log_topic: kernels.Array, found: Array, context: Context
+) -> None:
+    """Refit the topics of all options, so many groups at a time as there are pieces."""
+    at = np.linspace(0, data.parents.n_groups, state.local.n_pieces + 1).astype(np.int64)
+    given = (data.parents, state.option, log_topic, found)
+    parts = zip(at[:-1].tolist(), np.split(state.dish, at[1:-1]), strict=True)
+    state.dish = stacked(context.map(_dishes, [(first, dish, *given) for first, dish in parts]))
+
+
+def _dishes(message: tuple[int, Array, Parents, Array, kernels.Array, Array]) -> Array:
+    kernels.choose_dishes(*message)
+    return message[1]
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
@@ -175,10 +246,11 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     total = -PRIOR_RATE * sum(concentrations) + _word_evidence(state, state.word_mass)
     total += _break_documents(state, data)[0].bound
     total += _break_groups(state, data).bound + _break_corpus(state).bound
+    option = state.option
     total += float(entr(state.resp).sum(axis=1) @ data.cells.tokens)
-    total += float(sum(entr(part).sum() for part in (state.option, state.dish, state.orphan)))
+    total += float(sum(entr(part).sum() for part in (option, state.dish, state.orphan)))
     share = data.parents.shares(state.share)
-    return total + float(np.log(np.maximum(share, SMALLEST)) @ state.option.sum(axis=(1, 2)))
+    return total + float(np.log(np.maximum(share, SMALLEST)) @ option.sum(axis=(1, 2)))
 
 
 def weights_of(state: State, data: Data) -> Weights:
@@ -204,9 +276,9 @@ def _chances(rng: np.random.Generator, *shape: int) -> Array:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def _seating(state: State, data: Data) -> kernels.Seating:
-    at = np.cumsum(data.parents.orphaned, dtype=np.int64) - 1
-    return kernels.Seating(state.resp, state.option, state.dish, state.orphan, at)
+def _seating(parents: Parents, local: Local | State, dish: Array) -> kernels.Seating:
+    at = np.cumsum(parents.orphaned, dtype=np.int64) - 1
+    return kernels.Seating(local.resp, local.option, dish, local.orphan, at)
 
 
 def _logs(state: State, data: Data) -> kernels.Logs:
@@ -221,26 +293,30 @@ def _logs(state: State, data: Data) -> kernels.Logs:
     )
 
 
-def _count(state: State, data: Data, context: Context) -> None:
+def _count(state: State, data: Data) -> None:
     """Count expected tokens by topic anew."""
-    state.n_dk[:] = 0.0
     state.n_wk[:] = 0.0
-    seating = _seating(state, data)
-
-    def visit(block: tuple[int, int]) -> None:
-        kernels.count_words(data.cells, *block, data.parents, seating, state.n_dk, state.n_wk)
-
-    for blocks in rounds(data.cells.n_shards):
-        context.map(visit, blocks)
+    for turn in range(state.local.n_pieces):
+        tables, words = (state.n_wk,), data.laid.word_bounds
+        take_turns(state.local, _count_block, turn, tables, words, lambda *block: state.dish)
     state.n_k = state.n_dk.sum(axis=0)
+
+
+def _count_block(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Array, ...], None]]:
+    if block.turn == 0:
+        local.n_dk[:] = 0.0
+    seating, tables = _seating(piece.parents, local, block.given), (local.n_dk, *block.rows)
+    kernels.count_words(piece.blocks, 0, block.number, piece.parents, seating, *tables)
+    return local, (block.rows, None)
 
 
 def _break_documents(state: State, data: Data) -> tuple[Sticks, Array]:
     """Return the sticks of documents, without their logs and means, and the tables by topic [T]."""
     used, nothing = np.zeros(state.n_topics), np.empty(0)
-    found = kernels.document_sticks(
-        data.cells, data.parents, _seating(state, data), state.alpha_doc, used
-    )
+    seating = _seating(data.parents, state, state.dish)
+    found = kernels.document_sticks(data.cells, data.parents, seating, state.alpha_doc, used)
     return Sticks(nothing, nothing, *found), used
 
 
@@ -304,4 +380,5 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     regrouped=regrouped,
     monotone=always,
     renewed=without("n_group_tables", "kappa"),
+    pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
 )

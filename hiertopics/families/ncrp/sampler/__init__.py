@@ -1,7 +1,6 @@
-"""The sampler: ``backend`` is the algorithm.
+"""The sampler: ``backend`` is the algorithm, ``partial`` the same with another sweep.
 
-A corpus in tokens (``flat.token_layout``); ``chains`` on ``chain_kernels``, moved by sweeps
-(``sweep_kernels``), ``leap_kernels`` and ``graft_kernels``, which weigh nodes by ``path_kernels``;
-or by ``partial`` with its own kernels and ``gamma_kernels``. Around a chain: ``hyperparameters``,
-``restarts``, ``joint_kernels``, ``state``, ``prediction``.
+A corpus in tokens (``flat.token_layout``); ``chains`` on ``chain_kernels``, moved by
+``sweep_kernels`` and ``move_kernels`` or by ``partial_kernels``; ``hyperparameters``;
+``infer_kernels`` for new documents.
 """

@@ -18,30 +18,53 @@ Another sweep, in which most documents move side by side, is in ``partial``.
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import ROOT, Tree
+from hiertopics.families.flat.summary import notes_on_idle_shards
 from hiertopics.families.flat.token_layout import Data, lay_out
+from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters
 from hiertopics.families.ncrp.config import GibbsInference as Inference
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.sampler import hyperparameters, joint_kernels, partial
-from hiertopics.families.ncrp.sampler import prediction as gibbs_prediction
+from hiertopics.families.ncrp.sampler import chain_kernels, hyperparameters
+from hiertopics.families.ncrp.sampler import infer_kernels as kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.chains import graft, leap, on_branches, sequential, sweep
-from hiertopics.families.ncrp.sampler.prediction import infer as infer
-from hiertopics.families.ncrp.sampler.state import State, before, begin, begins, keep, revive, tried
+from hiertopics.families.ncrp.sampler.chains import (
+    State,
+    before,
+    begin,
+    begins,
+    graft,
+    keep,
+    leap,
+    on_branches,
+    revive,
+    sequential,
+    sweep,
+    tried,
+)
+from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
-from hiertopics.model import Backend, Context, PerChain, Summary
+from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
+from hiertopics.model import Backend, Context, PerChain, Posterior, Summary
+
+Sweep = Callable[[Data, Chain, Prior, Settings, Context], Chain]
+"""Redraws path and levels of each document; in place unless columns run out."""
 
 
 class Info(NamedTuple):
@@ -75,7 +98,9 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     return begin(on_branches(data, branch, prior, rng), prior)
 
 
-def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
+def step(
+    sweep: Sweep, state: State, data: Data, settings: Settings, context: Context
+) -> tuple[State, Info]:
     """Redraw paths and levels, leap, graft, draw hyperparameters if asked to."""
     inference = settings.inference
     if begins(inference, context.iteration):
@@ -83,17 +108,14 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         state = begin(sequential(data, fresh, context.rng("init")), fresh, state.tries)
     chain, prior = state.chain, state.prior
     path = chain.path.copy()
-    if inference.collapse == "full":
-        chain = sweep(data, chain, prior, context.rng("sweep"))
-    else:
-        chain = partial.sweep(data, chain, prior, partial.Shards(inference.shards, context))
+    chain = sweep(data, chain, prior, settings, context)
     if _due(inference.leap_every, context.iteration):
         chain = leap(data, chain, prior, context.rng("leap"))
     if _due(inference.graft_every, context.iteration):
         chain = graft(data, chain, prior, context.rng("graft"))
     moved = int((chain.path != path).any(axis=1).sum())
     prior = _draw_prior(chain, prior, inference, context.rng("hyperparameters"))
-    log_joint = joint_kernels.log_joint(chain, prior)
+    log_joint = chain_kernels.log_joint(chain, prior)
     state, score = begin(chain, prior, state.tries), log_joint + hyperparameters.log_prior(prior)
     state = tried(state, data, score, inference, context.iteration)
     chain = state.chain
@@ -110,11 +132,6 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     return state, info
 
 
-def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return this draw as a tree."""
-    return gibbs_prediction.summarise(state.chain, state.prior, data, settings.inference)
-
-
 def score(state: State, info: Info) -> float:
     """Return the log probability of a draw and of the hyperparameters that it was drawn under."""
     return info.log_joint + hyperparameters.log_prior(state.prior)
@@ -124,7 +141,7 @@ def per_chain(state: State, data: Data, settings: Settings, context: Context) ->
     """Return log joint, nodes and paths."""
     chain = state.chain
     traces: dict[str, list[float]] = {
-        "objective": [float(joint_kernels.log_joint(chain, state.prior))],
+        "objective": [float(chain_kernels.log_joint(chain, state.prior))],
         "n_nodes": [int((chain.visits > 0).sum())],
     }
     return PerChain(traces, chain.path[None])
@@ -163,12 +180,13 @@ def prior_of(model: Model) -> Prior:
 
 def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of tokens and counts, for a tree of a node for every eight documents."""
-    model = settings.model
-    n_columns = 32 * model.depth + corpus.n_docs // 8
-    n_bytes = 8 * n_columns * corpus.n_words + 10 * corpus.n_tokens
-    if settings.inference.collapse == "partial":
-        n_bytes += 4 * model.depth * n_columns * corpus.n_words
-    return n_bytes + 16 * model.depth * corpus.n_docs
+    counts = 8 * columns_for(corpus, settings) * corpus.n_words
+    return counts + 10 * corpus.n_tokens + 16 * settings.model.depth * corpus.n_docs
+
+
+def columns_for(corpus: Corpus, settings: Settings) -> int:
+    """Return how many columns of counts such a tree has."""
+    return 32 * settings.model.depth + corpus.n_docs // 8
 
 
 def _counts(data: Data) -> sparse.csr_array:
@@ -196,24 +214,123 @@ def _draw_prior(
     return prior
 
 
-one: Backend[Corpus, Data, State, Settings] = Backend(
-    Model=Model,
-    Inference=Inference,
-    State=State,
-    Info=Info,
-    objective_name="log joint probability",
-    prepare=prepare,
-    init=init,
-    step=step,
-    summarise=summarise,
-    infer=infer,
-    objective=objective,
-    simulate=simulate,
-    memory=memory,
-    regrouped=regrouped,
-    per_chain=per_chain,
-    draw_hyperparameters=draw_hyperparameters,
-)
-backend: Backend[Corpus, Data, Chains[State], Settings] = chains(
-    one, score=score, keep=keep, revive=revive, numbered=True, before=before
-)
+BURN_IN = 50
+N_SAMPLES = 150
+
+
+def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return this draw as a tree: each document in the slot of its leaf."""
+    chain, prior = state.chain, state.prior
+    live = np.flatnonzero((chain.visits > 0) | (np.arange(len(chain.visits)) == 0))
+    number = np.zeros(len(chain.visits), dtype=np.int64)
+    number[live] = np.arange(len(live))
+    visits, inner = chain.visits[live], live < chain.first[-2]
+    parent = number[chain.parent[live]]
+    parent[0] = ROOT
+    above = np.zeros(len(live))
+    for node in range(1, len(live)):
+        share = visits[node] / (visits[parent[node]] + prior.gamma)
+        above[node] = above[parent[node]] + np.log(share)
+    log_mass = above + np.where(inner, np.log(prior.gamma / (visits + prior.gamma)), 0.0)
+    leaf = number[chain.path[:, -1]]
+    shape = (data.n_docs, len(live))
+    slots = sparse.csr_array((np.ones(data.n_docs), leaf, np.arange(data.n_docs + 1)), shape=shape)
+    weights = chain.n_dl + prior.level
+    return common.summarise(
+        common.Fitted(
+            parent=parent,
+            n_wn=chain.n_wk[:, live],
+            slot_probs=slots,
+            level_weights=weights / weights.sum(axis=1, keepdims=True),
+            log_mass=log_mass,
+            eta=prior.eta,
+            level_prior=prior.level,
+            n_tokens=float(data.n_tokens),
+            extra={},
+        )
+    )
+
+
+def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+    """Return theta and the paths of new documents, the topics of the tree held fixed.
+
+    Source: theory/ncrp 6.
+
+    They are averages over samples of a document's path and level weights; topics come from
+    the training counts alone, and new branches have the flat topic. The randomness of a document
+    derives from its counts.
+    """
+    fitted = _fitted(tree)
+    counts = corpus.counts
+    n_nodes, depth = len(fitted.parent), len(fitted.level_prior)
+
+    def sample(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
+        # One type, so that the same counts have the same bytes however they were read.
+        words, times = counts.indices[cells].astype(np.int32), counts.data[cells].astype(np.int32)
+        rng = context.rng("infer", zlib.crc32(words.tobytes()), zlib.crc32(times.tobytes()))
+        burn_in, n_samples = (BURN_IN, N_SAMPLES) if len(words) else (0, 1)
+        shares = kernels.sample_document(words, times, fitted, burn_in, n_samples, rng)
+        chances = shares.sum(axis=1)
+        found = chances > RARE
+        return chances, shares[found] / chances[found, None]
+
+    sampled = context.map(sample, range(corpus.n_docs))
+    chances = np.array([chances for chances, _ in sampled]).reshape(corpus.n_docs, n_nodes)
+    weights = np.concatenate([np.empty((0, depth)), *(weights for _, weights in sampled)])
+    return place(fitted.parent, depth, sparse_rows(chances), weights)
+
+
+def _fitted(tree: Tree) -> FittedTree:
+    """Return the tree without its last row, the one outside, laid out for the kernels."""
+    return FittedTree(
+        phi=np.ascontiguousarray(tree.phi[:-1].T),
+        parent=tree.parent[:-1],
+        depth=tree.depth[:-1],
+        log_mass=tree.extra["log_mass"][:-1],
+        level_prior=tree.extra["level_prior"],
+    )
+
+
+def sampler(
+    sweep: Sweep,
+    memory: Callable[[Corpus, Settings], int] = memory,
+    summarise: Callable[[State, Data, Settings, Context], Summary] = summarise,
+) -> tuple[Backend[Corpus, Data, State, Settings], Backend[Corpus, Data, Chains[State], Settings]]:
+    """Return the sampler that moves documents by a sweep, of one chain and of several."""
+    one = Backend(
+        Model=Model,
+        Inference=Inference,
+        State=State,
+        Info=Info,
+        objective_name="log joint probability",
+        prepare=prepare,
+        init=init,
+        step=partial(step, sweep),
+        summarise=summarise,
+        infer=infer,
+        objective=objective,
+        simulate=simulate,
+        memory=memory,
+        regrouped=regrouped,
+        per_chain=per_chain,
+        draw_hyperparameters=draw_hyperparameters,
+    )
+    several = chains(one, score=score, keep=keep, revive=revive, numbered=True, before=before)
+    return one, several
+
+
+def one_by_one(
+    data: Data, chain: Chain, prior: Prior, settings: Settings, context: Context
+) -> Chain:
+    """Redraw documents in their order, topics and branches integrated out throughout."""
+    return sweep(data, chain, prior, context.rng("sweep"))
+
+
+def summarise_one_by_one(state: State, data: Data, settings: Settings, context: Context) -> Summary:
+    """Return this draw as a tree; say that shards have no effect."""
+    notes = notes_on_idle_shards(settings.inference.shards, "documents")
+    return summarise(state, data, settings, context).noting(*notes)
+
+
+one, backend = sampler(one_by_one, summarise=summarise_one_by_one)

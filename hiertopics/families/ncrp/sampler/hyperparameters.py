@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.ncrp.sampler import joint_kernels
+from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.numeric.slices import draw_by_slice
@@ -58,7 +58,7 @@ def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator) -> float:
 
 def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
     """Draw eta given the words of each node, by slice sampling of its logarithm."""
-    times = joint_kernels.count_counts(chain.n_wk)
+    times = chain_kernels.count_counts(chain.n_wk)
     counts = np.flatnonzero(times)
     times = times[counts]
     totals = chain.n_k[chain.n_k > 0]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.ncrp.sampler.path_kernels import NEGLIGIBLE
+from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
 

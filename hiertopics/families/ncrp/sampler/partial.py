@@ -1,4 +1,4 @@
-"""The partially collapsed sweep: topics are drawn, then documents move side by side.
+"""hlda-gibbs, partially collapsed: topics are drawn, then documents move side by side.
 
 In the spirit of J. Chen, J. Zhu, J. Lu, S. Liu (Scalable training of hierarchical topic models,
 VLDB 2018), but exact. A sweep draws a random order of the documents, then does two Gibbs steps.
@@ -32,13 +32,15 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.corpus import Corpus
 from hiertopics.engine import stacked
 from hiertopics.families.flat.token_layout import Data, Words
-from hiertopics.families.ncrp.sampler import joint_kernels, partial_kernels
+from hiertopics.families.ncrp.config import GibbsSettings as Settings
+from hiertopics.families.ncrp.sampler import backend as collapsed
+from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import visit
-from hiertopics.families.ncrp.sampler.gamma_kernels import draw_masses
-from hiertopics.families.ncrp.sampler.partial_kernels import Topics
+from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses
 from hiertopics.model import Context
 from hiertopics.numeric.streams import ahead
 
@@ -247,6 +249,23 @@ def recount(data: Data, chain: Chain) -> None:
     """Bring the tables of counts in line with paths and levels."""
     chain.n_wk[:] = 0
     chain.n_dl[:] = 0
-    joint_kernels.count_all(chain.path, chain.level, *data.words, chain.n_wk, chain.n_dl)
+    chain_kernels.count_all(chain.path, chain.level, *data.words, chain.n_wk, chain.n_dl)
     chain.n_k[:] = chain.n_wk.sum(axis=0)
     chain.visits[:] = np.bincount(chain.path.ravel(), minlength=len(chain.visits))
+
+
+def side_by_side(
+    data: Data, chain: Chain, prior: Prior, settings: Settings, context: Context
+) -> Chain:
+    """Redraw documents as the module says."""
+    return sweep(data, chain, prior, Shards(settings.inference.shards, context))
+
+
+def memory(corpus: Corpus, settings: Settings) -> int:
+    """Return the bytes of tokens and counts, and of topics by path."""
+    depth = settings.model.depth
+    topics = 4 * depth * collapsed.columns_for(corpus, settings) * corpus.n_words
+    return collapsed.memory(corpus, settings) + topics
+
+
+one, backend = collapsed.sampler(side_by_side, memory)

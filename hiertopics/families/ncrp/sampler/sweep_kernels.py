@@ -1,6 +1,18 @@
-"""Sweeps of the collapsed Gibbs sampler of the nested CRP over documents (theory/ncrp 5)."""
+"""Sweeps of the collapsed Gibbs sampler of the nested CRP over documents (theory/ncrp 5).
+
+A path is drawn by a document's words against every node of the tree at once.
+A document's words at a level, x_w of word w, have under node i the log likelihood ratio
+
+    F(i) = log Gamma(n_i + V eta) - log Gamma(n_i + x + V eta)
+           + sum_w log Gamma(n_iw + x_w + eta) - log Gamma(n_iw + eta)
+
+(theory/ncrp 5). The second line is the log of a product of n_iw + eta + j, j < x_w: it is
+multiplied up for all nodes of the level side by side, with a logarithm every few words.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +22,7 @@ from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
     Prior,
     Scratch,
+    log_gamma,
     make_scratch,
     no_room,
     note_totals,
@@ -17,13 +30,165 @@ from hiertopics.families.ncrp.sampler.chain_kernels import (
     trace,
     vacate,
 )
-from hiertopics.families.ncrp.sampler.path_kernels import (
-    FACTORS,
-    draw_node,
-    score_nodes,
-    weigh_paths,
-)
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import log
+
+FACTORS = 4
+"""Factors that are multiplied in one pass over the nodes."""
+
+PASSES = 6
+"""Passes between logarithms: 24 factors from 2^-42 to 2^42 stay in the range of a float64."""
+
+NEGLIGIBLE = -45.0
+"""Log weights this far below the largest are taken for zero: they are below its last digit."""
+
+
+@kernel()
+def score_nodes(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch) -> None:
+    """Write F of every node below the root to ``score``, and sums for new ones to ``new_score``.
+
+    The document must be lifted. The root's F is the same for all paths and left out.
+    """
+    n_levels, begin = chain.path.shape[1], words.pair_ptr[doc]
+    word_total = chain.n_wk.shape[0] * prior.eta
+    scratch.new_score[n_levels] = 0.0
+    for level in range(n_levels - 1, 0, -1):
+        first, free = chain.first[level], scratch.free[level]
+        last = max(scratch.used[level], free + 1)
+        score = scratch.score[first:last]
+        score[:] = 0.0
+        n_factors = 0
+        for pair in range(begin, words.pair_ptr[doc + 1]):
+            for before in range(scratch.pairs[pair - begin, level]):
+                scratch.row[n_factors] = words.word[pair]
+                scratch.scale[n_factors] = 1.0
+                scratch.add[n_factors] = prior.eta + before
+                n_factors += 1
+        if n_factors > 0:
+            multiply(chain.n_wk, n_factors, first, scratch, score)
+            totals = scratch.log_total[first:last]
+            divide(chain.n_k[first:last], totals, word_total + n_factors, score)
+        scratch.new_score[level] = scratch.new_score[level + 1] + score[free - first]
+
+
+@kernel()
+def multiply(
+    n_wk: NDArray[np.int32],
+    n_factors: int,
+    first: int,
+    scratch: Scratch,
+    score: NDArray[np.float64],
+) -> None:
+    """Add the logs of the products of ``scale * n_wk[row] + add`` to ``score``, from ``first`` on.
+
+    The factor lists must have room for FACTORS more: what fills up the last pass is 1.
+    """
+    row, scale, add = scratch.row, scratch.scale, scratch.add
+    for spare in range(n_factors, n_factors + FACTORS):
+        row[spare], scale[spare], add[spare] = row[0], 0.0, 1.0
+    last = first + len(score)
+    product = scratch.product[first:last]
+    product[:] = 1.0
+    passes = 0
+    for f in range(0, n_factors, FACTORS):
+        multiply_four(
+            n_wk[row[f], first:last],
+            n_wk[row[f + 1], first:last],
+            n_wk[row[f + 2], first:last],
+            n_wk[row[f + 3], first:last],
+            scale[f : f + FACTORS],
+            add[f : f + FACTORS],
+            product,
+        )
+        passes += 1
+        if passes == PASSES or f + FACTORS >= n_factors:
+            take_logs(product, score)
+            passes = 0
+
+
+@kernel()
+def multiply_four(
+    a: NDArray[np.int32],
+    b: NDArray[np.int32],
+    c: NDArray[np.int32],
+    d: NDArray[np.int32],
+    scale: NDArray[np.float64],
+    add: NDArray[np.float64],
+    product: NDArray[np.float64],
+) -> None:
+    """Multiply ``product`` by four factors, one of each row of counts."""
+    sa, sb, sc, sd = scale[0], scale[1], scale[2], scale[3]
+    aa, ab, ac, ad = add[0], add[1], add[2], add[3]
+    for k in range(len(product)):
+        upper = (sa * a[k] + aa) * (sb * b[k] + ab)
+        product[k] *= upper * ((sc * c[k] + ac) * (sd * d[k] + ad))
+
+
+@kernel()
+def take_logs(product: NDArray[np.float64], score: NDArray[np.float64]) -> None:
+    """Add the logs of the products to ``score``; set the products to one."""
+    for k in range(len(product)):
+        score[k] += log(product[k])
+        product[k] = 1.0
+
+
+@kernel()
+def divide(
+    n_k: NDArray[np.int64],
+    log_total: NDArray[np.float64],
+    total: float,
+    score: NDArray[np.float64],
+) -> None:
+    """Add the first line of F to ``score``; ``total`` is x + V eta."""
+    for k in range(len(score)):
+        score[k] += log_total[k] - log_gamma(n_k[k] + total)
+
+
+@kernel()
+def weigh_paths(chain: Chain, prior: Prior, scratch: Scratch) -> None:
+    """Write to ``log_weight`` the log posterior of ending a path at each node, up to a constant.
+
+    A leaf stands for its path; an inner node for a new branch from there down. The weight is the
+    sum of F from the root down plus the log prior of the nested CRP.
+    """
+    n_levels, log_new = chain.path.shape[1], math.log(prior.gamma)
+    for level in range(n_levels):
+        for column in range(chain.first[level], scratch.used[level]):
+            if level > 0 and chain.visits[column] == 0:
+                scratch.log_weight[column] = -np.inf
+                continue
+            here = 0.0
+            if level > 0:
+                above = scratch.below[chain.parent[column]]
+                here = above + scratch.log_docs[column] + scratch.score[column]
+            if level < n_levels - 1:
+                scratch.below[column] = here - scratch.log_room[column]
+                here = scratch.below[column] + log_new + scratch.new_score[level + 1]
+            scratch.log_weight[column] = here
+
+
+@kernel()
+def draw_node(chain: Chain, scratch: Scratch, rng: np.random.Generator) -> int:
+    """Draw a node by its ``log_weight``, which is overwritten."""
+    weight, n_levels = scratch.log_weight, chain.path.shape[1]
+    largest = -np.inf
+    for level in range(n_levels):
+        for column in range(chain.first[level], scratch.used[level]):
+            largest = max(largest, weight[column])
+    total = 0.0
+    for level in range(n_levels):
+        for column in range(chain.first[level], scratch.used[level]):
+            difference = weight[column] - largest
+            weight[column] = math.exp(difference) if difference > NEGLIGIBLE else 0.0
+            total += weight[column]
+    target = rng.random() * total
+    chosen = 0
+    for level in range(n_levels):
+        for column in range(chain.first[level], scratch.used[level]):
+            if weight[column] > 0.0 and target >= 0.0:
+                chosen = column
+                target -= weight[column]
+    return chosen
 
 
 @kernel()

@@ -15,7 +15,7 @@ from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.sampler import chains, joint_kernels
+from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.starts import (
@@ -54,14 +54,14 @@ def from_clusters(kind: type[State], data: Data, settings: Settings, context: Co
 def most_probable(chain: Chain, data: Data, settings: Settings, context: Context) -> Chain:
     """Return the best of ``start_sweeps`` draws by its log joint, ``chain`` among them."""
     prior, laid_out = _prior(settings), _in_tokens(data)
-    best, highest = _kept(chain), joint_kernels.log_joint(chain, prior)
+    best, highest = _kept(chain), chain_kernels.log_joint(chain, prior)
     n_sweeps = settings.inference.start_sweeps
     for sweep in range(1, n_sweeps + 1):
         chain = chains.sweep(laid_out, chain, prior, context.rng("start sweep", sweep))
         if sweep % LEAP_EVERY == 0:
             chain = chains.leap(laid_out, chain, prior, context.rng("start leap", sweep))
         chain = chains.graft(laid_out, chain, prior, context.rng("start graft", sweep))
-        log_joint = joint_kernels.log_joint(chain, prior)
+        log_joint = chain_kernels.log_joint(chain, prior)
         if log_joint > highest:
             best, highest = _kept(chain), log_joint
         context.report(sweep, n_sweeps)
