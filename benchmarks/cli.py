@@ -68,6 +68,21 @@ def selfcheck(data: Path | None) -> None:
         click.echo(line)
 
 
+@cli.command("text")
+@click.option("-o", "--output", type=options.NEW_FOLDER, required=True, help="Folder of the text.")
+@click.option("--tokens", type=options.NUMBER, default="100M", show_default=True, help="How many.")
+def text(output: Path, tokens: int) -> None:
+    """Build real text from Debian packages: a document per line, for `hiertopics convert`."""
+    from benchmarks import text as texts
+
+    found = texts.build(output, tokens, lambda line: click.echo(line, err=True))
+    reached = "" if found["tokens"] >= tokens else f", of {tokens:,} asked: there are no more"
+    click.echo(
+        f"{found['documents']:,} documents, {found['tokens']:,} tokens{reached}; "
+        f"sha256 {found['sha256']}"
+    )
+
+
 @cli.command("images")
 @click.argument("images", type=options.FILE)
 @click.argument("bits", type=options.FILE)

@@ -15,8 +15,28 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+NEW_FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 CORPUS = click.Choice(tuple(FILES))
+
+
+class Number(click.ParamType[int]):
+    """A whole number, which may be written as 100M (million), 5k or 1G (thousand million)."""
+
+    name = "number"
+    letters = {"k": 10**3, "M": 10**6, "G": 10**9}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        text = str(value)
+        factor = self.letters.get(text[-1:], 1)
+        try:
+            return round(float(text[:-1] if factor > 1 else text) * factor)
+        except ValueError:
+            self.fail(f"{text!r} is no number; write one as 100M", param, ctx)
+
+
+NUMBER = Number()
 
 data = click.argument("data", type=FOLDER)
 split = click.option("--split", default=DOCS, show_default=True)

@@ -42,6 +42,21 @@ def message_to(number: int, message: Any) -> Any:
     return message.messages[number] if isinstance(message, Each) else message
 
 
+class Shared(NamedTuple):
+    """A message to all pieces that is made where they live, once in each process.
+
+    make: returns the message, given arrays, recipe, table and who works there; the first two
+    decide what it is. arrays: by name; a process elsewhere has copies and is sent what has changed.
+    recipe: what else there is to know, small. table: memory that is written to; elsewhere another
+    of its shape and type.
+    """
+
+    make: Callable[[Mapping[str, NDArray[Any]], Any, NDArray[Any], Engine], Any]
+    arrays: Mapping[str, NDArray[Any]]
+    recipe: Any
+    table: NDArray[Any]
+
+
 class Pieces(Protocol[Piece, Local]):
     """Pieces and their states, wherever they live."""
 
@@ -50,9 +65,16 @@ class Pieces(Protocol[Piece, Local]):
         """How many there are."""
 
     def step(
-        self, task: Callable[[Piece, Local, Any], tuple[Local, Result]], message: Any
+        self,
+        task: Callable[[Piece, Local, Any], tuple[Local, Result]],
+        message: Any,
+        added: Callable[[list[Any]], Any] | None = None,
     ) -> list[Result]:
-        """Let ``task(piece, state, message)`` make the next state of every piece, and a result."""
+        """Let ``task(piece, state, message)`` make the next state of every piece, and a result.
+
+        message: one for all, ``Each`` or ``Shared``. added: makes one result of several, which may
+        stand for those of pieces that live together elsewhere.
+        """
 
     def ask(self, task: Callable[[Piece, Local, Any], Result], message: Any) -> list[Result]:
         """Return what ``task(piece, state, message)`` says of every piece; states stay."""
@@ -122,9 +144,14 @@ class Here(Generic[Piece, Local]):
         return len(self._pieces)
 
     def step(
-        self, task: Callable[[Piece, Local, Any], tuple[Local, Result]], message: Any
+        self,
+        task: Callable[[Piece, Local, Any], tuple[Local, Result]],
+        message: Any,
+        added: Callable[[list[Any]], Any] | None = None,
     ) -> list[Result]:
         """See ``Pieces``."""
+        if isinstance(message, Shared):
+            message = message.make(message.arrays, message.recipe, message.table, self._engine)
         answers = self.ask(task, message)
         self._states = [state for state, _ in answers]
         return [result for _, result in answers]

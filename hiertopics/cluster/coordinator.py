@@ -10,11 +10,25 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from hiertopics.cluster.worker import Answer, Order, drop, fingerprint, serve, whole_state
-from hiertopics.engine import Each, message_to
+from numpy.typing import NDArray
+
+from hiertopics.cluster.worker import (
+    Answer,
+    News,
+    Order,
+    drop,
+    fingerprint,
+    look,
+    serve,
+    sums_of,
+    whole_state,
+)
+from hiertopics.engine import Each, Shared, message_to
 from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.numeric.differences import caught_up, difference
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
@@ -42,10 +56,14 @@ class WorkersLost(HiertopicsError):
 
 
 class Cluster:
-    """The engine; n_workers are the threads of all processes. See ``joining.cluster``."""
+    """The engine; n_workers are the threads of all processes. See ``joining.cluster``.
+
+    sent, received: bytes of messages and answers so far, those of all processes together.
+    """
 
     def __init__(self, client: Any) -> None:
         self._client = client
+        self.sent = self.received = 0
         self._lines = itertools.count()
         self._name = uuid.uuid4().hex
         self._gone: dict[str, list[str]] = defaultdict(list)
@@ -76,6 +94,19 @@ class Cluster:
         first = [(part, message_to(number, message)) for number, part in enumerate(parts)]
         pieces.send("place", (build, begin), Each(first))
         return pieces
+
+    def require_seen(self, *files: Path) -> None:
+        """Raise UsageError where a worker does not see a file as it is seen here."""
+        names = [str(file.resolve()) for file in files]
+        here = look(names)
+        for address, there in sorted(self._client.run(look, names).items()):
+            for name in names:
+                if there.get(name) != here.get(name):
+                    sees = "another one" if name in there else "none"
+                    raise UsageError(
+                        f"the worker {address} sees {sees} where {name} is: corpora in shards and "
+                        "their runs belong in a folder that all workers share, under the same name"
+                    )
 
     def close(self) -> None:
         """Let the processes drop all that this engine placed there."""
@@ -112,12 +143,13 @@ class Cluster:
                     raise WorkersLost(f"the worker {address} is gone")
                 own = order._replace(gone=tuple(gone[address]))
                 sent: Any = messages[address]
+                self.sent += len(sent)
                 if len(sent) > INLINE:
                     (sent,) = self._client.scatter([sent], workers=[address], hash=False)
                 futures[address] = self._submit(address, own, sent, threads[address])
             self._wait(futures)
             answers = {
-                address: pickle.loads(future.result(timeout=ANSWER_WITHIN))
+                address: self._unpacked(future.result(timeout=ANSWER_WITHIN))
                 for address, future in futures.items()
             }
         except lost as error:
@@ -130,10 +162,17 @@ class Cluster:
         for address, answer in answers.items():
             if answer.kind == "missing":
                 raise WorkersLost(f"the worker {address} is gone, and the states that it had")
+            if answer.kind == "differing":
+                raise WorkersLost(f"the worker {address} has other counts than it was told")
         for answer in answers.values():
             if answer.kind == "raised":
                 raise answer.results
         return answers
+
+    def _unpacked(self, answer: bytes) -> Answer:
+        self.received += len(answer)
+        unpacked: Answer = pickle.loads(answer)
+        return unpacked
 
     def _submit(self, address: str, order: Order, message: Any, threads: int) -> Any:
         """Let a process work on an order; another one, should it die, to say that it is lost."""
@@ -188,6 +227,7 @@ class Elsewhere(Generic[Piece, Local]):
     def __init__(self, engine: Cluster, owners: Sequence[str], line: str, generation: int) -> None:
         self._engine, self._owners = engine, owners
         self._line, self._generation = line, generation
+        self._told: dict[str, NDArray[Any]] = {}
         weakref.finalize(self, engine.forget, line, frozenset(owners))
 
     @property
@@ -196,12 +236,39 @@ class Elsewhere(Generic[Piece, Local]):
         return len(self._owners)
 
     def step(
-        self, task: Callable[[Piece, Local, Any], tuple[Local, Result]], message: Any
+        self,
+        task: Callable[[Piece, Local, Any], tuple[Local, Result]],
+        message: Any,
+        added: Callable[[list[Any]], Any] | None = None,
     ) -> list[Result]:
         """See ``Pieces``."""
-        results = self.send("step", task, message)
+        sent = self._news(message) if isinstance(message, Shared) else message
+        by_owner = self._by_owner(range(self.n_pieces))
+        answers = self._answers("step", task, sent, by_owner, added)
+        if isinstance(message, Shared):
+            _check_made(answers)
         self._generation += 1
-        return results
+        if added is None:
+            return self._in_order(answers, by_owner)
+        return [answer.results[0] for answer in answers.values()]
+
+    def _news(self, message: Shared) -> News:
+        """Return what makes the same message of what the processes know, and remember that."""
+        known = {name: self._told[name] for name in message.arrays if name in self._told}
+        changes = {
+            name: difference(known.get(name), array) for name, array in message.arrays.items()
+        }
+        self._told = {name: caught_up(known.get(name), change) for name, change in changes.items()}
+        sums, table = sums_of(self._told), message.table
+        return News(
+            message.make,
+            frozenset(known),
+            changes,
+            sums,
+            message.recipe,
+            table.shape,
+            table.dtype.str,
+        )
 
     def ask(self, task: Callable[[Piece, Local, Any], Result], message: Any) -> list[Result]:
         """See ``Pieces``."""
@@ -230,14 +297,34 @@ class Elsewhere(Generic[Piece, Local]):
         other: str = "",
     ) -> list[Any]:
         """Send an order about all pieces, or some; return the results in order of the pieces."""
+        by_owner = self._by_owner(range(self.n_pieces) if only is None else only)
+        answers = self._answers(kind, function, message, by_owner, other=other)
+        return self._in_order(answers, by_owner)
+
+    def _by_owner(self, numbers: Iterable[int]) -> dict[str, list[int]]:
         by_owner: dict[str, list[int]] = {}
-        for number in range(self.n_pieces) if only is None else only:
+        for number in numbers:
             by_owner.setdefault(self._owners[number], []).append(number)
+        return by_owner
+
+    def _answers(
+        self,
+        kind: str,
+        function: Any,
+        message: Any,
+        by_owner: dict[str, list[int]],
+        added: Any = None,
+        other: str = "",
+    ) -> dict[str, Answer]:
         orders = {
-            owner: Order(kind, self._line, self._generation, tuple(numbers), (), function, other)
+            owner: Order(
+                kind, self._line, self._generation, tuple(numbers), (), function, other, added
+            )
             for owner, numbers in by_owner.items()
         }
-        answers = self._engine.send(orders, self._packed(message, by_owner))
+        return self._engine.send(orders, self._packed(message, by_owner))
+
+    def _in_order(self, answers: dict[str, Answer], by_owner: dict[str, list[int]]) -> list[Any]:
         results = {
             number: result
             for owner, numbers in by_owner.items()
@@ -257,6 +344,17 @@ class Elsewhere(Generic[Piece, Local]):
             )
             for owner, numbers in by_owner.items()
         }
+
+
+def _check_made(answers: dict[str, Answer]) -> None:
+    """Raise UsageError where a process made another message than others of the same arrays."""
+    numbers = [answer.made for answer in answers.values()]
+    for address, answer in answers.items():
+        if answer.made != max(numbers, key=numbers.count):
+            raise UsageError(
+                f"the worker {address} draws other numbers than others do: it would not give the "
+                "same bytes; use machines of the same kind, with the same libraries"
+            )
 
 
 def check_agreement(client: Any) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,13 +83,38 @@ class Appended(Sequence[str]):
 
 class Stored(NamedTuple):
     """What lies in files. ends: int64 [n + 1], the pairs before each document; lengths: int64 [n],
-    its tokens. first_doc: int64 [n_parts + 1], where parts begin.
+    its tokens. first_doc: int64 [n_parts + 1], where parts begin. folder: of the files.
+
+    It is pickled by the name of its folder, which who unpickles it has to see.
     """
 
     parts: tuple[Part, ...]
     first_doc: NDArray[np.int64]
     ends: NDArray[np.int64]
     lengths: NDArray[np.int64]
+    folder: Path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return stored_in, (self.folder, self.first_doc)
+
+
+def part_names(number: int) -> tuple[str, str]:
+    """Return the files of a part: words and counts."""
+    return f"{number:05d}.words.npy", f"{number:05d}.counts.npy"
+
+
+def stored_in(folder: Path, first_doc: NDArray[np.int64]) -> Stored:
+    """Map the arrays in a folder; raises OSError or ValueError where they cannot be."""
+    names = [part_names(number) for number in range(len(first_doc) - 1)]
+    parts = [Part(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
+    ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")
+    return Stored(tuple(parts), first_doc, ends, lengths, folder)
+
+
+def mapped(path: Path) -> NDArray[Any]:
+    """Return the array of a file, mapped into memory, for reading."""
+    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +227,11 @@ class Shelf:
             notes=(),
             prints=None,
         )
+
+    def bare(self, first: int, last: int) -> Shelf:
+        """Return documents ``first`` to ``last`` without names, groups and labels."""
+        docs = np.arange(first, last) if self.docs is None else self.docs[first:last]
+        return Shelf(self.stored, self.vocab, docs, room=self.room)
 
     def in_memory(self) -> Corpus:
         """Return the same as a corpus in memory."""

@@ -22,6 +22,7 @@ from hiertopics.errors import DataError, UsageError
 from hiertopics.fitting.job import Begin, FitResult, Job
 from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
+from hiertopics.formats.shards import MANIFEST
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.room import Room
 from hiertopics.runs.experiment import flags_of, read_experiment
@@ -87,14 +88,18 @@ def fit(
     if unknown is not None:
         split = replace(split, unknown=unknown[split.heldout_docs])
     if cluster is not None:
-        check_spreads(experiment, whole)
+        check_spreads(experiment)
     if room is not None:
         require_memory(room, estimated(experiment, whole, train, split))
     with Workers(workers) if cluster is None else on_cluster(cluster, workers) as engine:
+        if isinstance(train, Shelf) and isinstance(engine, Cluster):
+            engine.require_seen(train.stored.folder / MANIFEST)
         target.create()
         if isinstance(train, Shelf):
-            train = replace(train, room=Room(target.path / "checkpoints"))
+            train = replace(train, room=Room(target.path.resolve() / "checkpoints"))
         with target.locked():
+            if isinstance(train, Shelf) and isinstance(engine, Cluster):
+                engine.require_seen(target.path / ".lock")
             origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
 
             def job() -> Job:
@@ -121,10 +126,8 @@ def _run_to_end(
                     return job.end_without_workers(str(lost))
 
 
-def check_spreads(experiment: Experiment, corpus: object) -> None:
+def check_spreads(experiment: Experiment) -> None:
     """Raise UsageError where a cluster would have nothing to share out under these settings."""
-    if isinstance(corpus, Shelf):
-        raise UsageError("a corpus in shards is fitted on one machine; --cluster takes any other")
     inference = experiment.inference
     if registry.load_for(experiment).pieces is None:
         raise UsageError(

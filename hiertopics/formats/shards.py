@@ -25,7 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import files
 from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.shelf import Bags, Part, Shelf, Stored, Texts
+from hiertopics.data.shelf import Bags, Shelf, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
 from hiertopics.formats.drafts import Draft, Known
@@ -68,21 +68,15 @@ def open_shelf(source: Source) -> Shelf:
 
 def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     first_doc = np.array(manifest["first_doc"], np.int64)
-    names_of = [
-        (f"{number:05d}.words.npy", f"{number:05d}.counts.npy")
-        for number in range(len(first_doc) - 1)
-    ]
+    names_of = [part_names(number) for number in range(len(first_doc) - 1)]
     wanted = {"vocab.txt", "ends.npy", "lengths.npy"}.union(*names_of)
     if not wanted <= set(manifest["files"]):
         raise ValueError(f"it does not name {min(wanted - set(manifest['files']))}")
-    parts = [Part(_mapped(path / words), _mapped(path / counts)) for words, counts in names_of]
-    stored = Stored(
-        tuple(parts), first_doc, _mapped(path / "ends.npy"), _mapped(path / "lengths.npy")
-    )
+    stored = stored_in(path.resolve(), first_doc)
     text = (path / "vocab.txt").read_bytes().decode()
     names = None
     if "names.npy" in manifest["files"]:
-        names = Texts(_mapped(path / "names.npy"), _mapped(path / "name_ends.npy"))
+        names = Texts(mapped(path / "names.npy"), mapped(path / "name_ends.npy"))
     tags: dict[str, Any] = {}
     if "tags.npz" in manifest["files"]:
         arrays = files.read_npz(path / "tags.npz")
@@ -137,11 +131,6 @@ def _seal(path: Path) -> str:
         while block := file.read(READ_BYTES):
             size, crc = size + len(block), zlib.crc32(block, crc)
     return f"{size}-{crc:08x}"
-
-
-def _mapped(path: Path) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
 
 
 class _Column:
@@ -203,8 +192,9 @@ class _Parts:
         self._n_pairs += len(pairs.ids)
         if self._words is None or self._counts is None:
             number = len(self.first_doc) - 1
-            self._words = _Column(self._folder / f"{number:05d}.words.npy", np.int32)
-            self._counts = _Column(self._folder / f"{number:05d}.counts.npy", np.int32)
+            words, counts = part_names(number)
+            self._words = _Column(self._folder / words, np.int32)
+            self._counts = _Column(self._folder / counts, np.int32)
         self._words.append(pairs.ids)
         self._counts.append(pairs.counts)
         if self._words.n_entries >= PART_PAIRS:
@@ -314,7 +304,7 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
 
 def _sized(folder: Path, manifest: dict[str, Any]) -> Shelf:
     """Return the shelf of a folder whose sizes and prints are not known yet."""
-    ends, lengths = _mapped(folder / "ends.npy"), _mapped(folder / "lengths.npy")
+    ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")
     n_words = (folder / "vocab.txt").read_bytes().count(b"\n")
     sizes = (len(lengths), n_words, int(ends[-1]), int(lengths.sum()))
     shelf = _opened(folder, manifest | dict(zip(SIZES, sizes, strict=True)))

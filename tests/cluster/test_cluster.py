@@ -10,19 +10,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from scipy import sparse
 from tiny import small_settings
 
 import hiertopics
 from hiertopics.cluster import coordinator, joining, worker
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import cluster
+from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.engine import Shared, Workers
 from hiertopics.errors import UsageError
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult
+from hiertopics.formats.shards import write_bags
 from hiertopics.runs.rundir import RunDir
 
 BACKENDS = {
@@ -180,6 +185,119 @@ def test_a_worker_that_dies_costs_no_byte(
 def _load() -> tuple[int, int]:
     """Return how many states this process holds, and which one it is."""
     return len(worker.STORE.held), os.getpid()
+
+
+def _scaled(arrays: Any, factor: int, table: Any, engine: Any) -> Any:
+    table[:] = arrays["counts"] * factor
+    return (table,)
+
+
+def _first_and_sum(piece: int, state: int, message: Any) -> tuple[int, tuple[int, int]]:
+    (table,) = message
+    return state + 1, (piece, int((table * np.arange(len(table))).sum()))
+
+
+def shared(counts: Any, factor: int) -> Shared:
+    return Shared(_scaled, {"counts": counts}, factor, np.zeros(len(counts), np.int64))
+
+
+@pytest.mark.slow
+def test_of_what_a_message_is_made_of_only_changes_travel(engine: Cluster) -> None:
+    counts = np.random.default_rng(1).integers(0, 100, 200_000).astype(np.int32)
+    there, here = (
+        engine.place(int, [1, 2, 3], _begin, 0),
+        Workers().place(int, [1, 2, 3], _begin, 0),
+    )
+    sent = []
+    for turn in range(4):
+        counts[turn * 7] += 300
+        before = engine.sent
+        message = shared(counts, turn)
+        assert there.step(_first_and_sum, message) == here.step(_first_and_sum, message)
+        sent.append(engine.sent - before)
+    assert sent[0] > 2 * 200_000
+    assert max(sent[1:]) < 4000
+    results = there.step(_first_and_sum, shared(counts, 2), added=len)
+    assert sum(results) == 3 and len(results) == 2
+
+
+def _interchange(name: str) -> None:
+    for line, copies in worker.STORE.copies.items():
+        if line.startswith(name):
+            copies["counts"][[0, 1]] = copies["counts"][[1, 0]]
+
+
+@pytest.mark.slow
+def test_a_process_with_other_counts_is_noticed(client: Client, engine: Cluster) -> None:
+    counts = np.arange(5000, dtype=np.int32)
+    pieces = engine.place(int, [1, 2], _begin, 0)
+    pieces.step(_first_and_sum, shared(counts, 1))
+    client.run(_interchange, engine._name, workers=[min(client.nthreads())])
+    with pytest.raises(WorkersLost, match="has other counts than it was told"):
+        pieces.step(_first_and_sum, shared(counts, 1))
+
+
+def test_a_process_that_draws_other_numbers_is_named() -> None:
+    same, other = worker.Answer("done", [], 7), worker.Answer("done", [], 8)
+    with pytest.raises(UsageError, match="the worker tcp://b:1 draws other numbers"):
+        coordinator._check_made({"tcp://a:1": same, "tcp://b:1": other, "tcp://c:1": same})
+
+
+@pytest.mark.slow
+def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
+    tmp_path: Path, client: Client
+) -> None:
+    """A million tokens, whose files the workers open themselves."""
+    rng = np.random.default_rng(5)
+    words = (2000 * rng.random((4000, 250)) ** 3).astype(np.int64)
+    rows = np.repeat(np.arange(4000), 250)
+    counts = sparse.coo_array((np.ones(10**6, np.int32), (rows, words.ravel()))).tocsr()
+    write_bags(Corpus(counts, default_vocab(counts.shape[1])), tmp_path / "a.shards")
+    killed: list[int] = []
+
+    def kill(event: Any) -> None:
+        if event.iteration == 4 and not killed:
+            killed.append(max(client.run(_load).values())[1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    chosen = ("inference.collapse=partial", "inference.start=uniform", "model.truncation=40")
+    settings = (*chosen, "inference.shards=4", "output.checkpoint_seconds=0")
+    places: dict[str, dict[str, Any]] = {
+        "here": {"workers": 2},
+        "there": {"cluster": client.scheduler.address, "callbacks": [kill]},
+    }
+    for name, place in places.items():
+        fit(
+            tmp_path / "a.shards",
+            run=tmp_path / name,
+            backend="hdp-gibbs",
+            overrides=settings,
+            iterations=ITERATIONS,
+            **place,
+        )
+    assert killed
+    assert "going back to the last checkpoint" in log_of(tmp_path / "there")
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
+    class Other:
+        def nthreads(self) -> dict[str, int]:
+            return {}
+
+        def run(self, function: Any, files: Any) -> dict[str, dict[str, str]]:
+            return {"tcp://a:1": function(files), "tcp://b:1": self.seen}
+
+        seen: ClassVar[dict[str, str]] = {}
+
+    file = tmp_path / "shards.json"
+    file.write_text("{}")
+    engine = Cluster(Other())
+    with pytest.raises(UsageError, match=f"tcp://b:1 sees none where {file} is"):
+        engine.require_seen(file)
+    Other.seen = {str(file): "of something else"}
+    with pytest.raises(UsageError, match=f"tcp://b:1 sees another one where {file} is"):
+        engine.require_seen(file)
 
 
 @pytest.mark.slow

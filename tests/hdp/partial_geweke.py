@@ -21,7 +21,7 @@ from hiertopics.chains import chains
 from hiertopics.engine import Each, as_given
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import partial
-from hiertopics.families.hdp.block_layout import Blocks, as_given_piece, lay_block
+from hiertopics.families.hdp.block_layout import Blocks, lay_block, made_piece
 from hiertopics.numeric.jit import kernel
 
 DOC_PTR = np.concatenate([[0], np.cumsum(LENGTHS)])
@@ -45,7 +45,7 @@ def joint_test(prior: str, *, n_replicates: int, n_rounds: int, seed: int = 0) -
     )
     data = data._replace(pieces=(piece,))
     states = Each([state.local.state_of(0)])
-    state.local = SERIAL.place(as_given_piece, data.pieces, as_given, states)
+    state.local = SERIAL.place(made_piece, data.pieces, as_given, states)
 
     def step(state: Any, data: Any, settings: Any, context: Any) -> Any:
         draw_words(state, data, context.rng("words of the test"))

@@ -43,7 +43,7 @@ class Case(NamedTuple):
     def placed(self, data: Blocks, workers: Workers = SERIAL) -> Any:
         """Return the pieces with the topics of their tokens."""
         states = cut(blocks.Local, {"z": self.z}, data.bounds)
-        return workers.place(block_layout.as_given_piece, data.pieces, as_given, Each(states))
+        return workers.place(block_layout.made_piece, data.pieces, as_given, Each(states))
 
     def swept(self, data: Blocks, held: Any, workers: Workers = SERIAL) -> Any:
         """Return the topics after a sweep, and what it says of each piece."""
@@ -56,7 +56,7 @@ class Case(NamedTuple):
         scale = np.zeros(data.table.shape[1], np.float32)
         scale[: self.n_topics] = np.linspace(0.5, 2.0, self.n_topics)
         data.table[:, : self.n_topics] = self.phi / scale[: self.n_topics]
-        return blocks.hold(data, scale, self.prior, at(3))
+        return blocks.hold(data.table, scale, self.prior, at(3))
 
 
 def case(seed: int = 0, n_topics: int = 40, largest: int = 6) -> Case:
@@ -219,10 +219,10 @@ def test_odd_corpora_keep_their_tokens(counts: Any, n_topics: int) -> None:
     corpus = corpus_of(counts)
     data = lay_out(corpus, n_topics, 2)
     begun = (KEY, n_topics)
-    local = SERIAL.place(block_layout.as_given_piece, data.pieces, blocks.begin_uniform, begun)
+    local = SERIAL.place(block_layout.made_piece, data.pieces, blocks.begin_uniform, begun)
     n_wk = sum(local.ask(blocks.count_words, (corpus.n_words, n_topics)))
-    scale = blocks.draw_topics(n_wk, np.full(corpus.n_words, 0.01), data, at(1))
-    held = blocks.hold(data, scale, np.full(n_topics, 1e-300), at(1))
+    scale = blocks.draw_topics(n_wk, np.full(corpus.n_words, 0.01), data.table, at(1))
+    held = blocks.hold(data.table, scale, np.full(n_topics, 1e-300), at(1))
     results = local.step(blocks.sweep_piece, (held, n_topics))
     blocks.add_results(results, n_wk, n_wk.sum(axis=0, dtype=np.int64))
     np.testing.assert_array_equal(n_wk.sum(axis=1), counts.sum(axis=0))
@@ -239,7 +239,7 @@ def test_more_topics_than_two_bytes_name() -> None:
     scale = np.ones(data.table.shape[1], np.float32)
     scale[n_topics:] = 0
     data.table[:, :n_topics] = 1.0
-    held = blocks.hold(data, scale, np.full(n_topics, 1.0), at(0))
+    held = blocks.hold(data.table, scale, np.full(n_topics, 1.0), at(0))
     local, _ = blocks.sweep_piece(data.pieces[0], blocks.Local(z), (held, n_topics))
     after = local.z
     assert after.max() > np.iinfo(np.uint16).max and (after != z).all()
@@ -327,7 +327,7 @@ def test_ranges_of_words_change_no_byte(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setattr(blocks, "RANGE", 13)
         scales = []
         for workers in (Workers(), pool):
-            scales.append(blocks.draw_topics(n_wk, prior, data, at(4, workers=workers)))
+            scales.append(blocks.draw_topics(n_wk, prior, data.table, at(4, workers=workers)))
     np.testing.assert_array_equal(*scales)
 
 
@@ -336,7 +336,7 @@ def test_topics_without_tokens_are_drawn_from_their_prior() -> None:
     n_words, eta, n_topics = 3, 0.02, 3000
     data = lay_out(corpus_of(np.ones((1, n_words), int)), n_topics)
     n_wk = np.zeros((n_words, n_topics), np.int32)
-    scale = blocks.draw_topics(n_wk, np.full(n_words, eta), data, at(1))
+    scale = blocks.draw_topics(n_wk, np.full(n_words, eta), data.table, at(1))
     topics = (data.table * scale)[:, :n_topics].astype(np.float64)
     assert np.isfinite(topics).all()
     topics /= topics.sum(axis=0)

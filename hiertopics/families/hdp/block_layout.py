@@ -9,12 +9,13 @@ depends on the blocks, or on the pieces that the corpus is cut into for workers 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.shelf import Bags
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd_draw import padded
 
@@ -49,16 +50,24 @@ class Piece(NamedTuple):
         return int(self.doc_ptr[-1] - self.doc_ptr[0])
 
 
+class Unlaid(NamedTuple):
+    """Documents of a corpus in files, to be laid out where their piece will live; see ``Piece``."""
+
+    shelf: Shelf
+    doc_ptr: NDArray[np.int64]
+    block_doc: NDArray[np.int64]
+
+
 class Blocks(NamedTuple):
     """A corpus laid out in blocks, and what the hyperparameters need of it.
 
-    pieces: of the corpus, in order. doc_lengths: int64 [n_docs]. lengths: int64, the distinct ones
-    > 0; n_with: how many documents have each. table: float32 [n_words, >= T], room for the topics
-    of an iteration, a multiple of 16 long, 0 beyond T; what is in it is no state. corpus: what is
-    laid out.
+    pieces: of the corpus, in order; ``made_piece`` makes them what they are. doc_lengths: int64
+    [n_docs]. lengths: int64, the distinct ones > 0; n_with: how many documents have each. table:
+    float32 [n_words, >= T], room for the topics of an iteration, a multiple of 16 long, 0 beyond T;
+    what is in it is no state. corpus: what is laid out.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Piece | Unlaid, ...]
     doc_lengths: NDArray[np.int64]
     lengths: NDArray[np.int64]
     n_with: NDArray[np.int64]
@@ -84,10 +93,37 @@ class Blocks(NamedTuple):
 def lay_out(
     corpus: Bags, n_topics: int, n_pieces: int = 1, block_bytes: int = BLOCK_BYTES
 ) -> Blocks:
-    """Lay a corpus out in at most ``n_pieces``, in blocks that take about ``block_bytes``."""
+    """Lay a corpus out in at most ``n_pieces``, in blocks that take about ``block_bytes``.
+
+    One in files is cut alone: its pieces are laid out where they will live.
+    """
     lengths = corpus.doc_lengths
     doc_ptr = np.concatenate([[0], np.cumsum(lengths)])
     block_doc = _blocks(lengths, n_topics, block_bytes)
+    pieces: tuple[Piece | Unlaid, ...]
+    if isinstance(corpus, Shelf):
+        bounds = [
+            block_doc[first : last + 1] for first, last in _cuts(doc_ptr[block_doc], n_pieces)
+        ]
+        pieces = tuple(
+            Unlaid(corpus.bare(own[0], own[-1]), doc_ptr[own[0] : own[-1] + 1], own - own[0])
+            for own in bounds
+        )
+    else:
+        pieces = tuple(cut(_laid(corpus, doc_ptr, block_doc), n_pieces))
+    distinct, n_with = np.unique(lengths[lengths > 0], return_counts=True)
+    table = np.zeros((corpus.n_words, padded(n_topics)), np.float32)
+    return Blocks(pieces, lengths, distinct, n_with, table, corpus)
+
+
+def made_piece(part: Piece | Unlaid) -> Piece:
+    """Return a piece as it lives."""
+    if isinstance(part, Unlaid):
+        return _laid(part.shelf, part.doc_ptr, part.block_doc)
+    return part
+
+
+def _laid(corpus: Bags, doc_ptr: NDArray[np.int64], block_doc: NDArray[np.int64]) -> Piece:
     columns = [corpus.room.growing(kind) for kind in (np.int32, np.int32, np.uint16, np.uint8)]
     entries, pairs = [0], [0]
     for first, last in zip(block_doc[:-1], block_doc[1:], strict=True):
@@ -99,26 +135,23 @@ def lay_out(
         entries.append(columns[0].n_entries)
         pairs.append(columns[2].n_entries)
     word, n_pairs, doc, n_tokens = (column.done() for column in columns)
-    piece = Piece(
+    return Piece(
         doc_ptr, block_doc, np.array(entries), np.array(pairs), word, n_pairs, doc, n_tokens
     )
-    distinct, n_with = np.unique(lengths[lengths > 0], return_counts=True)
-    table = np.zeros((corpus.n_words, padded(n_topics)), np.float32)
-    return Blocks(tuple(cut(piece, n_pieces)), lengths, distinct, n_with, table, corpus)
-
-
-def as_given_piece(piece: Piece) -> Piece:
-    """Return a piece as it lives: as it is laid out."""
-    return piece
 
 
 def cut(piece: Piece, n_parts: int) -> list[Piece]:
     """Cut a piece between blocks into at most ``n_parts``, of about as many tokens."""
     before = piece.doc_ptr[piece.block_doc] - piece.doc_ptr[0]
+    return [_part(piece, *pair) for pair in _cuts(before, n_parts)]
+
+
+def _cuts(before: NDArray[np.int64], n_parts: int) -> list[tuple[int, int]]:
+    """Return first and last block of at most ``n_parts``. before: tokens before each block."""
     targets = np.arange(1, n_parts) * (before[-1] / n_parts)
     inner = np.searchsorted(before[1:], targets)
     bounds = np.unique([0, *inner, len(before) - 1]).tolist()
-    return [_part(piece, *pair) for pair in zip(bounds[:-1], bounds[1:], strict=True)]
+    return list(pairwise(bounds))
 
 
 def _part(piece: Piece, first: int, last: int) -> Piece:

@@ -8,25 +8,30 @@ numbers belong to words and tokens (``numeric.streams``): the number of pieces c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.engine import Engine, Shared
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
-from hiertopics.families.hdp.block_layout import Blocks, Piece, room_of
+from hiertopics.families.hdp.block_layout import Piece, room_of
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.families.hdp.theta import Plan, Rows, weigh
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.model import Context
+from hiertopics.numeric.differences import Difference, caught_up, difference, summed
 from hiertopics.numeric.simd_draw import LANES, padded
 from hiertopics.numeric.streams import new_key
 from hiertopics.room import beside
 
 RANGE = 1024
 """Words whose masses are added up together, the sums then in order of ranges."""
+
+LEAST_WORD_PRIOR = 1e-100
+"""Prior mass of a word below which logarithms would end; such words stay absent all the same."""
 
 LEAST_PRIOR = 1e-20
 """Prior mass of a topic below which its product with a topic's mass would leave float32."""
@@ -101,6 +106,11 @@ def count_words(piece: Piece, local: Local, message: tuple[int, int]) -> NDArray
     return n_wk
 
 
+def begun_counts(piece: Piece, local: Local, message: tuple[int, int]) -> Difference:
+    """Return the n_wk of a piece as ``count_words`` does, ready to travel."""
+    return difference(None, count_words(piece, local, message))
+
+
 def counts_of_documents(piece: Piece, local: Local, n_topics: int) -> Iterator[NDArray[np.int32]]:
     """Yield the n_dk of a piece's documents, int32 [n, T], some at a time."""
     doc_ptr, step = piece.doc_ptr, max(1, DENSE_CELLS // n_topics)
@@ -127,13 +137,72 @@ def count_cells(
     return found.histogram, found.large[: found.n_large[0]]
 
 
+class Recipe(NamedTuple):
+    """What a sweep takes besides counts. word_mass: of the topics' prior; 0: they are given.
+
+    doc_prior: float64 [T], alpha pi. seed, iteration, chain: whose random numbers.
+    """
+
+    word_mass: float
+    doc_prior: NDArray[np.float64]
+    seed: int
+    iteration: int
+    chain: tuple[int, ...]
+
+
+def drawn(
+    word_mass: float,
+    doc_prior: NDArray[np.float64],
+    arrays: Mapping[str, NDArray[Any]],
+    table: NDArray[np.float32],
+    context: Context,
+) -> Shared:
+    """Return the message of a sweep that draws the topics. arrays: n_wk and tau.
+
+    table: float32 [n_words, padded T], where topics go.
+    """
+    recipe = Recipe(word_mass, doc_prior, context.seed, context.iteration, context.chain)
+    return Shared(_drawn, arrays, recipe, table)
+
+
+def given(
+    topics: NDArray[np.float32],
+    doc_prior: NDArray[np.float64],
+    table: NDArray[np.float32],
+    context: Context,
+) -> Shared:
+    """Return the message of a sweep under topics [n_words, T] that are known."""
+    recipe = Recipe(0.0, doc_prior, context.seed, context.iteration, context.chain)
+    return Shared(_given, {"topics": topics}, recipe, table)
+
+
+def _drawn(
+    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: NDArray[np.float32], engine: Engine
+) -> tuple[Held, int]:
+    context = Context(recipe.seed, recipe.iteration, engine, chain=recipe.chain)
+    word_prior = np.maximum(recipe.word_mass * arrays["tau"], LEAST_WORD_PRIOR)
+    scale = draw_topics(arrays["n_wk"], word_prior, table, context)
+    return hold(table, scale, recipe.doc_prior, context), len(recipe.doc_prior)
+
+
+def _given(
+    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: NDArray[np.float32], engine: Engine
+) -> tuple[Held, int]:
+    n_topics = len(recipe.doc_prior)
+    table[:, :n_topics] = arrays["topics"]
+    scale = np.zeros(table.shape[1], np.float32)
+    scale[:n_topics] = 1.0
+    context = Context(recipe.seed, recipe.iteration, engine, chain=recipe.chain)
+    return hold(table, scale, recipe.doc_prior, context), n_topics
+
+
 def draw_topics(
     n_wk: NDArray[np.int32],
     word_prior: NDArray[np.float64],
-    data: Blocks,
+    table: NDArray[np.float32],
     context: Context,
 ) -> NDArray[np.float32]:
-    """Draw all topics given the tokens into ``data.table``; return the scale of its columns.
+    """Draw all topics given the tokens into ``table``; return the scale of its columns.
 
     Column k times scale [k] is a draw of Dir(n_wk + word_prior), but for a factor that all share.
     """
@@ -143,7 +212,7 @@ def draw_topics(
 
     def draw(start: int) -> NDArray[np.float64]:
         end = min(start + RANGE, n_words)
-        return draw_masses(start, end, n_wk, word_prior, key, data.table)
+        return draw_masses(start, end, n_wk, word_prior, key, table)
 
     total = np.zeros(n_topics)
     for part in context.map(draw, starts):
@@ -151,20 +220,23 @@ def draw_topics(
     redrawn = np.flatnonzero(total < LEAST_SUM)
     if len(redrawn):
         key = new_key(context.rng("small topics"))
-        draw_proportions(redrawn, n_wk, word_prior, key, data.table)
+        draw_proportions(redrawn, n_wk, word_prior, key, table)
         total[redrawn] = 1.0
-    scale = np.zeros(data.table.shape[1], np.float32)
+    scale = np.zeros(table.shape[1], np.float32)
     scale[:n_topics] = total.max() / total
     return scale
 
 
 def hold(
-    data: Blocks, scale: NDArray[np.float32], doc_prior: NDArray[np.float64], context: Context
+    table: NDArray[np.float32],
+    scale: NDArray[np.float32],
+    doc_prior: NDArray[np.float64],
+    context: Context,
 ) -> Held:
-    """Return what the sweep of this iteration holds: topics in ``data.table``, prior [T]."""
+    """Return what the sweep of this iteration holds: topics in ``table``, prior [T]."""
     prior = np.zeros(len(scale), np.float32)
     prior[: len(doc_prior)] = np.maximum(doc_prior, LEAST_PRIOR)
-    return Held(data.table, scale, prior, new_key(context.rng("sweep")))
+    return Held(table, scale, prior, new_key(context.rng("sweep")))
 
 
 def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[Local, Result]:
@@ -188,8 +260,46 @@ def sweep_piece(piece: Piece, local: Local, message: tuple[Held, int]) -> tuple[
     return Local(after), Result(found.histogram, large, *changes.told(), moved)
 
 
-def add_results(results: list[Result], n_wk: NDArray[np.int32], n_k: NDArray[np.int64]) -> Result:
+class Packed(NamedTuple):
+    """A ``Result`` on its way from elsewhere. counts: of n_wk [n_words T], what changes."""
+
+    histogram: Difference
+    large: NDArray[np.int64]
+    counts: Difference
+    moved: int
+
+
+def packed(results: list[Result], n_cells: int) -> Packed:
+    """Return the results of several pieces as one. n_cells: of n_wk."""
+    one = _joined(results)
+    tables = [result.amounts for result in results if len(result.amounts) > len(result.cells)]
+    lists = [result for result in results if len(result.amounts) == len(result.cells)]
+    if tables:
+        whole = tables[0].copy()
+        for table in tables[1:]:
+            whole += table
+        for result in lists:
+            kernels.add_amounts(result.cells, result.amounts, whole)
+        counts = difference(None, whole)
+    else:
+        cells = np.concatenate([result.cells for result in lists])
+        counts = summed(cells, np.concatenate([result.amounts for result in lists]), n_cells)
+    return Packed(difference(None, one.histogram), one.large, counts, one.moved)
+
+
+def unpacked(given: Packed) -> Result:
+    """Return a result as pieces here give it."""
+    counts = given.counts
+    cells = np.empty(0, np.int64) if counts.cells is None else counts.cells.astype(np.int64)
+    histogram = caught_up(None, given.histogram)
+    return Result(histogram, given.large, cells, counts.values.astype(np.int32), given.moved)
+
+
+def add_results(
+    answers: Sequence[Result | Packed], n_wk: NDArray[np.int32], n_k: NDArray[np.int64]
+) -> Result:
     """Add the changes of all pieces to n_wk [n_words, T] and n_k [T]; return the rest, added."""
+    results = [unpacked(one) if isinstance(one, Packed) else one for one in answers]
     for result in results:
         if len(result.amounts) > len(result.cells):
             table = result.amounts.reshape(n_wk.shape)
@@ -197,6 +307,11 @@ def add_results(results: list[Result], n_wk: NDArray[np.int32], n_k: NDArray[np.
             n_k += table.sum(axis=0, dtype=np.int64)
         else:
             kernels.add_changes(result.cells, result.amounts, n_wk, n_k)
+    return _joined(results)
+
+
+def _joined(results: list[Result]) -> Result:
+    """Return the first result with histogram, large counts and moved tokens of all."""
     large = np.concatenate([result.large for result in results])
     order = np.lexsort((large[:, 1], large[:, 0]))
     histogram = results[0].histogram

@@ -19,6 +19,7 @@ alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, joined
+from hiertopics.engine import Each, Pieces, Shared, joined
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
     draw_by_sticks,
@@ -39,18 +40,15 @@ from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, starts
 from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.block_layout import Blocks, Piece, as_given_piece, lay_out
+from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_out, made_piece
 from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
 from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table_sums
 from hiertopics.model import Backend, Context, Sharded, Summary
+from hiertopics.numeric.differences import caught_up
 from hiertopics.numeric.evidence import log_rising
 from hiertopics.numeric.streams import new_key
 from hiertopics.states import Arrays, of_pieces
-
-LEAST_WORD_PRIOR = 1e-100
-"""Prior mass of a word below which logarithms would end; such words stay absent all the same."""
-
 
 BUFFERS = 36 << 20
 """What a sweep lists, or the writing of a summary copies, at a time, whatever the corpus."""
@@ -102,7 +100,7 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     """Return uniformly random topics, and what the start says of all else."""
     model, n_topics = settings.model, settings.model.truncation
     message = (new_key(context.rng("init")), n_topics)
-    local = context.place(as_given_piece, data.pieces, blocks.begin_uniform, message)
+    local = context.place(made_piece, data.pieces, blocks.begin_uniform, message)
     n_wk = _count_words(local, data, n_topics)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     state = State(
@@ -125,8 +123,8 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
 
 def _count_words(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> NDArray[np.int32]:
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
-    for counts in local.ask(blocks.count_words, n_wk.shape):
-        n_wk += counts
+    for counts in local.ask(blocks.begun_counts, n_wk.shape):
+        n_wk += caught_up(None, counts)
     return n_wk
 
 
@@ -147,7 +145,7 @@ def continued(before: Arrays, data: Blocks, settings: Settings, context: Context
     known, key = z.done(), new_key(context.rng("continued"))
     bounds = np.minimum(data.bounds["z"], len(known))
     messages = [blocks.Known(known[first:last], key, n_topics) for first, last in pairwise(bounds)]
-    local = context.place(as_given_piece, data.pieces, blocks.begin_known, Each(messages))
+    local = context.place(made_piece, data.pieces, blocks.begin_known, Each(messages))
     n_wk = _count_words(local, data, n_topics)
     return State(
         local,
@@ -183,8 +181,8 @@ def step(state: State, data: Blocks, settings: Settings, context: Context) -> tu
     held = fixed or waits
     if not held:
         _draw_word_side(state, settings.model.prior, context.rng("words"))
-    scale = _hold_topics(state, data, context) if fixed else _draw_topics(state, data, context)
-    result = _sweep(state, data, scale, context)
+    topics = _hold_topics(state, data, context) if fixed else _draw_topics(state, data, context)
+    result = _sweep(state, topics)
     if not held:
         reorder = inference.reorder_sticks
         _draw_document_side(state, data, result, context.rng("documents"), reorder=reorder)
@@ -238,27 +236,23 @@ def memory(corpus: Bags, settings: Settings) -> int:
     return 8 * n_cells + tokens + largest
 
 
-def _hold_topics(state: State, data: Blocks, context: Context) -> NDArray[np.float32]:
-    """Take the start's topics and return their scale; let go of them in the last iteration."""
-    n_topics = state.topics.shape[1]
-    data.table[:, :n_topics] = state.topics
+def _hold_topics(state: State, data: Blocks, context: Context) -> Shared:
+    """Take the start's topics; let go of them in the last iteration."""
+    topics = state.topics
     if context.iteration >= starts.HELD:
         state.topics = no_topics()
-    scale = np.zeros(data.table.shape[1], np.float32)
-    scale[:n_topics] = 1.0
-    return scale
+    return blocks.given(topics, state.alpha * state.pi, data.table, context)
 
 
-def _draw_topics(state: State, data: Blocks, context: Context) -> NDArray[np.float32]:
-    word_prior = np.maximum(state.word_mass * state.tau, LEAST_WORD_PRIOR)
-    return blocks.draw_topics(state.n_wk, word_prior, data, context)
+def _draw_topics(state: State, data: Blocks, context: Context) -> Shared:
+    """Say how topics are drawn, given the counts as they are."""
+    counts: dict[str, NDArray[Any]] = {"n_wk": state.n_wk, "tau": state.tau}
+    return blocks.drawn(state.word_mass, state.alpha * state.pi, counts, data.table, context)
 
 
-def _sweep(
-    state: State, data: Blocks, scale: NDArray[np.float32], context: Context
-) -> blocks.Result:
-    held = blocks.hold(data, scale, state.alpha * state.pi, context)
-    results = state.local.step(blocks.sweep_piece, (held, len(state.pi)))
+def _sweep(state: State, topics: Shared) -> blocks.Result:
+    packed = partial(blocks.packed, n_cells=state.n_wk.size)
+    results = state.local.step(blocks.sweep_piece, topics, packed)
     return blocks.add_results(results, state.n_wk, state.n_k)
 
 
@@ -319,7 +313,7 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     pieces=Sharded(
         Local=Local,
         parts=lambda data: data.pieces,
-        build=as_given_piece,
+        build=made_piece,
         bounds=lambda data: data.bounds,
     ),
     draw_hyperparameters=gibbs.draw_hyperparameters,
