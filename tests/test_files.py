@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -235,3 +236,30 @@ def test_json_has_no_word_for_what_is_no_finite_number(number: float, tmp_path: 
     files.write_json(tmp_path / "x.json", value)
     text = (tmp_path / "x.json").read_text()
     assert json.loads(text) == expected and "NaN" not in text and "Infinity" not in text
+
+
+def test_large_arrays_are_mapped_and_their_check_sums_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAPPED", 100)
+    path, rng = tmp_path / "a.npz", np.random.default_rng(0)
+    matrix = sparse.random_array((40, 30), density=0.2, format="csr", rng=rng)
+    files.write_csr(path, matrix, {"by_columns": np.asfortranarray(rng.random((5, 6)))})
+    found = files.read_csr(path)
+    assert (found != matrix).nnz == 0
+    base: Any = found.data
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert isinstance(base, mmap.mmap)
+    arrays = files.read_npz(path)
+    for name, array in files.read_npz_mapped(path).items():
+        np.testing.assert_array_equal(array, arrays[name])
+    packed = tmp_path / "packed.npz"
+    files.write_whole(packed, files.as_npz(arrays, compressed=True))
+    for name, array in files.read_npz_mapped(packed).items():
+        np.testing.assert_array_equal(array, arrays[name])
+    harmed = bytearray(path.read_bytes())
+    harmed[400] ^= 1
+    path.write_bytes(harmed)
+    with pytest.raises(RunError, match="is damaged"):
+        files.read_csr(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.tree import Tree
@@ -23,6 +24,12 @@ LEAST = 0.005
 
 EQUAL = 9
 """Decimals to which two shares must agree to count as equal."""
+
+BLOCK = 1 << 16
+"""Documents whose shares are looked at together."""
+
+_Best = tuple[NDArray[np.integer], NDArray[np.float64], NDArray[np.float64]]
+"""Documents, their shares at or below a node, and at the node itself."""
 
 
 def documents_of(run: RunDir, tree: Tree, n_docs: int) -> Documents:
@@ -43,19 +50,40 @@ def top_documents(
     columns are the tree's own ids. Equal shares: the document with more at the node itself
     first, then the earlier one. Documents whose share rounds to 0.00 are left out.
     """
-    own = sparse.csc_array(theta @ _columns(tree, theta.shape[1]))
-    below = sparse.csc_array(own @ tree.above)
-    found = {}
-    for node in tree.shown.tolist():
-        cells = slice(below.indptr[node], below.indptr[node + 1])
-        docs, shares = below.indices[cells], below.data[cells].round(EQUAL)
-        lowest = np.sort(shares)[-n_docs:].min(initial=np.inf)
-        leading = (shares >= lowest) & (shares >= LEAST)
-        docs, shares = docs[leading], below.data[cells][leading]
-        at_node = own[:, [node]].toarray().ravel()[docs].round(EQUAL)
-        order = np.lexsort((docs, -at_node, -shares.round(EQUAL)))[:n_docs]
-        found[node] = [(names[docs[place]], min(float(shares[place]), 1.0)) for place in order]
-    return found
+    columns = _columns(tree, theta.shape[1])
+    best: dict[int, _Best] = {
+        node: (np.empty(0, np.int64), *np.empty((2, 0))) for node in tree.shown.tolist()
+    }
+    for first in range(0, theta.shape[0], BLOCK):
+        own = sparse.csc_array(theta[first : first + BLOCK] @ columns)
+        below = sparse.csc_array(own @ tree.above)
+        for node, before in best.items():
+            best[node] = _better(before, _leading(own, below, node, first, n_docs), n_docs)
+    return {
+        node: [
+            (names[doc], min(share, 1.0))
+            for doc, share in zip(docs.tolist(), shares.tolist(), strict=True)
+        ]
+        for node, (docs, shares, _) in best.items()
+    }
+
+
+def _leading(
+    own: sparse.csc_array, below: sparse.csc_array, node: int, first: int, n_docs: int
+) -> _Best:
+    """Return documents of a block, numbered from ``first``, that may be among the best ones."""
+    cells = slice(below.indptr[node], below.indptr[node + 1])
+    docs, shares = below.indices[cells], below.data[cells].round(EQUAL)
+    lowest = np.sort(shares)[-n_docs:].min(initial=np.inf)
+    leading = (shares >= lowest) & (shares >= LEAST)
+    docs, shares = docs[leading], below.data[cells][leading]
+    return first + docs, shares, own[:, [node]].toarray().ravel()[docs]
+
+
+def _better(before: _Best, others: _Best, n_docs: int) -> _Best:
+    docs, shares, at_node = map(np.concatenate, zip(before, others, strict=True))
+    order = np.lexsort((docs, -at_node.round(EQUAL), -shares.round(EQUAL)))[:n_docs]
+    return docs[order], shares[order], at_node[order]
 
 
 def _columns(tree: Tree, n_columns: int) -> sparse.csr_array:

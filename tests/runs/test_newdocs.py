@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.errors import DataError, HiertopicsError
+from hiertopics.formats.writing import write_corpus
+from hiertopics.room import beside
+from hiertopics.runs import placing
 from hiertopics.runs.newdocs import infer, infer_theta, match, read_matched
 from hiertopics.runs.rundir import RunDir
 
@@ -156,3 +161,34 @@ def test_a_run_with_a_missing_file_names_it(
     (run / name).unlink()
     with pytest.raises(HiertopicsError, match=name):
         infer(run, tiny_file, tmp_path / "theta.npz")
+
+
+@pytest.mark.parametrize("backend", ["hdp-pcvb0", "hlda-variational", "chdp-variational"])
+def test_documents_of_shards_are_placed_some_at_a_time(
+    finished: Finished, tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written is the same, byte for byte, and lies in files meanwhile."""
+    rows = np.random.default_rng(0).poisson(0.7, (23, len(RunDir(finished(backend)).vocab)))
+    tags = Tags(sparse.csr_array(np.eye(23, 3, dtype=bool)), ("ann", "bob", "cyd"))
+    new = replace(corpus_of(rows, *RunDir(finished(backend)).vocab), groups=tags)
+    write_corpus(new, tmp_path / "new.npz")
+    convert(tmp_path / "new.npz", tmp_path / "new.shards")
+    for suffix in ("npz", "csv", "jsonl", "parquet"):
+        whole, blocks = tmp_path / f"whole.{suffix}", tmp_path / f"blocks.{suffix}"
+        known = infer(finished(backend), tmp_path / "new.npz", whole)
+        with monkeypatch.context() as patched:
+            patched.setattr(placing, "MOST_ENTRIES", 40)
+            found = infer(finished(backend), tmp_path / "new.shards", blocks)
+        assert blocks.read_bytes() == whole.read_bytes()
+        assert beside(found.theta.data).folder == tmp_path
+        assert (known.theta != found.theta).nnz == 0
+        np.testing.assert_array_equal(found.lengths, known.corpus.doc_lengths)
+
+
+def test_blocks_of_documents_are_small_and_lose_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(placing, "MOST_ENTRIES", 12)
+    monkeypatch.setattr(placing, "MOST_PAIRS", 10)
+    pairs = np.array([3, 0, 0, 0, 50, 4, 4, 4, 0, 0])
+    found = list(placing.spans(pairs, 3))
+    assert found == [(0, 4), (4, 5), (5, 7), (7, 10)]
+    assert list(placing.spans(pairs[:0], 3)) == []
