@@ -108,9 +108,7 @@ def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Writte
     n_docs_with = np.zeros(len(known.vocab), np.int64)
     n_ids = len(draft.n_docs_with)
     n_docs_with[slice(n_ids) if known.place is None else known.place[:n_ids]] = draft.n_docs_with
-    stopped = dataset.stop_words(config.stop_words)
-    limits = (config.min_df, config.max_df, stopped)
-    kept = kept_words(n_docs_with, draft.n_docs, known.vocab, *limits)
+    kept = kept_words(n_docs_with, draft.n_docs, known.vocab, dataset.limits_of(config))
     refuse_none(kept)
     return shards.write_draft(draft, known, kept, target), known.notes
 

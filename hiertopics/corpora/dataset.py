@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins, learn_bins, to_words
-from hiertopics.data.pruning import prune
+from hiertopics.data.pruning import AnyBags, Limits, prune
 from hiertopics.data.shelf import Shelf, in_memory
 from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
@@ -26,12 +26,13 @@ from hiertopics.holdouts.split import docs_apart
 from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")
-WORDS = ("min_df", "max_df", "stop_words", "vocabulary_from", "discretise")
+WORDS = ("min_df", "max_df", "max_words", "stop_words", "vocabulary_from", "discretise")
 
 
 PLAIN: Mapping[str, Any] = {
     "min_df": 1,
     "max_df": 1.0,
+    "max_words": None,
     "stop_words": None,
     "discretise": None,
     "label_column": None,
@@ -94,7 +95,7 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
     """
     source = _resolved(data)
     if FORMATS[str(source.format)].folder:
-        return Loaded(_shelf(source, data), _located(data, source))
+        return _chosen(_shelf(source, data), _located(data, source))
     data, read = _located(data, source), read_resolved(source)
     if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
         read = _table(read, data)
@@ -106,17 +107,25 @@ def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
         corpus = _counted(read, data, bins)
     else:
         corpus = read
-    stopped = stop_words(data.stop_words)
-    chosen = prune(corpus, data.min_df, data.max_df, stopped, training)
+    return _chosen(corpus, data, bins)
+
+
+def _chosen(corpus: AnyBags, data: DataConfig, bins: Bins | None = None) -> Loaded:
+    """Return a corpus over the words that the section chooses."""
+    training = _training(corpus.n_docs, data)
+    chosen = prune(corpus, limits_of(data), training)
     unknown = None if training is None else corpus.doc_lengths - chosen.doc_lengths
     return Loaded(chosen, data, bins, unknown)
 
 
+def limits_of(data: DataConfig) -> Limits:
+    """Return which words the section keeps; raises as ``stop_words`` does."""
+    return Limits(data.min_df, data.max_df, stop_words(data.stop_words), data.max_words)
+
+
 def _shelf(source: Source, data: DataConfig) -> Shelf:
-    if chooses_words(data):
-        chosen = ", ".join(f"data.{name}" for name in WORDS)
-        what = f"{chosen} choose words, but {source.path} holds those that it was made with"
-        raise UsageError(f"{what}; give them to 'hiertopics convert'")
+    if data.discretise is not None:
+        raise UsageError(f"data.discretise is for dense tables, but {source.path} holds counts")
     shelf = open_shelf(source)
     if source.groups is not None:
         tags = read_tags(source.groups, shelf.n_docs, source.path)

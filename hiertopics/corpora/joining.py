@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Tags
-from hiertopics.data.pruning import kept_words
+from hiertopics.data.pruning import Limits, kept_words
 from hiertopics.data.shelf import Appended, Bags
 from hiertopics.formats.drafts import Known
 from hiertopics.formats.shards import Written, write_joined
@@ -36,9 +35,7 @@ def with_new(
     vocab: tuple[str, ...],
     place: NDArray[np.int64],
     added: Bags,
-    min_df: float,
-    max_df: float,
-    stop_words: Collection[str],
+    limits: Limits,
 ) -> Words:
     """Return the words of the first corpus, and those of the added one that are chosen.
 
@@ -49,7 +46,7 @@ def with_new(
     n_docs_with = np.zeros(added.n_words, np.int64)
     for block in added.blocks():
         n_docs_with += np.bincount(block.indices, minlength=added.n_words)
-    chosen = kept_words(n_docs_with, added.n_docs, added.vocab, min_df, max_df, stop_words)
+    chosen = kept_words(n_docs_with, added.n_docs, added.vocab, limits)
     joins = np.flatnonzero(chosen & (n_docs_with > 0) & (place < 0))
     placed = place.copy()
     placed[joins] = len(vocab) + np.arange(len(joins))

@@ -127,6 +127,11 @@ class Corpus:
         """Return the counts of the documents ``docs``, int32 CSR."""
         return sparse.csr_array(self.counts[docs])
 
+    def with_words(self, words: NDArray[np.int64]) -> Corpus:
+        """Return all documents over the words ``words`` alone, ascending."""
+        vocab = tuple(self.vocab[word] for word in words)
+        return replace(self, counts=sparse.csr_array(self.counts[:, words]), vocab=vocab)
+
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Yield the counts of all documents, of which those of a ``Shelf`` come in blocks."""
         yield self.counts

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.shelf import Bags
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.errors import DataError
 
 COMMON = (
@@ -19,6 +18,8 @@ COMMON = (
     *("they", "this", "to", "was", "we", "were", "which", "with", "you"),
 )
 MOST_FREQUENT, MANY = 10, 5
+
+AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
 
 def notes(corpus: Bags) -> tuple[str, ...]:
@@ -35,52 +36,65 @@ def notes(corpus: Bags) -> tuple[str, ...]:
     )
 
 
-def prune(
-    corpus: Corpus,
-    min_df: float = 1,
-    max_df: float = 1.0,
-    stop_words: Collection[str] = (),
-    docs: NDArray[np.int64] | None = None,
-) -> Corpus:
-    """Drop words in fewer than ``min_df`` or more than ``max_df`` documents, and stop words.
+class Limits(NamedTuple):
+    """Which words stay: those in at least ``min_df`` and at most ``max_df`` documents that are no
+    stop words, and of these at most ``max_words``, those in most documents (None: all).
 
     An int is a number of documents, a float a share of them (scikit-learn's convention).
+    """
+
+    min_df: float = 1
+    max_df: float = 1.0
+    stop_words: Collection[str] = ()
+    max_words: int | None = None
+
+    @property
+    def keep_all(self) -> bool:
+        """Whether every word stays, whatever the corpus."""
+        all_of_them = isinstance(self.max_df, float) and self.max_df >= 1
+        limited = self.stop_words or self.max_words is not None
+        return all_of_them and isinstance(self.min_df, int) and self.min_df <= 1 and not limited
+
+
+def prune(corpus: AnyBags, limits: Limits, docs: NDArray[np.int64] | None = None) -> AnyBags:
+    """Drop words.
+
     Documents stay, even where they lose every token. docs: those that are counted, int64; words
-    in none of them are dropped. None counts all, and with the other defaults the corpus is
+    in none of them are dropped. None counts all, and where every word stays the corpus is
     returned as it is. Raises DataError where no word would be left.
     """
-    counted = corpus.counts if docs is None else corpus.counts[docs]
-    n_docs_with = np.bincount(counted.indices, minlength=corpus.n_words)
-    n_docs = counted.shape[0]
-    keep = kept_words(n_docs_with, n_docs, corpus.vocab, min_df, max_df, stop_words)
+    if docs is None and limits.keep_all:
+        return corpus
+    n_docs_with = np.zeros(corpus.n_words, np.int64)
+    for block in corpus.blocks() if docs is None else corpus.select(docs).blocks():
+        n_docs_with += np.bincount(block.indices, minlength=corpus.n_words)
+    n_docs = corpus.n_docs if docs is None else len(docs)
+    keep = kept_words(n_docs_with, n_docs, corpus.vocab, limits)
     if docs is not None:
         keep &= n_docs_with > 0
     if keep.all():
         return corpus
-    kept = np.flatnonzero(keep)
     refuse_none(keep)
-    return replace(
-        corpus,
-        counts=sparse.csr_array(corpus.counts[:, kept]),
-        vocab=tuple(corpus.vocab[word] for word in kept),
-    )
+    return corpus.with_words(np.flatnonzero(keep))
 
 
 def kept_words(
     n_docs_with: NDArray[np.integer],
     n_docs: int,
     vocab: Sequence[str],
-    min_df: float,
-    max_df: float,
-    stop_words: Collection[str],
+    limits: Limits,
 ) -> NDArray[np.bool_]:
-    """Return which words stay, bool [n_words]; see ``prune``. n_docs_with: documents with each."""
+    """Return which words stay, bool [n_words]. n_docs_with: in how many documents each is."""
+    min_df, max_df, stop_words, max_words = limits
     lowest = min_df if isinstance(min_df, int) else min_df * n_docs
     highest = max_df if isinstance(max_df, int) else max_df * n_docs
     keep = (n_docs_with <= highest) & ((n_docs_with >= lowest) | (lowest <= 1))
     if stop_words:
         stopped = frozenset(stop_words)
         keep &= np.fromiter((word not in stopped for word in vocab), bool, len(vocab))
+    if max_words is not None:
+        order = np.argsort(np.where(keep, -n_docs_with, 1), kind="stable")
+        keep[order[max_words:]] = False
     return np.asarray(keep)
 
 

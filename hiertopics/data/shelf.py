@@ -117,12 +117,28 @@ def mapped(path: Path) -> NDArray[Any]:
     return array
 
 
+class Fewer(NamedTuple):
+    """Some of the stored words. place: int32, the id of each stored word, -1 of one that is out.
+
+    pairs, lengths: int64 [n_docs], pairs and tokens that the documents of a shelf have of them.
+    """
+
+    place: NDArray[np.int32]
+    pairs: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    def of(self, docs: NDArray[np.int64] | slice) -> Fewer:
+        """Return the same for some of the documents."""
+        return Fewer(self.place, self.pairs[docs], self.lengths[docs])
+
+
 @dataclass(frozen=True, eq=False)
 class Shelf:
     """A ``Corpus`` in files, or some documents of it: what has the same name means the same.
 
     docs: int64, the documents in their order; None are all. prints: fingerprint and text
-    fingerprint where they are known. room: where what is as large as the corpus is to be made.
+    fingerprint where they are known. fewer: which words it has of those that are stored; None: all.
+    room: where what is as large as the corpus is to be made.
     """
 
     stored: Stored
@@ -133,6 +149,7 @@ class Shelf:
     labels: Tags | None = None
     notes: tuple[str, ...] = ()
     prints: tuple[str, str] | None = field(default=None, repr=False)
+    fewer: Fewer | None = field(default=None, repr=False)
     room: Room = field(default_factory=Room, repr=False)
 
     snippets = None
@@ -153,8 +170,7 @@ class Shelf:
     @cached_property
     def doc_pairs(self) -> NDArray[np.int64]:
         """Pairs per document, int64 [n_docs]."""
-        pairs = np.diff(self.stored.ends)
-        return pairs if self.docs is None else pairs[self.docs]
+        return self._stored_pairs() if self.fewer is None else self.fewer.pairs
 
     @cached_property
     def n_pairs(self) -> int:
@@ -169,6 +185,8 @@ class Shelf:
     @cached_property
     def doc_lengths(self) -> NDArray[np.int64]:
         """Tokens per document, int64 [n_docs]."""
+        if self.fewer is not None:
+            return self.fewer.lengths
         lengths = self.stored.lengths
         return np.array(lengths if self.docs is None else lengths[self.docs])
 
@@ -206,7 +224,7 @@ class Shelf:
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Yield the counts of all documents, some at a time."""
-        ends = np.cumsum(self.doc_pairs)
+        ends = np.cumsum(self._stored_pairs())
         first = 0
         while first < self.n_docs:
             before = ends[first - 1] if first else 0
@@ -226,12 +244,32 @@ class Shelf:
             labels=None if self.labels is None else self.labels.select(rows),
             notes=(),
             prints=None,
+            fewer=None if self.fewer is None else self.fewer.of(rows),
         )
 
     def bare(self, first: int, last: int) -> Shelf:
         """Return documents ``first`` to ``last`` without names, groups and labels."""
         docs = np.arange(first, last) if self.docs is None else self.docs[first:last]
-        return Shelf(self.stored, self.vocab, docs, room=self.room)
+        fewer = None if self.fewer is None else self.fewer.of(slice(first, last))
+        return Shelf(self.stored, self.vocab, docs, fewer=fewer, room=self.room)
+
+    def with_words(self, words: NDArray[np.int64]) -> Shelf:
+        """Return all documents over the words ``words`` alone, ascending."""
+        place = np.full(self.n_words, -1, np.int32)
+        place[words] = np.arange(len(words), dtype=np.int32)
+        pairs, lengths = np.empty(self.n_docs, np.int64), np.empty(self.n_docs, np.int64)
+        first = 0
+        for block in self.blocks():
+            inside, stays = slice(first, first + block.shape[0]), place[block.indices] >= 0
+            at = np.repeat(np.arange(block.shape[0]), np.diff(block.indptr))[stays]
+            pairs[inside] = np.bincount(at, minlength=block.shape[0])
+            lengths[inside] = np.bincount(at, block.data[stays], block.shape[0]).astype(np.int64)
+            first = inside.stop
+        if self.fewer is not None:
+            before = self.fewer.place
+            place = np.where(before < 0, -1, place[before]).astype(np.int32)
+        vocab = tuple(self.vocab[word] for word in words)
+        return replace(self, vocab=vocab, fewer=Fewer(place, pairs, lengths), prints=None)
 
     def in_memory(self) -> Corpus:
         """Return the same as a corpus in memory."""
@@ -261,6 +299,10 @@ class Shelf:
         digest_names(digest, self.vocab)
         return digest.hexdigest()
 
+    def _stored_pairs(self) -> NDArray[np.int64]:
+        pairs = np.diff(self.stored.ends)
+        return pairs if self.docs is None else pairs[self.docs]
+
     def _counts_of(self, docs: NDArray[np.int64]) -> sparse.csr_array:
         """Return the counts of documents by their numbers among all that are stored."""
         stored = self.stored
@@ -276,6 +318,11 @@ class Shelf:
             source = np.repeat(begin, n_pairs) + within
             target = np.repeat(indptr[places], n_pairs) + within
             words[target], counts[target] = part.words[source], part.counts[source]
+        if self.fewer is not None:
+            words = self.fewer.place[words]
+            stays = words >= 0
+            words, counts = words[stays], counts[stays]
+            indptr = np.concatenate([[0], np.cumsum(stays)])[indptr]
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)
         return sparse.csr_array((counts, words, indptr), shape=(len(docs), self.n_words))

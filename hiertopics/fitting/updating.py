@@ -146,9 +146,7 @@ def _words_of(run: RunDir, original: Original, added: Bags, new_words: str) -> W
     if new_words == "drop" or unnamed:
         words = joining.without_new(own, place)
     else:
-        stopped = dataset.stop_words(config.stop_words)
-        limits = (config.min_df, config.max_df, stopped)
-        words = joining.with_new(own, place, added, *limits)
+        words = joining.with_new(own, place, added, dataset.limits_of(config))
     if not (added.word_counts[words.place >= 0] > 0).any():
         raise UsageError(
             f"no word of the new documents is known to {run.path}"

@@ -95,6 +95,10 @@ class DataConfig(
         int | float,
         Meta(description="Drop words in more documents, in the same way: 1.0 keeps every word."),
     ] = 1.0
+    max_words: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="Of the words that are left keep so many, in most documents; null: all."),
+    ] = None
     stop_words: Annotated[
         str | None, Meta(description="Words to drop: english, or a file with one per line.")
     ] = None

@@ -31,6 +31,7 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),
     Change(2, "*", "data.vocabulary_from", "all"),
     Change(2, "*", "data.snippets", 0),
+    Change(2, "*", "data.max_words", None),
     Change(2, "*", "data.metadata", False),
     Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "hdp-gibbs", "inference.collapse", "full"),

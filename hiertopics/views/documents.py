@@ -28,7 +28,7 @@ EQUAL = 9
 BLOCK = 1 << 16
 """Documents whose shares are looked at together."""
 
-_Best = tuple[NDArray[np.integer], NDArray[np.float64], NDArray[np.float64]]
+_Best = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 """Documents, their shares at or below a node, and at the node itself."""
 
 

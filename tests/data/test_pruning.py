@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.pruning import notes, prune
+from hiertopics.data.pruning import Limits, notes, prune
 from hiertopics.errors import DataError
 
 VOCAB = tuple("abcdefgh")
@@ -45,36 +45,36 @@ def test_limits_agree_with_a_brute_force(
     expected = brute_force(corpus, min_df, max_df, frozenset(stop))
     if not expected:
         with pytest.raises(DataError, match="no word is left"):
-            prune(corpus, min_df, max_df, stop)
+            prune(corpus, Limits(min_df, max_df, stop))
         return
-    kept = prune(corpus, min_df, max_df, stop)
+    kept = prune(corpus, Limits(min_df, max_df, stop))
     assert list(kept.vocab) == expected
     columns = [VOCAB.index(word) for word in expected]
     assert (kept.counts.toarray() == corpus.counts.toarray()[:, columns]).all()
 
 
 def test_one_as_a_number_of_documents_is_not_one_as_a_share(corpus: Corpus) -> None:
-    assert prune(corpus, 1, 1).vocab == ("a", "b")
-    assert prune(corpus, 1, 1.0).vocab == VOCAB
-    assert prune(corpus, 1.0, 1.0).vocab == ("h",)
+    assert prune(corpus, Limits(1, 1)).vocab == ("a", "b")
+    assert prune(corpus, Limits(1, 1.0)).vocab == VOCAB
+    assert prune(corpus, Limits(1.0, 1.0)).vocab == ("h",)
 
 
 def test_the_defaults_return_the_corpus_itself(corpus: Corpus) -> None:
-    assert prune(corpus) is corpus
+    assert prune(corpus, Limits()) is corpus
 
 
 def test_documents_stay_where_they_lose_every_token(corpus: Corpus) -> None:
-    kept = prune(replace(corpus, doc_ids=tuple("0123456789")), max_df=3)
+    kept = prune(replace(corpus, doc_ids=tuple("0123456789")), Limits(max_df=3))
     assert (kept.n_docs, kept.n_empty, kept.doc_ids) == (10, 7, tuple("0123456789"))
 
 
 def test_what_the_reader_remarked_stays(corpus: Corpus) -> None:
-    assert prune(replace(corpus, notes=("a remark",)), max_df=3).notes == ("a remark",)
+    assert prune(replace(corpus, notes=("a remark",)), Limits(max_df=3)).notes == ("a remark",)
 
 
 def test_no_word_left_is_refused(corpus: Corpus) -> None:
     with pytest.raises(DataError, match="no word is left"):
-        prune(corpus, stop_words=VOCAB)
+        prune(corpus, Limits(stop_words=VOCAB))
 
 
 def words_by_count(*words: str) -> Corpus:
@@ -93,3 +93,14 @@ def test_raw_text_led_by_stop_words_is_told_how_to_drop_them() -> None:
 def test_rare_stop_words_are_not_worth_a_note() -> None:
     content = [f"w{number}" for number in range(6)]
     assert notes(words_by_count(*content, "the", "of", "and", "to", "in", "for", "is")) == ()
+
+
+def test_the_words_in_most_documents_stay(corpus: Corpus) -> None:
+    n_docs_with = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
+    for most in (1, 3, corpus.n_words, 100):
+        kept = prune(corpus, Limits(max_words=most)).vocab
+        order = np.lexsort((np.arange(corpus.n_words), -n_docs_with))
+        assert kept == tuple(corpus.vocab[word] for word in sorted(order[:most]))
+    few = prune(corpus, Limits(max_df=3, max_words=2)).vocab
+    assert len(few) == 2
+    assert all(n_docs_with[corpus.vocab.index(word)] <= 3 for word in few)

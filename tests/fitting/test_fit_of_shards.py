@@ -18,6 +18,8 @@ from hiertopics.families.hdp import blocks
 from hiertopics.families.hdp import theta as theta_parts
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback, Event
+from hiertopics.formats.shards import open_shelf
+from hiertopics.formats.source import Source
 from hiertopics.room import beside
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
@@ -79,6 +81,42 @@ def test_shards_and_the_file_they_come_from_end_in_the_same_bytes(
     assert scores[0] == scores[1] and quality[0] == quality[1]
 
 
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ["data.min_df=20", "data.max_df=0.45"],
+        ["data.max_words=11"],
+        ["data.min_df=17", "data.vocabulary_from=training"],
+    ],
+)
+def test_words_of_shards_are_chosen_as_those_of_a_file(
+    folder: Path, tmp_path: Path, chosen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one more pass: the same corpus, the same split, the same bytes, the same score."""
+    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    whole = fitted(folder / "a.ldac", tmp_path / "whole", 3, *chosen)
+    shards = fitted(folder / "a.shards", tmp_path / "shards", 3, *chosen)
+    assert 0 < len(shards.vocab) < 30
+    assert contents(shards) == contents(whole)
+    for name in ("corpus", "split", "objective"):
+        assert shards.manifest[name] == whole.manifest[name]
+    scores = [evaluate(run) for run in (whole, shards)]
+    assert scores[0]["perplexity"] == scores[1]["perplexity"]
+    assert scores[0]["unknown_tokens"] == scores[1]["unknown_tokens"]
+
+
+def test_words_are_chosen_again_of_those_that_were_chosen(folder: Path) -> None:
+    shelf = open_shelf(Source(folder / "a.shards"))
+    first = shelf.with_words(np.array([3, 4, 7, 20]))
+    again = first.select([5, 2, 7]).with_words(np.array([0, 2, 3]))
+    counts = shelf.in_memory().counts[[5, 2, 7]][:, [3, 7, 20]]
+    assert again.vocab == tuple(shelf.vocab[word] for word in (3, 7, 20))
+    assert (again.counts != counts).nnz == 0
+    np.testing.assert_array_equal(again.doc_lengths, counts.sum(axis=1))
+    np.testing.assert_array_equal(again.doc_pairs, np.diff(counts.indptr))
+    assert again.fingerprint == again.in_memory().fingerprint
+
+
 def test_a_fit_of_shards_goes_on_and_keeps_topics_of_tokens_in_files(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -130,7 +168,7 @@ def test_a_theta_of_a_part_predicts_as_the_entire_one_does(
         ({"backend": "hdp-gibbs"}, "fit hdp-gibbs -s inference.collapse=partial"),
         ({"holdout": "tokens:0.2@0"}, "of shards whole documents can be"),
         ({"memory": "80MB"}, "--memory 76.3 MiB is too little: the least for this fit is [0-9]+MB"),
-        ({"data": {"min_df": 2}}, "choose words, but .* give them to 'hiertopics convert'"),
+        ({"data": {"discretise": {"bins": 3}}}, "data.discretise is for dense tables"),
     ],
 )
 def test_what_shards_cannot_do_is_told_in_one_line(

@@ -68,6 +68,16 @@ def test_all_documents_with_a_share_are_listed_in_order(tree: Tree) -> None:
     assert set(found) == {0, 1, 2, 3, 4}
 
 
+def test_blocks_of_documents_change_no_list(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    theta = sparse.csr_array(np.random.default_rng(0).dirichlet(np.full(6, 0.1), 40).round(1))
+    names = [f"d{doc}" for doc in range(40)]
+    for n_docs in (1, 5, 60):
+        whole = top_documents(tree, theta, names, n_docs)
+        monkeypatch.setattr("hiertopics.views.documents.BLOCK", 7)
+        assert top_documents(tree, theta, names, n_docs) == whole
+        monkeypatch.undo()
+
+
 def test_rounding_makes_no_order(tree: Tree) -> None:
     noise = THETA * (1 + 1e-14 * np.arange(5)[:, None])
     assert top(tree, 2, noise) == top(tree, 2)
