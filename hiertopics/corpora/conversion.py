@@ -107,7 +107,8 @@ def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Writte
         known = known._replace(labels=tags)
     n_docs_with = np.zeros(len(known.vocab), np.int64)
     n_ids = len(draft.n_docs_with)
-    n_docs_with[slice(n_ids) if known.place is None else known.place[:n_ids]] = draft.n_docs_with
+    place = np.arange(n_ids) if known.place is None else known.place[:n_ids]
+    np.add.at(n_docs_with, place, draft.n_docs_with)
     kept = kept_words(n_docs_with, draft.n_docs, known.vocab, dataset.limits_of(config))
     refuse_none(kept)
     return shards.write_draft(draft, known, kept, target), known.notes

@@ -29,6 +29,7 @@ from hiertopics.formats.counting import (
     size_announced,
     whole_numbers,
 )
+from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.opening import Block, blocks, decoded_line
 from hiertopics.formats.pairs import (
     Pairs,
@@ -45,6 +46,9 @@ from hiertopics.formats.source import Source
 
 # Possessive, here and elsewhere: what is given back and tried again takes quadratic time.
 REAL_COUNT = re.compile(rb"(?<=:)[^:\s.eE]*+[.eE][^:\s]*+(?=\s)")
+
+
+FROM_ZERO = "word ids count from 0, because id 0 occurs"
 
 
 class Heads:
@@ -66,16 +70,13 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     Reports the line of each mistake.
     """
     rules, heads = rules_of(source, vocab), Heads()
-    lengths, ids, counts = joined(
-        read_fast((number, block), rules.limit, heads)
-        or read_slowly(source, rules, (number, block), heads)
-        for number, block in blocks(source.path)
-    )
+    lengths, ids, counts = joined(_documents(source, rules, heads))
     notes: tuple[str, ...] = ()
     if (ids == 0).any():
-        notes = ("word ids count from 0, because id 0 occurs",)
+        notes = (FROM_ZERO,)
         if vocab is not None and ids.max() == len(vocab):
-            _report_last_id(source, rules, heads, lengths, ids)
+            docs = np.repeat(np.arange(len(lengths)), lengths)[ids == rules.limit - 1]
+            _report_last_id(source, rules, heads, docs)
             vocab = None
     else:
         ids -= 1
@@ -87,6 +88,32 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         matrix = count_matrix(lengths, ids, counts, n_words)
         notes = (*notes, *large_notes(*sizes, named=named))
         return Corpus(matrix, words, labels=labels, notes=notes)
+
+
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+    """Read as ``read`` does, some documents at a time."""
+    rules, heads, with_last = rules_of(source, vocab), Heads(), array("q")
+    for pairs in _documents(source, rules, heads):
+        if vocab is not None and (is_last := pairs.ids == rules.limit - 1).any():
+            docs = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)[is_last]
+            with_last.extend((into.n_docs + docs).tolist())
+        into.add(pairs)
+    n_ids = len(into.n_docs_with)
+    labels = heads.labels.tags() if heads.labels.columns else None
+    if n_ids and into.n_docs_with[0]:
+        if with_last:
+            _report_last_id(source, rules, heads, np.asarray(with_last))
+            vocab = None
+        words = default_vocab(n_ids) if vocab is None else vocab
+        return Known(words, labels=labels, notes=(FROM_ZERO,))
+    words = default_vocab(max(n_ids - 1, 0)) if vocab is None else vocab
+    return Known(words, np.maximum(np.arange(n_ids) - 1, 0), labels=labels)
+
+
+def _documents(source: Source, rules: Rules, heads: Heads) -> Iterator[Pairs]:
+    for number, block in blocks(source.path):
+        fast = read_fast((number, block), rules.limit, heads)
+        yield fast or read_slowly(source, rules, (number, block), heads)
 
 
 def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:
@@ -102,12 +129,10 @@ def _report_last_id(
     source: Source,
     rules: Rules,
     heads: Heads,
-    lengths: NDArray[np.int64],
-    ids: NDArray[np.int32],
+    docs: NDArray[np.int64],
 ) -> None:
     """Report the id that is one too large because ids turn out to count from 0."""
     last = rules.limit - 1
-    docs = np.repeat(np.arange(len(lengths)), lengths)[ids == last]
     for doc in docs.tolist():
         what = f"word id {last} is out of range: id 0 occurs, and {rules.vocab} holds {last} words"
         source.report(DataError(source.path, what, heads.numbers[doc]))
@@ -116,7 +141,7 @@ def _report_last_id(
 def read_fast(block: Block, limit: int, heads: Heads) -> Pairs | None:
     """Read a block that is in perfect order; return None for any other."""
     numbers, labels, bodies = [], [], []
-    for number, line in _documents(block):
+    for number, line in _lines(block):
         head, _, body = line.partition(b" ")
         if b":" in head:
             head, body = b"", line
@@ -140,7 +165,7 @@ def read_fast(block: Block, limit: int, heads: Heads) -> Pairs | None:
     return pairs
 
 
-def _documents(block: Block) -> Iterator[tuple[int, bytes]]:
+def _lines(block: Block) -> Iterator[tuple[int, bytes]]:
     """Yield number and content of every line that is not merely a comment."""
     first, text = block
     for number, line in enumerate(text[:-1].replace(b"\t", b" ").split(b"\n"), first):
@@ -164,7 +189,7 @@ def _entries(heads: list[bytes]) -> list[list[str]] | None:
 def read_slowly(source: Source, rules: Rules, block: Block, heads: Heads) -> Pairs:
     """Read a block token by token and report each line with a mistake."""
     documents = []
-    for number, line in _documents(block):
+    for number, line in _lines(block):
         plain = REAL_COUNT.sub(in_digits, line + b"\n")
         tokens = decoded_line(source.path, plain, number, source.report).split()
         labels, document, problem = _read_line(rules, tokens)

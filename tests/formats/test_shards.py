@@ -50,7 +50,9 @@ def corpus(put: Put) -> Path:
     return put("a.ldac", LDAC)
 
 
-@pytest.mark.parametrize("name", ["a.ldac", "b.ldac.gz", "docword.b.txt", "b.mtx", "b.npz"])
+@pytest.mark.parametrize(
+    "name", ["a.ldac", "b.ldac.gz", "docword.b.txt", "b.mtx", "b.npz", "b.svmlight"]
+)
 def test_every_format_makes_the_shards_of_the_same_corpus(corpus: Path, name: str) -> None:
     path = corpus.with_name(name)
     if path != corpus:
@@ -62,6 +64,20 @@ def test_every_format_makes_the_shards_of_the_same_corpus(corpus: Path, name: st
     for name in ("doc_lengths", "doc_pairs", "word_counts"):
         np.testing.assert_array_equal(getattr(shelf, name), getattr(whole, name))
     assert shelf.largest_count == whole.largest_count == 400
+
+
+@pytest.mark.parametrize(
+    "text", ["1,3 1:2 5:1\n\n2 2:1 5:3\n", "4:1\n1:1 3:2 # said\n", "7 0:2 4:1\n1 2:1\n"]
+)
+def test_svmlight_counts_ids_from_0_or_1_and_has_labels(put: Put, text: str) -> None:
+    path, words = put("a.svmlight", text), put("five.txt", "a\nb\nc\nd\ne\n")
+    for whole, told in ((as_read(path), {}), (as_read(path, vocab=words), {"vocab": str(words)})):
+        shelf = shelf_of(path, **told)
+        assert (shelf.fingerprint, shelf.vocab) == (whole.fingerprint, whole.vocab)
+        assert convert(path, path.with_name("c.shards"), data=told).notes == whole.notes
+    harmed = put("b.svmlight", "0:1 5:1\n5:2\n")
+    with pytest.raises(DataError, match="b.svmlight:1: word id 5 is out of range: id 0 occurs"):
+        shelf_of(harmed, vocab=str(words))
 
 
 def test_texts_keep_words_names_and_groups(put: Put) -> None:
