@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,8 +19,8 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from hiertopics import files
-from hiertopics.corpora.inmemory import as_corpus, is_file, store
-from hiertopics.errors import HiertopicsError, RunError, UsageError
+from hiertopics.corpora.inmemory import as_corpus, is_file, kept_in, store
+from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
 from hiertopics.model import Summary
@@ -245,20 +245,8 @@ def _kept(corpus: Any, sides: Mapping[str, Any], run: Run) -> Iterator[Any]:
     if corpus is None or is_file(corpus):
         yield corpus
         return
-    folder = run.path / "corpus"
-    before = set(folder.glob("*"))
-    path = store(as_corpus(corpus, **sides), folder)
-    try:
+    with kept_in(run.path, lambda folder: store(as_corpus(corpus, **sides), folder)) as path:
         yield path
-    except HiertopicsError:
-        settings = run.path / "config.yaml"
-        if not (settings.exists() and path.name in settings.read_text(encoding="utf-8")):
-            for file in set(folder.glob("*")) - before:
-                file.unlink()
-            for empty in (folder, run.path):
-                with suppress(OSError):
-                    empty.rmdir()
-        raise
 
 
 def _files(sides: Mapping[str, Any]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from hiertopics.cli.options import (
     put,
     set_option,
     tell,
+    trust_option,
     workers_option,
 )
 
@@ -52,7 +53,7 @@ SHOWN_LINES = 30
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
 def fit_command(**options: Any) -> int:
-    """Fit a backend to CORPUS and write a run; on an existing run, continue it.
+    """Fit a backend to CORPUS (-: standard input) and write a run; on an existing run, continue it.
 
     The run's path is the last line of stdout. Flags win over --set, which wins over the config
     file. Exit code 75: stopped early, the same command continues.
@@ -61,7 +62,11 @@ def fit_command(**options: Any) -> int:
     with resumable():
         from hiertopics.fitting import driver
 
-        result = driver.fit(**options, data=data, argv=sys.argv)
+        if options["corpus"] == "-":
+            del options["corpus"]
+            result = driver.fit_stdin(**options, data=data, argv=sys.argv)
+        else:
+            result = driver.fit(**options, data=data, argv=sys.argv)
     put_result(result, as_json, options["quiet"])
     return 0 if result.status == "done" else RESUMABLE
 
@@ -113,6 +118,7 @@ def _show(result: Any) -> None:
 @click.option("--iterations", type=int, metavar="N", help="Iterations in all. [default: RUN's]")
 @click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
 @workers_option
+@trust_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
 def refit_command(**options: Any) -> int:

@@ -33,8 +33,25 @@ READING = {
 """Entries of the ``data`` section that say how a corpus file is to be read."""
 
 
+def _trust(_context: click.Context, _option: click.Parameter, given: bool) -> None:
+    if given:
+        from hiertopics.formats.words import trust
+
+        trust("*")
+
+
+trust_option = click.option(
+    "--trust-tokenizer",
+    is_flag=True,
+    expose_value=False,
+    callback=_trust,
+    help="Import the data.tokenizer that a run names: code that cuts its texts.",
+)
+
+
 def corpus_options(command: F) -> F:
-    """Add an option for each entry of ``READING``."""
+    """Add an option for each entry of ``READING``, and ``--trust-tokenizer``."""
+    command = trust_option(command)
     for key, (metavar, text) in reversed(READING.items()):
         flag = f"--{key.rstrip('_').replace('_', '-')}"
         command = click.option(flag, key, metavar=metavar, help=text)(command)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import chosen_run, count_option, put, side_option, tell
+from hiertopics.cli.options import chosen_run, count_option, put, side_option, tell, trust_option
 
 
 @click.command("report")
+@trust_option
 @click.argument("run", required=False, type=click.Path())
 @click.argument("run2", required=False, type=click.Path())
 @click.option(

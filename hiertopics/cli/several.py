@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from hiertopics.cli.options import json_option, put, workers_option
+from hiertopics.cli.options import json_option, put, trust_option, workers_option
 
 
 @click.command("agree")
@@ -34,6 +34,7 @@ def agree_command(runs: tuple[str, ...], write: bool, as_json: bool) -> int:
 
 
 @click.command("consensus")
+@trust_option
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--run", "output", metavar="DIR", required=True, help="Run directory.")
 @workers_option

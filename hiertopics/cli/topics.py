@@ -15,6 +15,7 @@ from hiertopics.cli.options import (
     run_argument,
     side_option,
     tell,
+    trust_option,
 )
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
@@ -127,6 +128,7 @@ SHOWN_DOCS = 20
 
 
 @click.command("docs")
+@trust_option
 @click.argument("run", required=False, type=click.Path())
 @click.argument("node", required=False, type=click.IntRange(min=0))
 @click.option(

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import structs
 
-from hiertopics.corpora import dataset
+from hiertopics.corpora import dataset, stdin
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shape import marks_of, shape_of
 from hiertopics.data.vectors import Vectors
@@ -80,13 +81,33 @@ def check(
         raise UsageError(f"the number of problems must be >= 1, got {most}")
     config = structs.replace(DataConfig(), corpus=str(corpus), **(data or {}))
     problems = _Problems(most)
-    source = replace(resolve(dataset.source_of(config)), report=problems.add)
-    read = None
-    with suppress(_Enough):
-        read = _read(source, problems)
+    with _named(config) as named:
+        source = replace(resolve(dataset.source_of(named)), report=problems.add)
+        read = None
+        with suppress(_Enough):
+            read = _read(source, problems)
+    found = [_as_given(problem, source.path, config) for problem in problems.found]
+    source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else read.notes
-    return Checked(source, tuple(problems.found), problems.more, shape, notes)
+    return Checked(source, tuple(found), problems.more, shape, notes)
+
+
+def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
+    """Return a problem with the corpus under the name that it was given."""
+    named = problem.path == str(path)
+    return DataError(str(config.corpus) if named else problem.path, problem.what, problem.line)
+
+
+@contextmanager
+def _named(config: DataConfig) -> Iterator[DataConfig]:
+    """Give the section a file to name where standard input is read."""
+    if config.corpus != stdin.STDIN:
+        yield config
+        return
+    stdin.require_format(config.from_)
+    with TemporaryDirectory(prefix="hiertopics-") as folder:
+        yield structs.replace(config, corpus=str(stdin.spooled(Path(folder))))
 
 
 def _read(source: Source, problems: _Problems) -> Corpus | Vectors | None:

@@ -30,6 +30,7 @@ from hiertopics.formats.source import (
     find_labels,
     vocabulary_names,
 )
+from hiertopics.formats.words import trust
 from hiertopics.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig, data_layer
 from hiertopics.settings.layers import Overrides, Reader, parse_set
@@ -129,6 +130,8 @@ def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
     config = reader.read("data")
     if reader.problems or not isinstance(config, DataConfig):
         raise ConfigError(reader.problems)
+    if config.tokenizer is not None:
+        trust(config.tokenizer)
     return config
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,14 +18,17 @@ from hiertopics.data.shelf import Shelf, in_memory
 from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
 from hiertopics.formats.reading import read_corpus, read_resolved, resolve
+from hiertopics.formats.records import records
 from hiertopics.formats.shards import open_shelf
 from hiertopics.formats.sidefiles import read_tags
-from hiertopics.formats.source import FORMATS, Source, format_of, stem
+from hiertopics.formats.source import FORMATS, WORDING, Source, format_of, stem
+from hiertopics.formats.words import Pair, drops_stop_words, stop_words
 from hiertopics.holdouts.spec import WITHIN, parse_holdout
 from hiertopics.holdouts.split import docs_apart
 from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")
+NO_SETTINGS = ("path", "format", "report", "known_phrases", "phrases_from")
 WORDS = ("min_df", "max_df", "max_words", "stop_words", "vocabulary_from", "discretise")
 
 
@@ -43,6 +46,7 @@ PLAIN: Mapping[str, Any] = {
     "vocab": None,
     "groups": None,
     "labels": None,
+    **{name: getattr(DataConfig(), name) for name in WORDING},
 }
 """Settings of a corpus that was written as it was read: what chose words does not choose again."""
 
@@ -83,19 +87,23 @@ def _located(data: DataConfig, found: Source) -> DataConfig:
     return structs.replace(data, from_=found.format, **absolute)
 
 
-def load(data: DataConfig, bins: Bins | None = None) -> Loaded:
+def load(
+    data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+) -> Loaded:
     """Read the corpus and choose its vocabulary (min_df, max_df, stop words).
 
     By all documents, or by those that ``holdout`` leaves to train on (``vocabulary_from``). Shards,
     whose words are chosen, become a ``Shelf``: their counts stay in files.
     A dense table becomes a corpus: cut into ``bins`` or, where ``discretise`` is set, into bins
-    of its own; without both it must be a table of counts. Raises what ``located`` raises,
+    of its own; without both it must be a table of counts. phrases: the pairs that are joined in raw
+    text, None for those that are found in it. Raises what ``located`` raises,
     DataError naming file and line, UsageError where counts were to be cut into bins, or no
     training documents can be told.
     """
     source = _resolved(data)
     if FORMATS[str(source.format)].folder:
         return _chosen(_shelf(source, data), _located(data, source))
+    source = replace(source, known_phrases=phrases, phrases_from=_phrases_from(source, data))
     data, read = _located(data, source), read_resolved(source)
     if isinstance(read, Corpus) and (bins is not None or data.discretise is not None):
         read = _table(read, data)
@@ -119,8 +127,22 @@ def _chosen(corpus: AnyBags, data: DataConfig, bins: Bins | None = None) -> Load
 
 
 def limits_of(data: DataConfig) -> Limits:
-    """Return which words the section keeps; raises as ``stop_words`` does."""
-    return Limits(data.min_df, data.max_df, stop_words(data.stop_words), data.max_words)
+    """Return which words the section keeps; raises as ``stop_words`` does.
+
+    Of raw text whose words are stemmed or joined, stop words have been left out before.
+    """
+    text = FORMATS[format_of(Path(str(data.corpus)), data.from_)].text
+    earlier = text and drops_stop_words(source_of(data))
+    stopped = frozenset() if earlier else stop_words(data.stop_words)
+    return Limits(data.min_df, data.max_df, stopped, data.max_words)
+
+
+def _phrases_from(source: Source, data: DataConfig) -> frozenset[int] | None:
+    """Return the documents of raw text that phrases are found in, None for all."""
+    if source.phrases is None or data.vocabulary_from == "all":
+        return None
+    training = _training(sum(1 for _ in records(source)), data)
+    return None if training is None else frozenset(training.tolist())
 
 
 def _shelf(source: Source, data: DataConfig) -> Shelf:
@@ -149,7 +171,9 @@ def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
     return docs_apart(n_docs, holdout)[0]
 
 
-def load_vectors(data: DataConfig, bins: Bins | None = None) -> Loaded:
+def load_vectors(
+    data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+) -> Loaded:
     """Read a dense table as the rows of numbers that it is.
 
     Raises as ``load`` does, and UsageError where words were to be chosen.
@@ -170,9 +194,11 @@ def load_vectors(data: DataConfig, bins: Bins | None = None) -> Loaded:
     return Loaded(to_vectors(read), data)
 
 
-def load_bits(data: DataConfig, bins: Bins | None = None) -> Loaded:
+def load_bits(
+    data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+) -> Loaded:
     """Read a dense table of 0 and 1 as ``load_vectors`` does; raises DataError for any other."""
-    found = load_vectors(data, bins)
+    found = load_vectors(data, bins, phrases)
     wrong = np.argwhere((found.corpus.rows != 0) & (found.corpus.rows != 1))
     if len(wrong):
         row, column = wrong[0]
@@ -240,29 +266,9 @@ def source_of(data: DataConfig) -> Source:
     options: dict[str, Any] = {
         field.name: getattr(data, field.name)
         for field in fields(Source)
-        if field.name not in ("path", "format", "report", *FILES)
+        if field.name not in (*FILES, *NO_SETTINGS)
     }
     paths: dict[str, Any] = {
         name: None if (value := getattr(data, name)) is None else Path(value) for name in FILES[1:]
     }
     return Source(Path(data.corpus or ""), format=data.from_, **paths, **options)
-
-
-def stop_words(name: str | None) -> frozenset[str]:
-    """Return the words of ``data.stop_words``; raises UsageError or DataError for no such list."""
-    if name is None:
-        return frozenset()
-    if name == "english":
-        try:
-            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-        except ImportError:
-            raise UsageError(
-                "data.stop_words: english needs scikit-learn: pip install 'hiertopics[text]'"
-            ) from None
-        return frozenset(ENGLISH_STOP_WORDS)
-    try:
-        return frozenset(Path(name).read_text(encoding="utf-8").split())
-    except OSError as error:
-        raise DataError(name, f"cannot be read ({error.strerror or error})") from error
-    except ValueError as error:  # other text than UTF-8, or a name that no file can have
-        raise DataError(name, "cannot be read as a list of stop words in UTF-8") from error

@@ -6,8 +6,8 @@ So an object and the same corpus in a file go one way, and a run keeps what it w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,6 +72,29 @@ def store(corpus: Corpus | Vectors, folder: Path) -> Path:
         files.make_folder(folder)
         write_corpus(corpus, path)
     return path
+
+
+@contextmanager
+def kept_in(run: Path, put: Callable[[Path], Path]) -> Iterator[Path]:
+    """Put a corpus into the folder ``corpus`` of a run; take it out where no fit of it begins.
+
+    put: writes the file into a folder and returns its path.
+    """
+    folder = run / "corpus"
+    before = set(folder.glob("*"))
+    try:
+        path = put(folder)
+        yield path
+    except HiertopicsError:
+        settings = run / "config.yaml"
+        told = settings.read_text(encoding="utf-8") if settings.exists() else ""
+        for file in set(folder.glob("*")) - before:
+            if file.name not in told:
+                file.unlink()
+        for empty in (folder, run):
+            with suppress(OSError):
+                empty.rmdir()
+        raise
 
 
 @contextmanager

@@ -5,17 +5,30 @@ A backend says so by ``observes``; everything that depends on it is in this one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, Protocol
 
 from hiertopics import registry
 from hiertopics.corpora import dataset
 from hiertopics.corpora.dataset import Loaded
 from hiertopics.data.discretise import Bins
 from hiertopics.errors import UsageError
+from hiertopics.formats.words import Pair
 from hiertopics.holdouts.spec import Holdout
 from hiertopics.holdouts.split import Split, make_split, split_rows
 from hiertopics.settings.config import DataConfig, Experiment
+
+
+class Load(Protocol):
+    """Reads what a ``data`` section names; see ``dataset.load``."""
+
+    def __call__(
+        self,
+        data: DataConfig,
+        bins: Bins | None = None,
+        phrases: Collection[Pair] | None = None,
+    ) -> Loaded:
+        """Return what a backend observes."""
 
 
 class Observed(NamedTuple):
@@ -26,7 +39,7 @@ class Observed(NamedTuple):
     """
 
     noun: str
-    load: Callable[[DataConfig, Bins | None], Loaded]
+    load: Load
     split: Callable[[Any, Holdout], tuple[Any, Split]]
     aside: Callable[[Split], str]
     protocol: str | None

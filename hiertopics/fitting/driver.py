@@ -14,7 +14,8 @@ from msgspec import structs
 from hiertopics import registry
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import cluster as on_cluster
-from hiertopics.corpora import dataset
+from hiertopics.corpora import dataset, stdin
+from hiertopics.corpora.inmemory import kept_in
 from hiertopics.corpora.observations import observed_by
 from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Engine, Workers
@@ -108,6 +109,37 @@ def fit(
             return _run_to_end(job, engine, limit, callbacks)
 
 
+def fit_stdin(
+    *,
+    run: Path | str | None = None,
+    config: Path | str | None = None,
+    overrides: Overrides = (),
+    backend: str | None = None,
+    seed: int | None = None,
+    data: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> FitResult:
+    """Fit to the corpus that standard input brings; the run keeps it in its folder ``corpus``.
+
+    Arguments are those of ``fit``; data or overrides name the format (``from``). An existing run
+    is continued with the same input alone. Raises as ``fit`` does.
+    """
+    experiment = read_experiment(flags_of(backend, seed, None, data), config, overrides)
+    stdin.require_format(experiment.data.from_)
+    target = Path(run) if run else _run_of(stdin.NAME, experiment)
+    with kept_in(target, stdin.spooled) as path:
+        return fit(
+            path,
+            run=target,
+            config=config,
+            overrides=overrides,
+            backend=backend,
+            seed=seed,
+            data=data,
+            **others,
+        )
+
+
 def _run_to_end(
     begin: Callable[[], Job], engine: Engine, limit: float | None, callbacks: Sequence[Callback]
 ) -> FitResult:
@@ -149,5 +181,8 @@ def check_spreads(experiment: Experiment) -> None:
 
 def default_run(experiment: Experiment) -> Path:
     """Return ``runs/<corpus>-<backend>-s<seed>``."""
-    name = dataset.corpus_name(str(experiment.data.corpus))
+    return _run_of(dataset.corpus_name(str(experiment.data.corpus)), experiment)
+
+
+def _run_of(name: str, experiment: Experiment) -> Path:
     return RUNS / f"{name}-{experiment.backend}-s{experiment.seed}"

@@ -30,7 +30,7 @@ from hiertopics.runs.manifest import (
     lineage,
     refuse_unfitted,
 )
-from hiertopics.runs.newdocs import columns_in, described
+from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.original import Original, read_original
 from hiertopics.runs.rundir import RunDir, opened
 
@@ -134,7 +134,7 @@ def _read_added(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bag
     """Read further documents with all their words, as the run's own corpus was read."""
     config = described(run.experiment.data, corpus, data)
     config = structs.replace(config, holdout="none")
-    found: Bags = observed_by(run.experiment).load(config, None).corpus
+    found: Bags = observed_by(run.experiment).load(config, None, phrases_of(run)).corpus
     return found
 
 

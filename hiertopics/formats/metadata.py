@@ -9,7 +9,6 @@ from typing import Any
 
 from hiertopics.data.corpus import Tags
 from hiertopics.errors import DataError
-from hiertopics.formats import parquet
 from hiertopics.formats.records import values_of
 from hiertopics.formats.sidefiles import TagTable, encodes
 from hiertopics.formats.source import Source, unpacked
@@ -17,8 +16,7 @@ from hiertopics.formats.source import Source, unpacked
 LONGEST = 200
 """Letters of a value; a field with a longer one, or a nested one, is text and no metadata."""
 
-PARQUET = "parquet"
-TABLES = ("jsonl", "csv", "tsv", PARQUET)
+TABLES = ("jsonl", "csv", "tsv", "parquet")
 """Forms whose columns have names."""
 
 
@@ -77,12 +75,8 @@ def column_of(path: Path, name: str, form: str) -> Tags:
     Raises DataError where there is no such column, or it holds texts.
     """
     table = Metadata()
-    if form == PARQUET:
-        for value in parquet.column(path, name):
-            table.add({name: value})
-    else:
-        for value in values_of(Source(path, form, text_field=name), name):
-            table.add({name: value})
+    for value in values_of(Source(path, form, text_field=name), name):
+        table.add({name: value})
     found = table.tags()
     if name not in found:
         raise DataError(path, f"field {name!r} holds no values of at most {LONGEST} letters")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from hiertopics.errors import DataError, UsageError
+
+BATCH = 4096
+"""Rows that are in memory at a time."""
 
 
 def require() -> None:
@@ -22,18 +26,36 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def column(path: Path, name: str) -> list[Any]:
-    """Return a column; DataError where the file is no parquet or has no such column."""
+def rows_of(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """Return the names of the columns, and the rows, some thousand in memory at a time.
+
+    Raises DataError where the file is no parquet, UsageError where pyarrow is not installed.
+    """
     arrow = _arrow()
+    with _readable(path, arrow):
+        file = arrow.parquet.ParquetFile(path)
+        names: list[str] = list(file.schema_arrow.names)
+    return names, _rows(path, file, arrow)
+
+
+def _rows(path: Path, file: Any, arrow: Any) -> Iterator[dict[str, Any]]:
+    batches = file.iter_batches(BATCH)
+    while True:
+        with _readable(path, arrow):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            rows = batch.to_pylist()
+        yield from rows
+
+
+@contextmanager
+def _readable(path: Path, arrow: Any) -> Iterator[None]:
     try:
-        table = arrow.parquet.read_table(path)
+        yield
     except (arrow.ArrowException, OSError) as error:
         what = f"cannot be read as parquet ({str(error).splitlines()[0]})"
         raise DataError(path, what) from error
-    if name not in table.column_names:
-        raise DataError(path, f"no field {name!r}; there are {', '.join(table.column_names)}")
-    values: list[Any] = table[name].to_pylist()
-    return values
 
 
 def write(

@@ -54,8 +54,8 @@ def _refuse_contradictions(source: Source, name: str) -> None:
     for side in (source.vocab, source.groups, source.labels):
         if side is not None:
             require_file(Path(side))
-    if source.fields and not FORMATS[name].text:
-        given = next(iter(source.fields))
+    given = next(iter([*source.fields, *source.wording]), None)
+    if given is not None and not FORMATS[name].text:
         raise UsageError(f"{given} is for raw text, but {source.path} is read as {name}")
     if source.groups is not None and source.group_field is not None:
         raise UsageError("groups come from a file or from group_field, not from both")

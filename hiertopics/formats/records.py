@@ -1,4 +1,4 @@
-"""Raw text as a stream of records: JSON lines, CSV, TSV, or a folder of text files.
+"""Raw text as a stream of records: JSON lines, CSV, TSV, parquet, or a folder of text files.
 
 A record is a mapping from field to value. A table without header has its column numbers for
 fields, so that one rule finds a field everywhere. TSV knows no quotes: a stray one in a title
@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hiertopics.errors import DataError, UsageError
+from hiertopics.formats import parquet
 from hiertopics.formats.counting import listed, shown, whole_number
+from hiertopics.formats.markup import text_of_html
 from hiertopics.formats.opening import lines, rows
 from hiertopics.formats.sidefiles import encodes
 from hiertopics.formats.source import FOLDER, Source
 
 DEFAULT_TEXT_FIELD = "text"
+JSON = (str, int, float, list, dict, type(None))
+HTML = (".html", ".htm")
+SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
+"""Of files in a folder that are texts; the second ones where there are none of the first."""
 LONGEST_FIELD = 2**31 - 1
 
 
@@ -49,7 +56,7 @@ def records(source: Source) -> Iterator[Record]:
     if source.format == FOLDER:
         yield from _folder(source)
         return
-    rows = _json_rows(source) if source.format == "jsonl" else _table_rows(source)
+    rows = _rows(source)
     named = {source.text_field or DEFAULT_TEXT_FIELD, *source.fields.values()}
     for row in rows:
         yield Record(
@@ -68,9 +75,14 @@ def values_of(source: Source, field: str) -> Iterator[Any]:
 
     Raises DataError naming the line of a broken record, or of one without that field.
     """
-    rows = _json_rows(source) if source.format == "jsonl" else _table_rows(source)
-    for row in rows:
+    for row in _rows(source):
         yield row.values[field]
+
+
+def _rows(source: Source) -> Iterator[_Row]:
+    if source.format == "jsonl":
+        return _json_rows(source)
+    return _parquet_rows(source) if source.format == "parquet" else _table_rows(source)
 
 
 def _folder(source: Source) -> Iterator[Record]:
@@ -80,15 +92,26 @@ def _folder(source: Source) -> Iterator[Record]:
     for name in sorted(found):
         if not found[name].is_file():  # a pipe or a device may never end
             raise DataError(found[name], "is no regular file; take it out of the folder")
-        yield Record("\n".join(lines(found[name])), name.removesuffix(".txt"))
+        suffix = Path(name).suffix
+        text = "\n".join(lines(found[name]))
+        yield Record(text_of_html(text) if suffix in HTML else text, name.removesuffix(suffix))
 
 
-def _texts(folder: Path) -> Iterator[Path]:
-    """Yield what may be a text; a run in the folder, which fits write there, holds none."""
+def _texts(folder: Path) -> list[Path]:
+    """Return the texts: all .txt files, or where there are none those of the other SUFFIXES.
+
+    A run in the folder, which fits write there, holds none. Raises DataError where there are none.
+    """
     runs = {lock.parent for lock in folder.rglob(".lock") if (lock.parent / "checkpoints").is_dir()}
-    for path in folder.rglob("*.txt"):
-        if runs.isdisjoint(path.parents):
-            yield path
+    for suffixes in SUFFIXES:
+        found = [path for suffix in suffixes for path in folder.rglob(f"*{suffix}")]
+        texts = [path for path in found if runs.isdisjoint(path.parents)]
+        if texts:
+            return texts
+    others = Counter(path.suffix for path in folder.rglob("*") if path.is_file())
+    told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in others.items())
+    wanted = " ".join(suffix for suffixes in SUFFIXES for suffix in suffixes)
+    raise DataError(folder, f"holds no documents: no {wanted}" + f", but {told}" * bool(told))
 
 
 def _wanted(source: Source) -> list[str]:
@@ -97,7 +120,7 @@ def _wanted(source: Source) -> list[str]:
     return list((text | source.fields | text).values())
 
 
-def _require(source: Source, fields: Sequence[str], line: int) -> None:
+def _require(source: Source, fields: Sequence[str], line: int | None) -> None:
     for field in _wanted(source):
         if field not in fields:
             what = f"no field {field!r}; there are {listed(fields) or 'none'}"
@@ -122,6 +145,18 @@ def _flaw(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
+
+
+def _parquet_rows(source: Source) -> Iterator[_Row]:
+    names, rows = parquet.rows_of(source.path)
+    _require(source, names, None)
+    for number, values in enumerate(rows, 1):
+        yield _Row(number, {name: _plain(value) for name, value in values.items()})
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of a table as JSON has it; dates and the like become texts."""
+    return value if isinstance(value, JSON) else str(value)
 
 
 def _table_rows(source: Source) -> Iterator[_Row]:
@@ -189,7 +224,7 @@ def _names(source: Source, row: _Row, field: str) -> list[str]:
     value = row.values[field]
     if value is None:
         return []
-    if source.format != "jsonl":
+    if isinstance(value, str) and source.format != "jsonl":
         values = value.split(";")
     else:
         values = value if isinstance(value, list) else [value]

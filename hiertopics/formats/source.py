@@ -5,12 +5,12 @@ Also which files belong to a corpus because of their names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hiertopics.errors import DataError, UsageError
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
+WORDING = ("lowercase", "token_pattern", "ngram_range", "stemmer", "phrases", "tokenizer")
+"""What of a Source says how raw text becomes words."""
 FOLDER = "folder"
 
 Report = Callable[[DataError], None]
@@ -32,6 +34,18 @@ def refuse(problem: DataError) -> None:
     raise problem
 
 
+class Phrases(Protocol):
+    """Which pairs of neighbours are joined: by the least NPMI and the least number of times."""
+
+    @property
+    def npmi(self) -> float:
+        """In [-1, 1]."""
+
+    @property
+    def min_count(self) -> int:
+        """At least 1."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
@@ -39,8 +53,10 @@ class Source:
     A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
     the column of classes in a dense table, by name or by number, a negative one from the end.
     snippets: letters of each raw text that are kept for reading; metadata: whether its other fields
-    are kept, too. report: is told of each line that cannot be read; where it returns, the reader
-    leaves that line out and goes on.
+    are kept, too. stop_words and WORDING: see the settings of these names. known_phrases: pairs
+    that are joined instead of those that are found in the texts; phrases_from: the documents that
+    they are found in, None for all. report: is told of each line that cannot be read; where it
+    returns, the reader leaves that line out and goes on.
     """
 
     path: Path
@@ -55,6 +71,15 @@ class Source:
     label_column: str | None = None
     snippets: int = 0
     metadata: bool = False
+    stop_words: str | None = None
+    lowercase: bool = True
+    token_pattern: str | None = None
+    ngram_range: Sequence[int] = (1, 1)
+    stemmer: str | None = None
+    phrases: Phrases | None = None
+    tokenizer: str | None = None
+    known_phrases: Collection[tuple[str, str]] | None = None
+    phrases_from: Collection[int] | None = None
     report: Report = field(default=refuse, compare=False, repr=False)
 
     @property
@@ -62,6 +87,17 @@ class Source:
         """The fields of raw text that are named."""
         named = {name: getattr(self, name) for name in FIELDS}
         return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def wording(self) -> list[str]:
+        """The names of WORDING that ask for something else than the defaults."""
+        plain = Source(self.path)
+        return [name for name in WORDING if _plain(self, name) != _plain(plain, name)]
+
+
+def _plain(source: Source, name: str) -> object:
+    value = getattr(source, name)
+    return list(value) if name == "ngram_range" else value
 
 
 Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]
@@ -132,6 +168,7 @@ FORMATS: dict[str, Format] = {
     "jsonl": Format("text", ("*.jsonl",), text=True),
     "csv": Format("text", ("*.csv",), text=True),
     "tsv": Format("text", ("*.tsv",), text=True),
+    "parquet": Format("text", ("*.parquet",), text=True, packs=False),
     FOLDER: Format("text", text=True),
 }
 

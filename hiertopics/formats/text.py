@@ -1,11 +1,10 @@
-"""Raw text, cut into words by scikit-learn's CountVectorizer with its defaults."""
+"""Raw text: its words counted by scikit-learn's CountVectorizer."""
 
 from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,7 +15,8 @@ from hiertopics.formats.metadata import Metadata
 from hiertopics.formats.pairs import Pairs
 from hiertopics.formats.records import records
 from hiertopics.formats.sidefiles import TagTable, encodes
-from hiertopics.formats.source import Source
+from hiertopics.formats.source import FOLDER, Source
+from hiertopics.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
 
 HELD_PAIRS = 1 << 16
 
@@ -25,9 +25,9 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     """Read and tokenise the documents; ``vocab`` fixes the words, other words are left out.
 
     Raises DataError for a broken file and for one without any word; UsageError where
-    scikit-learn is not installed.
+    scikit-learn is not installed, and as ``formats.words.cutter`` does.
     """
-    vectorizer = _vectorizer(vocab)
+    vectorizer = count_vectorizer(vocabulary=vocab, analyzer=_analyser(source))
     doc_ids: list[str] = []
     snippets: list[str] = []
     groups, labels, metadata = TagTable(), TagTable(), Metadata()
@@ -60,7 +60,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
 
 def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
     """Read as ``read`` does, one document at a time; snippets and metadata are not kept."""
-    analyse = _vectorizer(vocab).build_analyzer()
+    analyse = _analyser(source)
     numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
     groups, labels = TagTable(), TagTable()
     held = _Held(into)
@@ -132,7 +132,7 @@ def count_words(
     Raises DataError where there is no word, UsageError where scikit-learn is not installed.
     """
     whole = all(isinstance(document, str) for document in documents)
-    vectorizer = _vectorizer(vocab, **({} if whole else {"analyzer": list}))
+    vectorizer = count_vectorizer(vocabulary=vocab, **({} if whole else {"analyzer": list}))
     try:
         counts = vectorizer.fit_transform(documents)
     except ValueError as error:  # what the vectorizer says of an empty vocabulary
@@ -140,10 +140,25 @@ def count_words(
     return Corpus(counts, tuple(vectorizer.get_feature_names_out().tolist()))
 
 
-def _vectorizer(vocab: Iterable[str] | None, **options: Any) -> Any:
-    try:
-        from sklearn.feature_extraction.text import CountVectorizer
-    except ImportError as error:
-        what = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
-        raise UsageError(what) from error
-    return CountVectorizer(vocabulary=vocab, **options)
+def _analyser(source: Source) -> Cut:
+    """Return what turns a text into words; phrases are those of ``source`` or found in its texts.
+
+    Raises UsageError where phrases were to be found in a pipe, which can be read only once.
+    """
+    if source.phrases is None:
+        return analyser(source, frozenset())
+    if source.known_phrases is not None:
+        return analyser(source, source.known_phrases)
+    if source.format != FOLDER and not source.path.is_file():
+        what = "data.phrases read the texts several times, but a pipe can be read once"
+        raise UsageError(f"{source.path}: {what}; put them into a file")
+
+    def texts() -> Iterator[str]:
+        counted = source.phrases_from
+        for number, record in enumerate(records(source)):
+            if counted is None or number in counted:
+                yield record.text
+
+    least = source.phrases
+    found = find_phrases(texts, cutter(source), least.npmi, least.min_count)
+    return analyser(source, found)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hiertopics import registry
 from hiertopics.errors import ConfigError, RunError
+from hiertopics.formats.words import trust
 from hiertopics.runs.manifest import has_manifest, read_manifest, settings_version
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
@@ -40,7 +41,17 @@ def read_experiment(
     if not isinstance(name, str):
         got = "null" if name is None else repr(name)
         raise ConfigError([f"backend must be a name, got {got}"])
+    own = _run_of(config)
+    _trust([layer for source, layer in layers if source != str(config) or own is None])
     return _built(layers, name, made)
+
+
+def _trust(layers: Sequence[Mapping[str, Any]]) -> None:
+    """Trust the tokenizer that the user names; that of a run's own config is another's."""
+    data = merge(*layers).get("data")
+    named = data.get("tokenizer") if isinstance(data, Mapping) else None
+    if isinstance(named, str):
+        trust(named)
 
 
 def _run_of(config: Path | str | None) -> Path | None:

@@ -17,6 +17,7 @@ from hiertopics import files
 from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, RunError, UsageError
+from hiertopics.formats.words import tokenizer_hash
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys
@@ -189,6 +190,7 @@ class Origin(NamedTuple):
                 "n_empty": self.train.n_empty,
                 "n_words": self.train.n_words,
                 "n_tokens": self.train.n_tokens,
+                **_tokenizer(self.experiment),
             },
             "split": self.split,
             "config": config_hash(self.experiment),
@@ -214,6 +216,12 @@ class Origin(NamedTuple):
             raise ConfigError(
                 [f"{run.path} is a run with another config; choose another -o", *problems]
             )
+
+
+def _tokenizer(experiment: Experiment) -> dict[str, Any]:
+    """Return what cut the texts, where that was code of the user's: its name and its hash."""
+    name = experiment.data.tokenizer
+    return {} if name is None else {"tokenizer": name, "tokenizer_hash": tokenizer_hash(name)}
 
 
 def peak_memory() -> int:

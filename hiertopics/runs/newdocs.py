@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,13 +26,15 @@ from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
 from hiertopics.formats import parquet
-from hiertopics.formats.source import FIELDS, FORMATS, format_of
+from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
+from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.room import Room
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
+from hiertopics.visible import visible
 
 SUFFIXES = (".npz", *TABLES, "")
 
@@ -80,7 +83,9 @@ def _read(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Ve
     config = described(own, corpus, data)
     form = FORMATS[format_of(Path(corpus), config.from_)]
     bins = None if own.discretise is None else _bins(run)
-    new: Bags | Vectors = observed_by(experiment).load(config, bins).corpus
+    if form.text and config.tokenizer is not None:
+        _warn_of_change(run, config.tokenizer)
+    new: Bags | Vectors = observed_by(experiment).load(config, bins, phrases_of(run)).corpus
     if isinstance(new, Vectors):
         return _match_columns(new, run.vocab, config)
     unnamed = form.dense and new.vocab == default_vocab(new.n_words)
@@ -90,6 +95,11 @@ def _read(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Ve
     return new
 
 
+def phrases_of(run: RunDir) -> frozenset[Pair] | None:
+    """Return the phrases that a run knows; None where its words were not joined."""
+    return None if run.experiment.data.phrases is None else phrases_in(run.vocab)
+
+
 def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> DataConfig:
     """Return the section for a file of new documents: what ``data`` leaves out is as in ``own``."""
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
@@ -97,11 +107,22 @@ def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> D
         config = structs.replace(config, from_=_format(Path(corpus), own))
     form = FORMATS[format_of(Path(corpus), config.from_)]
     if form.text:
-        kept = {name: getattr(own, name) for name in FIELDS if name not in data}
+        how = (*FIELDS, *WORDING)
+        kept = {name: getattr(own, name) for name in how if name not in data}
         config = structs.replace(config, **kept)
+        if drops_stop_words(dataset.source_of(config)):
+            config = structs.replace(config, stop_words=own.stop_words)
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
     return config
+
+
+def _warn_of_change(run: RunDir, tokenizer: str) -> None:
+    """Warn where a tokenizer is not what cut the texts of the fit."""
+    before = run.manifest["corpus"].get("tokenizer_hash")
+    if before not in (None, tokenizer_hash(tokenizer)):
+        what = f"{tokenizer} has changed since the fit: new texts are cut in another way"
+        print(f"warning: {visible(what)}", file=sys.stderr)
 
 
 def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Vectors:

@@ -24,7 +24,7 @@ def read_original(run: RunDir) -> Original:
     """
     experiment = run.experiment
     config, observed = experiment.data, observed_by(experiment)
-    whole = observed.load(config, None).corpus
+    whole = observed.load(config).corpus
     if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
         raise UsageError(f"{config.corpus}: the corpus has changed since the fit")
     train, _ = observed.split(whole, parse_holdout(config.holdout))

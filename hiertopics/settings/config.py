@@ -20,6 +20,7 @@ Importing this module stays cheap, so that ``config`` and ``backends`` answer at
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -49,6 +50,22 @@ class Discretise(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     ] = 5
 
 
+class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which pairs of neighbours become one word."""
+
+    npmi: Annotated[
+        float,
+        Meta(
+            ge=-1,
+            le=1,
+            description="Least normalised pointwise mutual information of a pair that is joined.",
+        ),
+    ] = 0.5
+    min_count: Annotated[
+        int, Meta(ge=1, description="Least number of times that a pair occurs in the texts.")
+    ] = 10
+
+
 Summarise = Annotated[
     Literal["map", "last"],
     Meta(
@@ -62,7 +79,7 @@ Summarise = Annotated[
 class DataConfig(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, rename={"from_": "from"}
 ):
-    """What is read, and how it is split; raises ValueError if the document limits make no sense."""
+    """What is read, and how it is split; raises ValueError where entries make no sense."""
 
     corpus: Annotated[str | None, Meta(description="Corpus file or folder.")] = None
     from_: Annotated[
@@ -100,7 +117,8 @@ class DataConfig(
         Meta(description="Of the words that are left keep so many, in most documents; null: all."),
     ] = None
     stop_words: Annotated[
-        str | None, Meta(description="Words to drop: english, or a file with one per line.")
+        str | None,
+        Meta(description="Words to drop: a language, or a file with one per line."),
     ] = None
     vocabulary_from: Annotated[
         Literal["all", "training"],
@@ -123,6 +141,40 @@ class DataConfig(
     ] = None
     label_field: Annotated[
         str | None, Meta(description="Raw text: that with its labels.", extra=NUMBER_AS_TEXT)
+    ] = None
+    lowercase: Annotated[bool, Meta(description="Raw text: whether letters are made small.")] = True
+    token_pattern: Annotated[
+        str | None,
+        Meta(
+            description="Raw text: the regular expression of a word; null: two or more letters, "
+            "digits or _."
+        ),
+    ] = None
+    ngram_range: Annotated[
+        tuple[Annotated[int, Meta(ge=1)], ...],
+        Meta(
+            description="Raw text: the least and the most neighbours that are counted as one "
+            "word, as [1, 2]."
+        ),
+    ] = (1, 1)
+    stemmer: Annotated[
+        str | None,
+        Meta(description="Raw text: the language by whose rules words are cut to their stems."),
+    ] = None
+    phrases: Annotated[
+        Phrases | None,
+        Meta(
+            description="Raw text: pairs of neighbours that belong together become one word a_b; "
+            "null: none. Where words are stemmed, joined or counted by n-grams, stop words are "
+            "taken out before."
+        ),
+    ] = None
+    tokenizer: Annotated[
+        str | None,
+        Meta(
+            description="Raw text: module:function that returns the words of a text, instead of "
+            "token_pattern and lowercase."
+        ),
     ] = None
     snippets: Annotated[
         int,
@@ -155,7 +207,7 @@ class DataConfig(
     ] = None
 
     def __post_init__(self) -> None:
-        """Check the two document limits, whose meaning depends on how they are written."""
+        """Check what no bound tells: document limits by how they are written, and patterns."""
         for name, limit in (("min_df", self.min_df), ("max_df", self.max_df)):
             if isinstance(limit, float) and not 0 <= limit <= 1:
                 raise ValueError(f"{name} must be a share from 0.0 to 1.0, got {limit}")
@@ -163,6 +215,17 @@ class DataConfig(
                 raise ValueError(f"{name} must be >= 1 document, got {limit}")
         if type(self.min_df) is type(self.max_df) and self.min_df > self.max_df:
             raise ValueError(f"min_df must be <= max_df, got {self.min_df} and {self.max_df}")
+        if len(self.ngram_range) != 2 or self.ngram_range[0] > self.ngram_range[1]:
+            raise ValueError(
+                f"ngram_range must be two numbers that do not fall, got {list(self.ngram_range)}"
+            )
+        if self.token_pattern is not None:
+            try:
+                n_groups = re.compile(self.token_pattern).groups
+            except re.error as error:
+                raise ValueError(f"token_pattern is no regular expression ({error})") from None
+            if n_groups > 1:
+                raise ValueError(f"token_pattern must have at most one group, got {n_groups}")
 
 
 def data_layer(data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

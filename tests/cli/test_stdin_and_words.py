@@ -1,0 +1,130 @@
+"""Corpora from standard input, and words of raw text through the commands."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hiertopics.formats import words
+
+pytest.importorskip("sklearn.feature_extraction.text")
+
+LINES = "".join(
+    json.dumps({"text": text}) + "\n"
+    for text in ["new york has trees", "new york has leaves", "a wood of trees", "leaves fall"]
+)
+FLAGS = ("-b", "lda-gibbs", "--iterations", 1, "--holdout", "none", "-q", "-s", "model.n_topics=3")
+
+Put = Callable[[str], None]
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch) -> Put:
+    """Return a function that puts a text on standard input."""
+
+    def put(content: str) -> None:
+        stream = io.TextIOWrapper(io.BytesIO(content.encode()))
+        monkeypatch.setattr(sys, "stdin", stream)
+
+    return put
+
+
+def test_a_fit_of_standard_input_is_a_run_that_only_the_same_input_continues(
+    call: Callable[..., object], piped: Put, tmp_path: Path
+) -> None:
+    run = tmp_path / "runs" / "stdin-lda-gibbs-s0"
+    for iterations in (1, 2):
+        piped(LINES)
+        done = call("fit", "-", "--from", "jsonl", *FLAGS, "--iterations", iterations)
+        assert (done.code, done.out.strip()) == (0, "runs/stdin-lda-gibbs-s0")
+        assert json.loads((run / "manifest.json").read_text())["iterations"] == iterations
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    piped(LINES + LINES)
+    done = call("fit", "-", "--from", "jsonl", *FLAGS)
+    assert done.code == 2 and "a corpus with other contents" in done.err
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_standard_input_needs_a_format_and_leaves_nothing_of_a_mistake(
+    call: Callable[..., object], piped: Put, tmp_path: Path
+) -> None:
+    piped(LINES)
+    done = call("fit", "-", *FLAGS)
+    assert done.code == 2 and "- has no suffix: name its format by --from, ldac," in done.err
+    piped("{")
+    done = call("fit", "-", "--from", "jsonl", *FLAGS)
+    assert done.code == 2 and ":1: not JSON" in done.err
+    piped(LINES)
+    done = call("fit", "-", "--from", "shards", *FLAGS)
+    assert done.code == 2 and "name its format" in done.err
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_without_a_pipe_nothing_is_read(
+    call: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    done = call("fit", "-", "--from", "jsonl", *FLAGS)
+    assert done.code == 2 and "reads the corpus from a pipe, but there is none" in done.err
+
+
+def test_check_tells_lines_of_standard_input(call: Callable[..., object], piped: Put) -> None:
+    piped(LINES + "[]\n")
+    done = call("check", "-", "--from", "jsonl")
+    assert done.code == 2
+    assert done.out == "-:5: expected one JSON object per line, got '[]'\n"
+    piped(LINES)
+    done = call("check", "-", "--from", "jsonl")
+    assert done.code == 0 and done.err.startswith("- (jsonl): 4 documents")
+
+
+def test_new_texts_are_cut_like_those_of_the_run(
+    call: Callable[..., object], tmp_path: Path
+) -> None:
+    """Words, phrases and stop words of a run: its own texts hold nothing unknown."""
+    (tmp_path / "a.jsonl").write_text(LINES)
+    how = ("-s", "data.phrases.min_count=2", "-s", "data.stop_words=english")
+    assert call("fit", "a.jsonl", "-o", "run", *FLAGS, *how).code == 0
+    assert "new_york" in (tmp_path / "run" / "vocab.txt").read_text().split()
+    done = call("infer", "run", "a.jsonl", "-o", "a.csv")
+    assert done.code == 0 and " 0 unknown tokens" in done.err
+    (tmp_path / "b.jsonl").write_text('{"text": "york of new york"}\n')
+    done = call("infer", "run", "b.jsonl", "-o", "b.csv")
+    assert "1 documents, 1 tokens, 1 unknown tokens skipped" in done.err
+
+
+def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
+    call: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.jsonl").write_text(LINES)
+    (tmp_path / "mycut.py").write_text("def cut(text):\n    return text.upper().split()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(words, "_trusted", set())
+    named = ("-s", "data.tokenizer=mycut:cut")
+    assert call("fit", "a.jsonl", "-o", "run", *FLAGS, *named).code == 0
+    corpus = json.loads((tmp_path / "run" / "manifest.json").read_text())["corpus"]
+    assert corpus["tokenizer"] == "mycut:cut" and len(corpus["tokenizer_hash"]) == 64
+
+    monkeypatch.setattr(words, "_trusted", set())
+    monkeypatch.delitem(sys.modules, "mycut")
+    others = (
+        ("infer", "run", "a.jsonl", "-o", "a.csv"),
+        ("fit", "-c", "run/config.yaml", "a.jsonl", "-o", "run2", "-q"),
+        ("refit", "run", 0, "-o", "run3", "-q"),
+    )
+    for words_of in others:
+        done = call(*words_of)
+        assert done.code == 2 and "code that the run names; --trust-tokenizer" in done.err
+        assert "mycut" not in sys.modules
+    done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
+    assert done.code == 0 and " 0 unknown tokens" in done.err and "warning" not in done.err
+
+    (tmp_path / "mycut.py").write_text("def cut(text):\n    return text.split()\n")
+    monkeypatch.delitem(sys.modules, "mycut")
+    done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
+    assert "warning: mycut:cut has changed since the fit" in done.err

@@ -1,0 +1,299 @@
+"""How raw text becomes words: stop words, stems, phrases, n-grams, tokenizers, pages of HTML."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hiertopics.corpora import conversion
+from hiertopics.corpora.dataset import load_corpus
+from hiertopics.errors import DataError, UsageError
+from hiertopics.formats import words
+from hiertopics.formats.markup import text_of_html
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
+from hiertopics.settings.config import DataConfig, Phrases
+
+text = pytest.importorskip("sklearn.feature_extraction.text")
+
+TEXTS = [
+    "New York is a city, and the Bank of England lends to New York.",
+    "machine learning in New York; machine learning of topics",
+    "The bank of England, machine learning, and the modelling of models",
+    "",
+    "york new learning machine",
+]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text"], *([line] for line in TEXTS)])
+    return path
+
+
+@pytest.fixture
+def untrusting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_trusted", set())
+
+
+def corpus_of(path: Path, **data: Any) -> dict[str, list[int]]:
+    """Return the column of each word."""
+    corpus = load_corpus(DataConfig(corpus=str(path), **data))
+    counts = corpus.counts.toarray().T.tolist()
+    return dict(zip(corpus.vocab, counts, strict=True))
+
+
+@pytest.mark.parametrize("reach", [(1, 1), (1, 2), (2, 3), (1, 4)])
+@pytest.mark.parametrize("stop", [None, "english"])
+def test_n_grams_are_those_of_scikit_learn(
+    texts: Path, reach: tuple[int, int], stop: str | None
+) -> None:
+    vectorizer = text.CountVectorizer(ngram_range=reach, stop_words=stop)
+    counts = vectorizer.fit_transform(TEXTS)
+    found = corpus_of(texts, ngram_range=reach, stop_words=stop)
+    assert list(found) == vectorizer.get_feature_names_out().tolist()
+    assert np.array_equal(np.array(list(found.values())).T, counts.toarray())
+
+
+def test_pattern_and_case(texts: Path) -> None:
+    found = corpus_of(texts, lowercase=False, token_pattern="[A-Z][a-z]+")
+    assert set(found) == {"New", "York", "Bank", "England", "The"}
+    with pytest.raises(ValueError, match="token_pattern is no regular expression"):
+        DataConfig(token_pattern="(a")
+    with pytest.raises(ValueError, match="at most one group, got 2"):
+        DataConfig(token_pattern="(a)(b)")
+    for wrong in ((2, 1), (1,), (1, 2, 3)):
+        with pytest.raises(ValueError, match="ngram_range must be two numbers"):
+            DataConfig(ngram_range=wrong)
+
+
+def joined_slowly(documents: list[list[str]], npmi: float, least: int) -> list[list[str]]:
+    """Join phrases by the definition, with probabilities as numbers."""
+    flat = [word for words in documents for word in words]
+    pairs = [pair for words in documents for pair in pairwise(words)]
+    chosen = set()
+    for pair in set(pairs):
+        both, first, second = (
+            count / len(flat)
+            for count in (pairs.count(pair), flat.count(pair[0]), flat.count(pair[1]))
+        )
+        score = 1.0 if both == 1 else log(both / (first * second)) / -log(both)
+        if pairs.count(pair) >= least and score >= npmi:
+            chosen.add(pair)
+    result = []
+    for words_of in documents:
+        out: list[str] = []
+        rest = list(words_of)
+        while rest:
+            size = 2 if tuple(rest[:2]) in chosen else 1
+            out.append("_".join(rest[:size]))
+            rest = rest[size:]
+        result.append(out)
+    return result
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), max_size=8), min_size=1, max_size=6),
+    st.sampled_from([-0.5, 0.013, 0.217, 0.6]),
+    st.integers(1, 3),
+)
+def test_phrases_are_what_their_definition_says(
+    documents: list[list[str]], npmi: float, least: int
+) -> None:
+    lines = [" ".join(words_of) for words_of in documents]
+    found = words.find_phrases(lambda: lines, str.split, npmi, least)
+    joined = [words.join(words_of, found) for words_of in documents]
+    assert joined == joined_slowly(documents, npmi, least)
+
+
+def test_npmi_of_words_that_only_occur_together_is_one() -> None:
+    assert words.npmi(4, 4, 4, 100) == pytest.approx(1)
+    assert words.npmi(7, 7, 7, 7) == 1
+    assert words.npmi(1, 10, 10, 100) == pytest.approx(0)
+
+
+def test_phrases_become_words_that_any_file_can_hold(texts: Path, tmp_path: Path) -> None:
+    found = corpus_of(texts, phrases=Phrases(npmi=0.5, min_count=2), stop_words="english")
+    assert found["new_york"] == [2, 1, 0, 0, 0]
+    assert found["machine_learning"] == [0, 2, 1, 0, 0]
+    assert found["bank_england"] == [1, 0, 1, 0, 0], "stop words do not stand between"
+    assert found["york"] == [0, 0, 0, 0, 1]
+    conversion.convert(
+        texts, tmp_path / "c.ldac", overrides={"data.phrases": {"npmi": 0.5, "min_count": 2}}
+    )
+    assert "new_york" in read_corpus(tmp_path / "c.ldac").vocab  # type: ignore[union-attr]
+
+
+def test_phrases_of_held_out_documents_may_be_unknown(texts: Path) -> None:
+    how = {"phrases": Phrases(npmi=0.5, min_count=2), "holdout": "train:1@0"}
+    assert "machine_learning" in corpus_of(texts, **how)
+    found = corpus_of(texts, **how, vocabulary_from="training")
+    assert "machine_learning" not in found
+
+
+def test_shards_hold_the_words_of_the_text(texts: Path, tmp_path: Path) -> None:
+    chosen = {
+        "data.phrases": {"npmi": 0.5, "min_count": 2},
+        "data.stemmer": "english",
+        "data.stop_words": "english",
+        "data.ngram_range": [1, 2],
+    }
+    made = conversion.convert(texts, tmp_path / "big.shards", overrides=chosen)
+    plain = conversion.convert(texts, tmp_path / "plain.ldac", overrides=chosen)
+    assert made.corpus.text_fingerprint == plain.corpus.text_fingerprint
+
+
+def test_a_pipe_cannot_give_phrases(tmp_path: Path) -> None:
+    import os
+
+    os.mkfifo(tmp_path / "a.csv")
+    source = Source(tmp_path / "a.csv", format="csv", phrases=Phrases())
+    with pytest.raises(UsageError, match=r"a\.csv: data\.phrases read the texts several times"):
+        read_corpus(source)
+
+
+def test_stems_come_after_stop_words(texts: Path) -> None:
+    pytest.importorskip("snowballstemmer")
+    found = corpus_of(texts, stemmer="english", stop_words="english")
+    assert found["model"] == [0, 0, 2, 0, 0], "modelling and models"
+    assert "the" not in found and "citi" in found
+    with pytest.raises(UsageError, match="klingon is no language; there are arabic"):
+        corpus_of(texts, stemmer="klingon")
+
+
+def test_stop_words_of_a_language(texts: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stop_words")
+    path = tmp_path / "de.csv"
+    path.write_text("text\nder Baum und das Blatt\n")
+    assert set(corpus_of(path, stop_words="german")) == {"baum", "blatt"}
+    with pytest.raises(UsageError, match="klingon is neither a file nor a language; there are"):
+        corpus_of(path, stop_words="klingon")
+    with pytest.raises(DataError, match=r"no\.txt: cannot be read"):
+        corpus_of(path, stop_words="no.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("stemmer", "snowballstemmer"), ("stop_words", "stop_words")]
+)
+def test_a_missing_package_is_named(
+    texts: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=r"pip install 'hiertopics\[words\]'"):
+        corpus_of(texts, **{name: "german"})
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    (tmp_path / "mycut.py").write_text(
+        "def cut(text):\n    return text.split()\ndef wrong(text):\n    return text\nnothing = 1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "mycut:cut"
+    sys.modules.pop("mycut", None)
+
+
+@pytest.mark.usefixtures("untrusting")
+def test_a_tokenizer_is_imported_only_if_it_is_trusted(texts: Path, tokenizer: str) -> None:
+    with pytest.raises(UsageError, match="mycut:cut is code that the run names; --trust-token"):
+        corpus_of(texts, tokenizer=tokenizer)
+    assert "mycut" not in sys.modules
+    words.trust(tokenizer)
+    assert "York;" in corpus_of(texts, tokenizer=tokenizer)
+    with pytest.raises(UsageError, match="code that the run names"):
+        corpus_of(texts, tokenizer="mycut:wrong")
+
+
+@pytest.mark.usefixtures("untrusting", "tokenizer")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("mycut", "must be module:function, got mycut"),
+        ("mycut:gone", "cannot be imported"),
+        ("gone.module:cut", "cannot be imported"),
+        ("mycut:nothing", "is no function"),
+        ("mycut:wrong", "must return a list of words"),
+    ],
+)
+def test_what_is_no_tokenizer_is_told(texts: Path, name: str, problem: str) -> None:
+    words.trust(name)
+    with pytest.raises(UsageError, match=problem):
+        corpus_of(texts, tokenizer=name)
+
+
+@pytest.mark.parametrize(
+    "how", [{"ngram_range": (1, 2)}, {"stemmer": "english"}, {"tokenizer": "a:b"}]
+)
+def test_counts_have_their_words_already(tmp_path: Path, how: dict[str, Any]) -> None:
+    (tmp_path / "a.ldac").write_text("1 0:2\n")
+    with pytest.raises(UsageError, match=f"{next(iter(how))} is for raw text"):
+        corpus_of(tmp_path / "a.ldac", **how)
+
+
+def test_html_is_read_as_it_is_seen() -> None:
+    page = (
+        "<!doctype html><title>Trees</title><style>p {color: red}</style>"
+        "<script>var hidden = '<p>no</p>';</script><p>caf&eacute; &amp; <b>t</b>opic"
+        "<p>next<br>line<template>unseen</template></p><!-- comment -->end"
+    )
+    assert text_of_html(page).split() == [
+        *("Trees", "café", "&", "topic", "next", "line", "end"),
+    ]
+
+
+def test_a_folder_of_pages(tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "a.html").write_text("<p>one <i>tree</i>")
+    (folder / "b.md").write_text("# two leaves")
+    (folder / "c.rst").write_text("three roots\n===========")
+    found = read_corpus(folder)
+    assert found.doc_ids == ("b", "c", "sub/a")  # type: ignore[union-attr]
+    assert "tree" in found.vocab and "color" not in found.vocab  # type: ignore[union-attr]
+    (folder / "d.txt").write_text("only this")
+    assert read_corpus(folder).doc_ids == ("d",)  # type: ignore[union-attr]
+
+
+def test_a_folder_without_texts_says_what_it_holds(tmp_path: Path) -> None:
+    for name in ("a.pdf", "b.pdf", "c"):
+        (tmp_path / name).touch()
+    with pytest.raises(DataError, match=r"holds no documents: no \.txt .*but .*2 \.pdf"):
+        read_corpus(tmp_path)
+
+
+def test_parquet_is_a_table_of_texts(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = arrow.table(
+        {
+            "body": ["a tree", "the leaves"],
+            "day": [datetime.date(2001, 2, 3), None],
+            "who": [["ann", "bob"], []],
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    how = {"text_field": "body", "group_field": "who", "id_field": "day"}
+    with pytest.raises(DataError, match=r"a\.parquet:2: expected a string in field 'day'"):
+        read_corpus(Source(tmp_path / "a.parquet", **how))
+    found = read_corpus(Source(tmp_path / "a.parquet", metadata=True, text_field="body"))
+    assert found.vocab == ("leaves", "the", "tree")  # type: ignore[union-attr]
+    assert found.metadata["day"].names == ("2001-02-03",)  # type: ignore[index, union-attr]
+    with pytest.raises(DataError, match="no field 'text'; there are 'body', 'day', 'who'"):
+        read_corpus(tmp_path / "a.parquet")
+    (tmp_path / "b.parquet").write_bytes(b"no parquet")
+    with pytest.raises(DataError, match=r"b\.parquet: cannot be read as parquet"):
+        read_corpus(tmp_path / "b.parquet")
