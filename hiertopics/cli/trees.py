@@ -26,10 +26,11 @@ from hiertopics.cli.options import (
 @count_option("--words", default=8, help="Top words per node.")
 @click.option(
     "--words-by",
-    type=click.Choice(["prob", "branch"]),
+    type=click.Choice(["prob", "branch", "relevance", "frex"]),
     default="prob",
     show_default=True,
-    help="A node's own words, or what all below it has more of than the corpus.",
+    help="A node's own words by probability, by relevance (with lift) or by FREX (with "
+    "exclusivity); branch: what all below it has more of than the corpus.",
 )
 @click.option(
     "--min-docs",

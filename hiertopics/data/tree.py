@@ -18,6 +18,10 @@ Number = TypeVar("Number", bound=np.generic)
 
 NODE, OUTSIDE = 0, 1
 ROOT = -1
+FEW_TOKENS = 0.5
+"""Words expected less often than this at a node are none of its own: smoothing put them there."""
+
+_TINY = np.finfo(float).tiny
 NO_TOKENS = 1e-200
 OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
@@ -217,6 +221,52 @@ def by_branch(tree: Tree) -> Tree:
     if len(roots) == 1:
         ranking[roots] = tree.phi[roots]
     return replace(tree, phi=of_branch, ranking=ranking)
+
+
+def by_relevance(tree: Tree, weight: float = 0.6) -> Tree:
+    """Return a tree of words ranked by relevance, to be looked at only.
+
+    Relevance is l log p(w | node) + (1 - l) log (p(w | node) / p(w)), l the weight (C. Sievert and
+    K. Shirley: LDAvis, 2014); p(w) is the share of all tokens. Words that are expected less often
+    than ``FEW_TOKENS`` at a node come last: smoothing put them there.
+    """
+    tokens = tree.phi * tree.n_tokens[:, None]
+    share = np.maximum(tokens.sum(axis=0) / max(tokens.sum(), np.finfo(float).tiny), _TINY)
+    chances = np.log(np.maximum(tree.phi, _TINY))
+    ranking = chances - (1 - weight) * np.log(share)
+    return replace(tree, ranking=_own_first(tree, tokens, ranking, chances))
+
+
+def by_frex(tree: Tree, weight: float = 0.5) -> Tree:
+    """Return a tree of words ranked by FREX, to be looked at only.
+
+    FREX is the weighted harmonic mean of two ranks of a word at the node, as shares of all words:
+    by p(w | node), and by p(w | node) / sum_j p(w | j), how exclusive it is (J. Bischof and E.
+    Airoldi: Summarizing topical content with word frequency and exclusivity, 2012). weight: that
+    of exclusivity. Words that smoothing put there come last, as by relevance.
+    """
+    exclusive = tree.phi / np.maximum(tree.phi.sum(axis=0), _TINY)
+    ranking = 1 / (weight / _ranks(exclusive) + (1 - weight) / _ranks(tree.phi))
+    tokens = tree.phi * tree.n_tokens[:, None]
+    return replace(tree, ranking=_own_first(tree, tokens, ranking, tree.phi))
+
+
+def _ranks(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return for each entry the share of its row that is not larger."""
+    below = [np.searchsorted(np.sort(row), row, side="right") for row in table]
+    return np.array(below) / table.shape[1]
+
+
+def _own_first(
+    tree: Tree,
+    tokens: NDArray[np.float64],
+    ranking: NDArray[np.float64],
+    otherwise: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return a ranking with the words that a node has too few tokens of below all others."""
+    lowest = np.minimum(ranking.min(axis=1, keepdims=True), 0) - 1
+    span = otherwise.max() - otherwise.min() + 1
+    return np.where(tokens < FEW_TOKENS, lowest + (otherwise - otherwise.max()) / span, ranking)
 
 
 def _refuse_misfits(tree: Tree) -> None:

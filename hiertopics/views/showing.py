@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hiertopics import files
 from hiertopics.data.groups import group_rows, groups_of
-from hiertopics.data.tree import Labels, Tree, by_branch
+from hiertopics.data.tree import Labels, Tree, by_branch, by_frex, by_relevance
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
@@ -91,6 +91,13 @@ def form_of(path: Path) -> str:
     )
 
 
+RANKINGS: dict[str, Callable[[Tree], Tree]] = {
+    "branch": by_branch,
+    "relevance": by_relevance,
+    "frex": by_frex,
+}
+"""What the words of a node are ranked by, but for their probability."""
+
 SHOWN_GROUPS = 30
 FOR_EYES = ("text", "html")
 WORDS = 10
@@ -112,7 +119,7 @@ def show_tree(
     """Return a run's tree as text.
 
     depth: most levels. words: top words per node. words_by: ``prob``, a node's own most probable
-    words, or ``branch``, what its branch has more of than the corpus. min_docs: fewest documents
+    words, or one of ``RANKINGS``. min_docs: fewest documents
     of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot,
     graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
@@ -123,10 +130,10 @@ def show_tree(
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = arranged(target) if arrange else target.supported_tree
     labels = labels_of(target, tree)
-    if words_by == "branch":
+    if words_by != "prob":
         if tree.vectors is not None:
-            raise UsageError("--words-by branch needs a tree of words; this one is of vectors")
-        tree = by_branch(tree)
+            raise UsageError(f"--words-by {words_by} needs a tree of words; this one is of vectors")
+        tree = RANKINGS[words_by](tree)
     fewest = least_documents(target, format) if min_docs is None else min_docs
     view = View(depth, words, fewest, labels=labels)
     if docs is not None:

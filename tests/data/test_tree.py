@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hiertopics.data.tree import NODE, OUTSIDE, Tree, by_branch
+from hiertopics.data.tree import (
+    FEW_TOKENS,
+    NODE,
+    OUTSIDE,
+    Tree,
+    by_branch,
+    by_frex,
+    by_relevance,
+)
 from hiertopics.runs.rows import node_rows
 
 WEIGHT = (0.1, 0.2, 0.1, 0.05, 0.3, 0.15, 0.1)
@@ -132,3 +141,42 @@ def test_a_branch_without_tokens_has_the_words_of_its_nodes() -> None:
 def test_a_single_root_shows_its_own_words() -> None:
     alone = tree_of((-1, 0, 0), (0.2, 0.5, 0.3))
     assert by_branch(alone).top_words(0, 5).tolist() == alone.top_words(0, 5).tolist()
+
+
+def test_words_by_relevance_are_ranked_by_its_definition(tree: Tree) -> None:
+    corpus = tree.n_tokens @ tree.phi / tree.n_tokens.sum()
+    for weight in (0.0, 0.6, 1.0):
+        found = by_relevance(tree, weight)
+        for node in range(tree.n_nodes):
+            score = weight * np.log(tree.phi[node])
+            score = score + (1 - weight) * np.log(tree.phi[node] / corpus)
+            own = tree.phi[node] * tree.n_tokens[node] >= FEW_TOKENS
+            expected = sorted(range(5), key=lambda w: (not own[w], -(score[w] if own[w] else 0)))
+            n_own = int(own.sum())
+            assert found.top_words(node, n_own).tolist() == expected[:n_own]
+    assert (found.phi == tree.phi).all(), "what is shown stays the probability"
+
+
+def test_words_by_frex_are_ranked_by_its_definition(tree: Tree) -> None:
+    found = by_frex(tree)
+    exclusive = tree.phi / tree.phi.sum(axis=0)
+    for node in range(tree.n_nodes):
+        ranks = [
+            [sum(other <= value for other in row) / len(row) for value in row]
+            for row in (exclusive[node], tree.phi[node])
+        ]
+        score = [1 / (0.5 / first + 0.5 / second) for first, second in zip(*ranks, strict=True)]
+        own = tree.phi[node] * tree.n_tokens[node] >= FEW_TOKENS
+        expected = sorted(range(5), key=lambda w: (not own[w], -score[w] if own[w] else 0))
+        n_own = int(own.sum())
+        assert found.top_words(node, n_own).tolist() == expected[:n_own]
+
+
+@pytest.mark.parametrize("ranked", [by_relevance, by_frex])
+def test_words_that_smoothing_put_there_come_last(ranked: Callable[[Tree], Tree]) -> None:
+    """A word with a tenth of a token is exclusive to its node, and no word of it."""
+    flat = tree_of((-1, -1), (0.5, 0.5))
+    phi = np.array([[0.6, 0.398, 0.002, 0, 0], [0.4, 0.3, 0, 0.2, 0.1]])
+    found = ranked(replace(flat, phi=phi))
+    assert found.top_words(0, 5).tolist()[2:] == [2, 3, 4]
+    assert set(found.top_words(0, 2).tolist()) == {0, 1}

@@ -19,13 +19,13 @@ def test_words_of_branches_are_shown_on_request(
 ) -> None:
     run = finished(backend)
     shown = {}
-    for by in ("prob", "branch"):
+    for by in ("prob", "branch", "relevance", "frex"):
         done = call("show-tree", run, "--format", "json", "--words-by", by)
         assert done.code == 0, done.err
         shown[by] = json.loads(done.out)["nodes"]
     assert shown["prob"] == json.loads(call("show-tree", run, "--format", "json").out)["nodes"]
-    root = [nodes[0]["words"] for nodes in shown.values()]
-    assert root[0] != root[1]
+    roots = {by: nodes[0]["words"] for by, nodes in shown.items()}
+    assert all(roots[by] != roots["prob"] for by in ("branch", "relevance", "frex"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -8,14 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.tree import ROOT, Label, Labels, Tree
+from hiertopics.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree
 from hiertopics.views.render import View
 
 LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 """Weights of relevance for which a node's best words are kept: the slider of the page."""
-
-FEW_TOKENS = 0.5
-"""Words expected less often than this at a node are none of its own: smoothing put them there."""
 
 N_TELLING = 12
 
