@@ -254,7 +254,8 @@ def by_frex(tree: Tree, weight: float = 0.5) -> Tree:
 def _ranks(table: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return for each entry the share of its row that is not larger."""
     below = [np.searchsorted(np.sort(row), row, side="right") for row in table]
-    return np.array(below) / table.shape[1]
+    ranks: NDArray[np.float64] = np.array(below) / table.shape[1]
+    return ranks
 
 
 def _own_first(

@@ -38,6 +38,8 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "*", "data.ngram_range", [1, 1]),
     Change(2, "*", "data.stemmer", None),
     Change(2, "*", "data.phrases", None),
+    Change(2, "*", "data.phrases.npmi", 0.5),
+    Change(2, "*", "data.phrases.min_count", 10),
     Change(2, "*", "data.tokenizer", None),
     Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "hdp-gibbs", "inference.collapse", "full"),
