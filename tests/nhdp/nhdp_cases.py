@@ -11,12 +11,13 @@ from stepping import SERIAL, at, corpus_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
-from hiertopics.engine import Workers
-from hiertopics.families.flat import variational
-from hiertopics.families.flat.layout import Data, dealt, lay_out
-from hiertopics.families.nhdp.layout import Columns, columns_of, shape_of
+from hiertopics.engine import Each, Workers
+from hiertopics.families.flat.layout import Data, Piece, build_piece, lay_out, parts_of
+from hiertopics.families.nhdp import documents
+from hiertopics.families.nhdp.layout import Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
-from hiertopics.families.nhdp.state import State, sweep
+from hiertopics.families.nhdp.state import State, counted, sweep
+from hiertopics.room import Room
 
 CERTAIN = 1e9
 """Tokens that hold a topic where it is."""
@@ -54,22 +55,45 @@ def random_mixing(rng: np.random.Generator, n_nodes: int) -> Mixing:
 
 
 def state_of(
-    mixing: Mixing, data: Data, by_node: NDArray[np.floating], workers: Workers = SERIAL
-) -> tuple[State, Columns]:
+    mixing: Mixing,
+    data: Data,
+    by_node: NDArray[np.floating],
+    workers: Workers = SERIAL,
+    least: float = 0.0,
+) -> State:
     """Return the state of these responsibilities [n_pairs, K], in their dtype."""
-    columns = columns_of(mixing.shape)
-    dtype, n_columns = by_node.dtype, columns.n_columns
-    resp = np.ascontiguousarray(columns.spread(by_node))
-    n_dk = np.zeros((data.n_docs, n_columns), dtype)
-    state = State(
-        dealt(data, at(0, workers=workers), variational.Local, resp=resp, n_dk=n_dk),
-        np.zeros((data.n_words, n_columns), dtype),
-        np.zeros(n_columns),
-        mixing.shape.parent,
-        *(part.copy() for part in mixing[1:]),
-    )
-    variational.recount(state, data)
-    return state, columns
+    parts = np.split(by_node, data.cell_bounds[1:-1])
+
+    def own(piece: Piece, resp: NDArray[np.floating]) -> Local:
+        cuts = piece.cells.cuts
+        rows = lambda first, last: resp[cuts[first, 0] : cuts[last - 1, -1]]  # noqa: E731
+        return documents.begin(piece, rows, mixing.shape.ancestry, least, Room())
+
+    place = at(0, workers=workers).place
+    local = place(build_piece, parts_of(data), own, Each(parts))
+    return counted(local, mixing, data, by_node.dtype)
+
+
+def resp_of(state: State, data: Data) -> NDArray[np.floating]:
+    """Return q(z) of all pairs at all nodes, [n_pairs, K]."""
+    found = np.zeros((len(data.cells.word), len(state.n_k)), state.n_wk.dtype)
+    pair = 0
+    for number, part in enumerate(parts_of(data)):
+        local = state.local.state_of(number)
+        for doc, cuts in enumerate(part.cells.cuts):
+            nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
+            n_pairs = cuts[-1] - cuts[0]
+            rows = local.resp[local.first_resp[doc] : local.first_resp[doc + 1]]
+            found[pair : pair + n_pairs, nodes] = rows.reshape(n_pairs, len(nodes))
+            pair += n_pairs
+    return found
+
+
+def n_di_of(state: State) -> NDArray[np.floating]:
+    """Return the counts of all documents at all nodes, [n_docs, K]."""
+    pieces = [state.local.state_of(number) for number in range(state.local.n_pieces)]
+    blocks = [block for local in pieces for block in documents.counts_of(local, len(state.n_k))]
+    return np.concatenate(blocks)
 
 
 def random_resp(rng: np.random.Generator, n_pairs: int, n_nodes: int) -> NDArray[np.float64]:
@@ -77,10 +101,10 @@ def random_resp(rng: np.random.Generator, n_pairs: int, n_nodes: int) -> NDArray
     return np.asarray(rng.dirichlet(np.full(n_nodes, 0.5), n_pairs))
 
 
-def swept(state: State, data: Data, columns: Columns, n_sweeps: int, *, eta: float) -> State:
+def swept(state: State, data: Data, n_sweeps: int, *, eta: float) -> State:
     """Return the state after sweeps, shares as they are."""
     for _ in range(n_sweeps):
-        sweep(state, data, state.mixing, columns, eta)
+        sweep(state, data, eta)
     return state
 
 
@@ -89,9 +113,9 @@ def tiny_document() -> Data:
     return lay_out(corpus_of([DOCUMENT]), 1, np.float64)
 
 
-def held_topics(state: State, columns: Columns) -> None:
+def held_topics(state: State) -> None:
     """Add so many tokens to the topics that they stay where they are."""
-    held = columns.spread(CERTAIN * PHI.T)
+    held = CERTAIN * PHI.T
     state.n_wk += held
     state.n_k += held.sum(axis=0)
 

@@ -10,7 +10,9 @@ from naive_nhdp import PHI, T5, assignments, counts, fold_in
 from nhdp_cases import (
     held_topics,
     mixing_of,
+    n_di_of,
     random_resp,
+    resp_of,
     state_of,
     swept,
     tiny_corpus,
@@ -76,11 +78,11 @@ def test_fold_in_after_one_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_training_ends_where_the_page_says(seed: int) -> None:
     """T3: topics held by very many tokens, the training kernel is the fold-in."""
     data = tiny_document()
-    state, columns = state_of(mixing_of(T5), data, random_resp(np.random.default_rng(seed), 3, 5))
-    held_topics(state, columns)
-    swept(state, data, columns, 300, eta=1e-12)
-    assert columns.gather(state.resp)[0] == pytest.approx(FIRST, abs=2e-6)
-    theta = mixing_of(T5).weights(columns.gather(state.n_dk))
+    state = state_of(mixing_of(T5), data, random_resp(np.random.default_rng(seed), 3, 5))
+    held_topics(state)
+    swept(state, data, 300, eta=1e-12)
+    assert resp_of(state, data)[0] == pytest.approx(FIRST, abs=2e-6)
+    theta = mixing_of(T5).weights(n_di_of(state))
     assert (theta @ PHI)[0] == pytest.approx(NEXT, abs=2e-6)
 
 

@@ -18,6 +18,7 @@ from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import gibbs, gibbs_kernels
 from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.families.nhdp.layout import Local
 
 N_SWEEPS = 12_000
 
@@ -180,8 +181,11 @@ def test_wrong_draws_of_shares_are_rejected(
 def test_the_start_draws_nodes_by_their_responsibilities() -> None:
     rng = np.random.default_rng(0)
     data = lay_out(corpus_of([[5000, 3000]]), 1, np.float64)
-    resp = np.array([[0.2, 0.0, 0.5, 0.3], [0.6, 0.0, 0.1, 0.3]])
+    resp = np.array([[0.5, 0.2, 0.3], [0.1, 0.6, 0.3]])
+    local = Local(
+        np.array([0, 3]), np.array([0, 1, 2], np.int32), np.zeros(3), np.array([0, 6]), resp.ravel()
+    )
     z = np.zeros(8000, np.int32)
-    gibbs_kernels.draw_start(data.cells, resp, np.array([2, 0, 3]), z, rng)
+    assert gibbs_kernels.draw_start(data.cells, local, 0, z, rng) == 8000
     for tokens, row in ((z[:5000], [0.5, 0.2, 0.3]), (z[5000:], [0.1, 0.6, 0.3])):
         assert np.bincount(tokens, minlength=3) / len(tokens) == pytest.approx(row, abs=0.03)

@@ -1,4 +1,4 @@
-"""The layout of a tree in columns, and the tree above topics."""
+"""Where own nodes stand in vectors, and the tree above topics."""
 
 from __future__ import annotations
 
@@ -7,34 +7,47 @@ import pytest
 from nhdp_cases import random_parent
 
 from hiertopics.families.nhdp.clusters import arrange, labels_at, nested, ward
-from hiertopics.families.nhdp.layout import LANES, columns_of, shape_of
+from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
+from hiertopics.families.nhdp.layout import LANES, shape_of
 from hiertopics.families.nhdp.shapes import BROAD, MANY, Usage, find
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_every_node_has_a_column_and_every_lane_one_parent(seed: int) -> None:
+def test_every_own_node_has_a_column_and_every_lane_one_parent(seed: int) -> None:
+    """Of documents that have all nodes, and of some that have a part of them."""
     rng = np.random.default_rng(seed)
     shape = shape_of(random_parent(rng, int(rng.integers(2, 90))))
-    columns = columns_of(shape)
-    assert len(set(columns.column.tolist())) == shape.n_nodes
-    assert columns.column.max() < columns.n_columns
-    inner = np.flatnonzero(columns.column < columns.n_above)
-    assert set(inner.tolist()) == {0, *shape.inner.tolist()}
-    assert columns.column[inner].tolist() == list(range(len(inner)))
-    starts = np.repeat(columns.group_start, columns.group_depth)
-    groups = np.repeat(np.arange(len(columns.group_start)), columns.group_depth)
-    assert len(starts) * LANES + columns.n_above == columns.n_columns
-    for leaf in np.setdiff1d(shape.leaves, inner):
-        row, lane = divmod(columns.column[leaf] - columns.n_above, LANES)
-        parent = columns.lane_parent[groups[row] * LANES + lane]
-        assert columns.column[shape.parent[leaf]] == parent
-    for place, node in enumerate(inner):
-        own = slice(int(columns.inner_first[place]), int(columns.inner_first[place + 1]))
-        assert (shape.parent[inner[own]] == node).all()
-        if node:
-            assert inner[columns.inner_parent[place]] == shape.parent[node]
-    values = rng.random((3, shape.n_nodes))
-    assert (columns.gather(columns.spread(values)) == values).all()
+    ancestry, places = shape.ancestry, room_for_places(shape.n_nodes)
+    for share in (1.0, 0.3, 0.0):
+        own = {0}
+        for node in np.flatnonzero(rng.random(shape.n_nodes) <= share).tolist():
+            while node > 0:
+                own.add(node)
+                node = shape.parent[node]
+        nodes = np.array(sorted(own), np.int32)
+        sizes = lay_out(nodes, ancestry, places)
+        column = places.column[: len(nodes)].astype(int)
+        assert len(set(column.tolist())) == len(nodes)
+        assert column.max() < sizes.n_columns <= most_columns(shape.n_nodes)
+        inner = nodes[ancestry.inner[nodes]]
+        assert column[ancestry.inner[nodes]].tolist() == list(range(len(inner)))
+        depth = places.group_depth[: sizes.n_groups]
+        starts, groups = places.group_start[: sizes.n_groups], np.arange(sizes.n_groups)
+        assert starts.tolist() == (sizes.n_above + LANES * (np.cumsum(depth) - depth)).tolist()
+        rows = np.repeat(groups, depth)
+        for node, at in zip(nodes, column, strict=True):
+            if not ancestry.inner[node]:
+                row, lane = divmod(at - sizes.n_above, LANES)
+                assert inner[places.lane_parent[rows[row] * LANES + lane]] == shape.parent[node]
+        above = places.above[: len(nodes)][ancestry.inner[nodes]]
+        assert (inner[above[1:]] == shape.parent[inner[1:]]).all()
+        branching = []
+        for place, node in enumerate(inner):
+            children = slice(int(places.inner_first[place]), int(places.inner_first[place + 1]))
+            expected = [child for child in inner if shape.parent[child] == node]
+            assert inner[children].tolist() == expected
+            branching += [place] * bool(expected)
+        assert places.branching[: sizes.n_branching].tolist() == branching
 
 
 def rows_of(centres: list[list[float]]) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nhdp_cases import random_mixing
+from nhdp_cases import random_mixing, resp_of
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import posteriors
@@ -12,7 +12,7 @@ from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
-from hiertopics.families.nhdp.layout import columns_of, shape_of
+from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import below
 from hiertopics.families.nhdp.summary import Fitted, mixing_of, pruned, summarise
 
@@ -42,10 +42,9 @@ def test_topics_are_divided_as_the_page_says() -> None:
         RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
     )
     rho = 0.7
-    settings = settings_of(variational, inner_share=rho)  # type: ignore[arg-type]
+    settings = settings_of(variational, inner_share=rho, least=0)  # type: ignore[arg-type]
     state = starts.begin(flat, arranged, data, settings, at(0), np.float64)
-    columns = columns_of(shape)
-    resp = columns.gather(state.resp)
+    resp = resp_of(state, data)
     logs = {0: [0, 1, 2, 3, 4], 1: [0, 2, 3, 4]}
     h = {}
     for node, topics in logs.items():

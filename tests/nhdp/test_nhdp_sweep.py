@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nhdp_cases import naive_of, random_mixing, random_resp, state_of, swept
+from nhdp_cases import n_di_of, naive_of, random_mixing, random_resp, resp_of, state_of, swept
 from numpy.typing import NDArray
 from stepping import at, corpus_of
 from test_nhdp_mixing import flat_case
 
 from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError
-from hiertopics.families.flat import kernels, variational
-from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, dealt, lay_out
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
+from hiertopics.families.nhdp.state import recount
 
 ETA = 0.1
 
@@ -27,8 +28,13 @@ def some_corpus(seed: int, n_shards: int = 1, n_docs: int = 9, n_words: int = 12
     return lay_out(corpus_of(counts), n_shards, np.float64)
 
 
-def naive_sweep(mixing: Mixing, data: Data, r: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Visit each pair of the corpus in its order; every count made anew before each."""
+def naive_sweep(
+    mixing: Mixing, data: Data, r: NDArray[np.float64], own: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Visit each pair of the corpus in its order; every count made anew before each.
+
+    own: [n_docs, K], the nodes that each document looks at.
+    """
     tree, r, cells = naive_of(mixing), r.copy(), data.cells
     n_pairs = len(cells.word)
     doc_of = np.repeat(np.arange(data.n_docs), cells.cuts[:, -1] - cells.cuts[:, 0])
@@ -40,6 +46,8 @@ def naive_sweep(mixing: Mixing, data: Data, r: NDArray[np.float64]) -> NDArray[n
         left = tree.without_token(n, tree.at_or_below(n), r[pair])
         topic = (n_w - r[pair] + ETA) / (n_i - r[pair] + ETA * data.n_words)
         weights = tree.theta(*left) * topic
+        if own is not None:
+            weights = np.where(own[doc_of[pair]], weights, 0.0)
         r[pair] = weights / weights.sum()
     return r
 
@@ -50,11 +58,67 @@ def test_the_sweep_equals_its_slow_twin(n_nodes: int) -> None:
     rng = np.random.default_rng(n_nodes)
     mixing, data = random_mixing(rng, n_nodes), some_corpus(n_nodes)
     r = random_resp(rng, len(data.cells.word), n_nodes)
-    state, columns = state_of(mixing, data, r)
+    state = state_of(mixing, data, r)
     for _ in range(2):
-        swept(state, data, columns, 1, eta=ETA)
+        swept(state, data, 1, eta=ETA)
         r = naive_sweep(mixing, data, r)
-        assert columns.gather(state.resp) == pytest.approx(r, abs=1e-11)
+        assert resp_of(state, data) == pytest.approx(r, abs=1e-11)
+
+
+def own_nodes(
+    mixing: Mixing, data: Data, r: NDArray[np.float64], least: float
+) -> NDArray[np.bool_]:
+    """Return who has which nodes [n_docs, K], and all above them (3.3)."""
+    own = np.zeros((data.n_docs, r.shape[1]), np.bool_)
+    for doc, cuts in enumerate(data.cells.cuts):
+        n = data.cells.tokens[cuts[0] : cuts[-1]] @ r[cuts[0] : cuts[-1]]
+        for node in {int(np.argmax(n)), *np.flatnonzero(n >= least).tolist()}:
+            while node >= 0:
+                own[doc, node] = True
+                node = int(mixing.shape.parent[node])
+    return own
+
+
+@pytest.mark.parametrize("n_shards", [1, 3])
+@pytest.mark.parametrize("least", [0.3, 1.0, 50.0])
+def test_a_document_begins_with_the_nodes_where_it_expects_tokens(
+    least: float, n_shards: int
+) -> None:
+    rng = np.random.default_rng(11)
+    mixing, data = random_mixing(rng, 40), some_corpus(11, n_shards)
+    r = random_resp(rng, len(data.cells.word), 40)
+    own = own_nodes(mixing, data, r, least)
+    assert own.mean() < 0.9
+    found = resp_of(state_of(mixing, data, r, least=least), data)
+    doc_of = np.repeat(np.arange(data.n_docs), data.cells.cuts[:, -1] - data.cells.cuts[:, 0])
+    part = np.where(own[doc_of], r, 0.0)
+    assert found == pytest.approx(part / part.sum(axis=1, keepdims=True), abs=1e-12)
+
+
+@pytest.mark.parametrize("least", [0.3, 1.0])
+def test_at_own_nodes_the_sweep_equals_its_slow_twin(least: float) -> None:
+    rng = np.random.default_rng(12)
+    mixing, data = random_mixing(rng, 60), some_corpus(12)
+    r = random_resp(rng, len(data.cells.word), 60)
+    state, own = state_of(mixing, data, r, least=least), own_nodes(mixing, data, r, least)
+    r = resp_of(state, data)
+    for _ in range(2):
+        swept(state, data, 1, eta=ETA)
+        r = naive_sweep(mixing, data, r, own)
+        assert resp_of(state, data) == pytest.approx(r, abs=1e-11)
+    moved = [table.copy() for table in (n_di_of(state), state.n_wk, state.n_k)]
+    recount(state, data)
+    for before, after in zip(moved, (n_di_of(state), state.n_wk, state.n_k), strict=True):
+        assert before == pytest.approx(after, abs=1e-10)
+
+
+def test_a_pair_with_nothing_at_own_nodes_is_spread_evenly() -> None:
+    data = lay_out(corpus_of([[9, 1]]), 1, np.float64)
+    mixing = random_mixing(np.random.default_rng(0), 4)
+    r = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    state = state_of(mixing, data, r, least=2.0)
+    own = own_nodes(mixing, data, r, 2.0)[0]
+    assert resp_of(state, data)[1] == pytest.approx(own / own.sum())
 
 
 def test_a_broad_family_takes_several_lanes() -> None:
@@ -68,9 +132,9 @@ def test_a_broad_family_takes_several_lanes() -> None:
     mixing = Mixing(shape, share, ones, np.where(inner, 0.4, 1.0), ones)
     data = some_corpus(1)
     r = random_resp(rng, len(data.cells.word), shape.n_nodes)
-    state, columns = state_of(mixing, data, r)
-    swept(state, data, columns, 1, eta=ETA)
-    assert columns.gather(state.resp) == pytest.approx(naive_sweep(mixing, data, r), abs=1e-11)
+    state = state_of(mixing, data, r)
+    swept(state, data, 1, eta=ETA)
+    assert resp_of(state, data) == pytest.approx(naive_sweep(mixing, data, r), abs=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -81,16 +145,16 @@ def test_a_flat_model_in_disguise_follows_the_flat_kernel(seed: int) -> None:
     mixing, alpha = flat_case(rng, n_nodes)
     data = some_corpus(seed)
     r = random_resp(rng, len(data.cells.word), n_nodes)
-    state, columns = state_of(mixing, data, r)
+    state = state_of(mixing, data, r)
     begun = dealt(data, at(0), variational.Local, resp=r, n_dk=np.zeros((data.n_docs, n_nodes)))
     n_wk = np.zeros((data.n_words, n_nodes))
     flat = variational.Responsibilities(begun, n_wk, np.zeros(n_nodes))
     variational.recount(flat, data)
     prior = Prior(alpha, np.full(data.n_words, ETA), ETA * data.n_words)
     for _ in range(10):
-        swept(state, data, columns, 1, eta=ETA)
+        swept(state, data, 1, eta=ETA)
         variational.sweep(flat, data, prior, indicators=False)
-        assert columns.gather(state.resp) == pytest.approx(flat.resp, abs=1e-11)
+        assert resp_of(state, data) == pytest.approx(flat.resp, abs=1e-11)
 
 
 def test_renamed_siblings_give_permuted_results() -> None:
@@ -109,10 +173,10 @@ def test_renamed_siblings_give_permuted_results() -> None:
     renamed = Mixing(shape, share[order], *(row[order] for row in rows))
     data = some_corpus(5)
     r = random_resp(rng, len(data.cells.word), 8)
-    (one, columns), (other, _) = state_of(mixing, data, r), state_of(renamed, data, r[:, order])
+    one, other = state_of(mixing, data, r), state_of(renamed, data, r[:, order])
     for state in (one, other):
-        swept(state, data, columns, 5, eta=ETA)
-    found = columns.gather(other.resp), columns.gather(one.resp)[:, order]
+        swept(state, data, 5, eta=ETA)
+    found = resp_of(other, data), resp_of(one, data)[:, order]
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
@@ -120,15 +184,13 @@ def test_renamed_siblings_give_permuted_results() -> None:
 def test_counts_stay_those_of_the_responsibilities(n_shards: int) -> None:
     rng = np.random.default_rng(2)
     mixing, data = random_mixing(rng, 25), some_corpus(2, n_shards, 30, 40)
-    state, columns = state_of(mixing, data, random_resp(rng, len(data.cells.word), 25))
-    swept(state, data, columns, 5, eta=ETA)
-    moved = [table.copy() for table in (state.n_dk, state.n_wk, state.n_k)]
-    variational.recount(state, data)
-    for before, after in zip(moved, (state.n_dk, state.n_wk, state.n_k), strict=True):
+    state = state_of(mixing, data, random_resp(rng, len(data.cells.word), 25))
+    swept(state, data, 5, eta=ETA)
+    moved = [table.copy() for table in (n_di_of(state), state.n_wk, state.n_k)]
+    recount(state, data)
+    for before, after in zip(moved, (n_di_of(state), state.n_wk, state.n_k), strict=True):
         assert before == pytest.approx(after, abs=1e-10)
-    assert state.resp.sum(axis=1) == pytest.approx(1, abs=1e-12)
-    spare = np.setdiff1d(np.arange(columns.n_columns), columns.column)
-    assert (state.resp[:, spare] == 0).all() and (state.n_wk[:, spare] == 0).all()
+    assert resp_of(state, data).sum(axis=1) == pytest.approx(1, abs=1e-12)
 
 
 def test_workers_change_no_bit() -> None:
@@ -138,8 +200,8 @@ def test_workers_change_no_bit() -> None:
     found = []
     for n_workers in (1, 2, 4):
         with Workers(n_workers) as workers:
-            state, columns = state_of(mixing, data, r, workers)
-            found.append(swept(state, data, columns, 3, eta=ETA).resp.tobytes())
+            state = state_of(mixing, data, r, workers)
+            found.append(resp_of(swept(state, data, 3, eta=ETA), data).tobytes())
     assert found[0] == found[1] == found[2]
 
 
@@ -151,9 +213,9 @@ def test_a_shard_sees_all_of_a_document_but_its_own_words_only() -> None:
     r = random_resp(rng, len(whole.cells.word), 12)
     ends = []
     for data in (whole, parts):
-        state, columns = state_of(mixing, data, r)
-        swept(state, data, columns, 1, eta=ETA)
-        ends.append(columns.gather(state.resp))
+        state = state_of(mixing, data, r)
+        swept(state, data, 1, eta=ETA)
+        ends.append(resp_of(state, data))
     assert np.abs(ends[0] - ends[1]).max() > 1e-6
     assert np.abs(ends[0] - ends[1]).mean() < 0.05
 
@@ -161,20 +223,8 @@ def test_a_shard_sees_all_of_a_document_but_its_own_words_only() -> None:
 def test_weights_that_are_not_finite_name_the_document() -> None:
     rng = np.random.default_rng(7)
     mixing, data = random_mixing(rng, 12), some_corpus(7)
-    state, columns = state_of(mixing, data, random_resp(rng, len(data.cells.word), 12))
-    state.n_dk[5, columns.column[0]] = np.nan
+    state = state_of(mixing, data, random_resp(rng, len(data.cells.word), 12))
+    local = state.local.state_of(0)
+    local.n[local.first_node[5]] = np.nan
     with pytest.raises(NumericalError, match="document 5"):
-        swept(state, data, columns, 1, eta=ETA)
-
-
-def test_recounting_is_the_flat_one() -> None:
-    """The tables' spare columns take part and stay empty."""
-    rng = np.random.default_rng(8)
-    data = some_corpus(8)
-    state, columns = state_of(
-        random_mixing(rng, 9), data, random_resp(rng, len(data.cells.word), 9)
-    )
-    tables = Tables(state.resp, 0 * state.n_dk, 0 * state.n_wk, *[np.zeros((0, 0))] * 2)
-    kernels.recount_block(data.cells, 0, 0, tables)
-    assert tables.n_dk == pytest.approx(state.n_dk)
-    assert columns.gather(state.n_dk).sum() == pytest.approx(data.doc_lengths.sum())
+        swept(state, data, 1, eta=ETA)

@@ -81,6 +81,16 @@ InnerShare = Annotated[
 ]
 
 
+Least = Annotated[
+    float,
+    Meta(
+        ge=0,
+        description="Expected tokens that a document has at a node when the sweeps begin, for "
+        "them to look for its words there; 0: they look everywhere.",
+    ),
+]
+
+
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-variational."""
 
@@ -89,6 +99,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     start: Start = "words"
     start_iterations: StartIterations = 200
     inner_share: InnerShare = 0.8
+    least: Least = 0.1
 
 
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
@@ -105,6 +116,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Variational sweeps on the tree before tokens are drawn.")
     ] = 40
     inner_share: InnerShare = 0.8
+    least: Least = 0.1
 
 
 VariationalSettings = SettingsOf[Model, VariationalInference]

@@ -20,7 +20,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, draw_concentration
-from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, sharded
+from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, parts_of, sharded
 from hiertopics.families.flat.layout import Data as Cells
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
@@ -40,7 +40,6 @@ from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.state import columns_for
 from hiertopics.model import Backend, Context, PerChain, Summary
 from hiertopics.numeric.evidence import log_rising
 
@@ -124,16 +123,17 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     schedule = VariationalInference(
         start_iterations=settings.inference.start_iterations,
         inner_share=settings.inference.inner_share,
+        least=settings.inference.least,
     )
     begun = VariationalSettings(settings.model, schedule)
     state = starts.init(data.pairs, begun, context)
     for iteration in range(1, settings.inference.variational_sweeps + 1):
         now = replace(context, iteration=iteration)
         state, _ = variational.step(state, data.pairs, begun, now)
-    columns = columns_for(state)
     z = np.zeros(len(data.tokens.cells.word), np.int32)
-    rng = context.rng("nodes")
-    kernels.draw_start(data.pairs.cells, state.resp, columns.column, z, rng)
+    rng, token = context.rng("nodes"), 0
+    for number, part in enumerate(parts_of(data.pairs)):
+        token = kernels.draw_start(part.cells, state.local.state_of(number), token, z, rng)
     return with_nodes(z, state.mixing, data.tokens, context)
 
 
@@ -234,7 +234,9 @@ def regrown(
     """
     inference = settings.inference
     schedule = VariationalInference(
-        iterations=max(inference.variational_sweeps, 1), shards=inference.shards
+        iterations=max(inference.variational_sweeps, 1),
+        shards=inference.shards,
+        least=inference.least,
     )
     begun = VariationalSettings(settings.model, schedule)
     return variational.regrown(tree, theta, corpus, begun, context)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import kernel
 
 
@@ -170,24 +171,29 @@ def descend(
 @kernel()
 def draw_start(
     cells: Cells,
-    resp: NDArray[np.floating],
-    column: NDArray[np.int64],
+    local: Local,
+    token: int,
     z: NDArray[np.int32],
     rng: np.random.Generator,
-) -> None:
-    """Draw the node of each token of all pairs, in their order, by the pair's responsibilities.
+) -> int:
+    """Draw the node of each token of a piece's pairs, in their order, by the pair's q(z).
 
-    column: int64 [K], where each node stands in resp.
+    token: the number of the first one; returns that of the first one behind.
     """
-    token = 0
-    for pair in range(len(cells.word)):
-        for _ in range(int(cells.tokens[pair])):
-            target, node = rng.random(), 0
-            while node < len(column) - 1 and target >= resp[pair, column[node]]:
-                target -= resp[pair, column[node]]
-                node += 1
-            z[token] = node
-            token += 1
+    for doc in range(len(cells.cuts)):
+        nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
+        begin, first = cells.cuts[doc, 0] - cells.cuts[0, 0], cells.cuts[0, 0]
+        for pair in range(begin, cells.cuts[doc, -1] - first):
+            place = local.first_resp[doc] + (pair - begin) * len(nodes)
+            row = local.resp[place : place + len(nodes)]
+            for _ in range(int(cells.tokens[pair])):
+                target, at = rng.random(), 0
+                while at < len(nodes) - 1 and target >= row[at]:
+                    target -= row[at]
+                    at += 1
+                z[token] = nodes[at]
+                token += 1
+    return token
 
 
 @kernel()

@@ -1,10 +1,11 @@
-"""The tree as kernels want it: a column of every table for each node, families side by side.
+"""The tree as kernels want it, and where the nodes of one document stand in vectors.
 
-Nodes are numbered breadth first, so that the children of a node are contiguous. Inner nodes are
-those with children, and the root. The tables' first columns are theirs, in order; leaves follow
-in groups of ``LANES`` lanes. A lane is a leaf family or a part of one: its k-th leaf stands in the
-k-th vector of its group, so that sums over families are sums of whole vectors. Columns that are
-left over belong to no node and hold zeros.
+Nodes are numbered breadth first, so that the children of a node are contiguous. A document has some
+of them, its own nodes: with each also those above. Inner nodes are those with children, and the
+root; a document's own inner nodes come first in its vectors, in order. Its leaves follow in groups
+of ``LANES`` lanes. A lane is a family of leaves or a part of one: its k-th leaf stands in the k-th
+vector of its group, so that sums over families are sums of whole vectors. Columns that are left
+over belong to no node and hold zeros.
 """
 
 from __future__ import annotations
@@ -16,8 +17,6 @@ from numpy.typing import NDArray
 
 LANES = 16
 LONGEST_LANE = 32
-LANE_COST = 3
-"""What a lane costs besides its columns, in columns."""
 
 
 class Shape(NamedTuple):
@@ -60,51 +59,37 @@ class Shape(NamedTuple):
             depth[node] = depth[self.parent[node]] + 1
         return depth
 
+    @property
+    def ancestry(self) -> Ancestry:
+        """The tree as kernels want it."""
+        inner = self.n_children > 0
+        inner[0] = True
+        return Ancestry(np.maximum(self.parent, 0).astype(np.uint32), inner)
 
-class Columns(NamedTuple):
-    """Where nodes stand in the tables (see the module).
 
-    column: int64 [K], of each node. n_inner: inner nodes, the root always among them. inner_parent:
-    uint32 [n_inner], the parent's place among inner nodes (0 for the root). inner_first: uint32
-    [n_inner + 1]; inner children of inner node p are ``inner_first[p] .. inner_first[p + 1]``.
-    branching: uint32, the inner nodes that have some.
-    group_start, group_depth: int64 [n_groups], first column of each group and its vectors.
-    lane_parent: uint32 [n_groups * LANES], the inner node that a lane's leaves belong to.
+class Ancestry(NamedTuple):
+    """What kernels need of a tree. parent: uint32 [K], 0 for the root. inner: bool [K], the nodes
+    with children, and the root.
     """
 
-    column: NDArray[np.int64]
-    n_inner: int
-    inner_parent: NDArray[np.uint32]
-    inner_first: NDArray[np.uint32]
-    branching: NDArray[np.uint32]
-    group_start: NDArray[np.int64]
-    group_depth: NDArray[np.int64]
-    lane_parent: NDArray[np.uint32]
-
-    @property
-    def n_above(self) -> int:
-        """Columns of inner nodes, those left over among them."""
-        return padded(self.n_inner)
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of a table."""
-        return self.n_above + LANES * int(self.group_depth.sum())
-
-    def gather(self, table: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return the columns of a table [..., n_columns] by node, [..., K]."""
-        return table[..., self.column]
-
-    def spread(self, by_node: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Return values by node [..., K] as columns, zero in those left over."""
-        table = np.zeros((*by_node.shape[:-1], self.n_columns), by_node.dtype)
-        table[..., self.column] = by_node
-        return table
+    parent: NDArray[np.uint32]
+    inner: NDArray[np.bool_]
 
 
-def padded(n_columns: int) -> int:
-    """Return the next multiple of ``LANES``."""
-    return -(-n_columns // LANES) * LANES
+class Local(NamedTuple):
+    """Documents of a piece, one behind the other; floats are float32 in use.
+
+    first_node: int64 [n_docs + 1]; entries ``first_node[d] .. first_node[d + 1]`` are document d's.
+    node: int32 [n_entries], its own nodes, ascending. n: [n_entries], its expected tokens at each.
+    first_resp: int64 [n_docs + 1], where the q(z) of its pairs begin. resp: one number for each of
+    its pairs and nodes, pair by pair.
+    """
+
+    first_node: NDArray[np.int64]
+    node: NDArray[np.int32]
+    n: NDArray[np.floating]
+    first_resp: NDArray[np.int64]
+    resp: NDArray[np.floating]
 
 
 def shape_of(parent: NDArray[np.integer]) -> Shape:
@@ -112,54 +97,3 @@ def shape_of(parent: NDArray[np.integer]) -> Shape:
     counts = np.bincount(parent[1:], minlength=len(parent)).astype(np.int64)
     first = np.concatenate([[1], 1 + np.cumsum(counts)])
     return Shape(np.asarray(parent, np.int32), first.astype(np.int64))
-
-
-def columns_of(shape: Shape) -> Columns:
-    """Return where the nodes of a tree stand."""
-    has_children = shape.n_children > 0
-    has_children[0] = True
-    inner = np.flatnonzero(has_children)
-    place = np.full(shape.n_nodes, -1)
-    place[inner] = np.arange(len(inner))
-    inner_parent = np.maximum(place[shape.parent[inner]], 0)
-    inner_parent[0] = 0
-    n_inner_children = np.bincount(inner_parent[1:], minlength=len(inner))
-    families = [np.flatnonzero((shape.parent == node) & ~has_children) for node in inner]
-    lanes = _lanes([len(family) for family in families])
-    column = np.zeros(shape.n_nodes, np.int64)
-    column[inner] = np.arange(len(inner))
-    n_groups = -(-len(lanes) // LANES)
-    starts, depths = np.zeros(n_groups, np.int64), np.zeros(n_groups, np.int64)
-    lane_parent = np.zeros(n_groups * LANES, np.uint32)
-    taken = [0] * len(inner)
-    start = padded(len(inner))
-    for group in range(n_groups):
-        mine = lanes[group * LANES : (group + 1) * LANES]
-        starts[group], depths[group] = start, mine[0][0]
-        for lane, (length, owner) in enumerate(mine):
-            leaves = families[owner][taken[owner] : taken[owner] + length]
-            taken[owner] += length
-            column[leaves] = start + lane + LANES * np.arange(length)
-            lane_parent[group * LANES + lane] = owner
-        start += LANES * int(depths[group])
-    first = np.concatenate([[1], 1 + np.cumsum(n_inner_children)]).astype(np.uint32)
-    branching = np.flatnonzero(n_inner_children).astype(np.uint32)
-    above = inner_parent.astype(np.uint32), first, branching
-    return Columns(column, len(inner), *above, starts, depths, lane_parent)
-
-
-def _lanes(sizes: list[int]) -> list[tuple[int, int]]:
-    """Return (length, family) of each lane, longest first: the cut that costs the least."""
-
-    def cut(longest: int) -> list[tuple[int, int]]:
-        lanes = []
-        for family, size in enumerate(sizes):
-            n_lanes = -(-size // longest)
-            bounds = np.linspace(0, size, n_lanes + 1).astype(int)
-            lanes += [(int(length), family) for length in np.diff(bounds)]
-        return sorted(lanes, key=lambda lane: (-lane[0], lane[1]))
-
-    def cost(lanes: list[tuple[int, int]]) -> int:
-        return sum(LANES * (lane[0] + LANE_COST) for lane in lanes[::LANES])
-
-    return min((cut(longest) for longest in range(1, LONGEST_LANE + 1)), key=cost)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.layout import Data, Piece
-from hiertopics.families.flat.variational import Local
 from hiertopics.families.nhdp import table_kernels
-from hiertopics.families.nhdp.layout import Columns
+from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State
 from hiertopics.families.nhdp.sweep_kernels import Rates
@@ -19,57 +17,49 @@ from hiertopics.model import Settings
 SMALLEST = 1e-100
 
 
-def learn(state: State, data: Data, columns: Columns, settings: Settings) -> Mixing:
+def learn(state: State, data: Data, settings: Settings) -> Mixing:
     """Return the refitted shares, concentrations and, if they are learned, stop weights."""
-    sums = gather(state, data, columns)
-    mixing = refitted(state.mixing, columns, sums, settings.model.gamma)
-    return restopped(mixing, columns, sums) if settings.model.stop == "learned" else mixing
+    sums = gather(state, data)
+    mixing = refitted(state.mixing, sums, settings.model.gamma)
+    return restopped(mixing, sums) if settings.model.stop == "learned" else mixing
 
 
-def gather(state: State, data: Data, columns: Columns) -> Sums:
+def gather(state: State, data: Data) -> Sums:
     """Return what the documents' expected tables add up to."""
-    rates = state.mixing.rates(columns, 1.0, data.n_words, np.float64)
-
-    parts = state.local.ask(_tables, (columns, rates))
+    mixing = state.mixing
+    rates = mixing.rates(1.0, data.n_words, np.float64)
+    parts = state.local.ask(_tables, (mixing.shape.ancestry, rates))
     return Sums(*(np.sum(rows, axis=0) for rows in zip(*parts, strict=True)))
 
 
-def _tables(piece: Piece, local: Local, given: tuple[Columns, Rates]) -> Sums:
-    columns, rates = given
-    above = (np.zeros(columns.n_above) for _ in range(4))
-    sums = Sums(np.zeros(columns.n_columns), *above)
-    table_kernels.add_tables(piece.cells, 0, local.resp, local.n_dk, columns, rates, sums)
+def _tables(piece: Piece, local: Local, given: tuple[Ancestry, Rates]) -> Sums:
+    ancestry, rates = given
+    sums = Sums(*(np.zeros(len(rates.share)) for _ in Sums._fields))
+    table_kernels.add_tables(piece.cells, local, ancestry, rates, sums)
     return sums
 
 
-def refitted(mixing: Mixing, columns: Columns, sums: Sums, gamma: float) -> Mixing:
+def refitted(mixing: Mixing, sums: Sums, gamma: float) -> Mixing:
     """Return the means of shares and concentrations given the tables (theory/nhdp 4)."""
     shape = mixing.shape
-    tables = columns.gather(sums.tables)
     share, concentration = mixing.share.copy(), mixing.concentration.copy()
     for node in shape.inner:
         children = shape.children(int(node))
-        of_children = tables[children]
+        of_children = sums.tables[children]
         mass = of_children + gamma / len(of_children)
         share[children] = np.maximum(mass / mass.sum(), SMALLEST)
-        growth = sums.growth[columns.column[node]]
+        growth = sums.growth[node]
         concentration[node] = (PRIOR_SHAPE + of_children.sum()) / (PRIOR_RATE + growth)
     return mixing._replace(share=share, concentration=concentration)
 
 
-def restopped(mixing: Mixing, columns: Columns, sums: Sums) -> Mixing:
+def restopped(mixing: Mixing, sums: Sums) -> Mixing:
     """Return stop weights refitted, one pair for the inner nodes of each depth."""
     shape, depth = mixing.shape, mixing.shape.depth
     stop_a, stop_b = mixing.stop_a.copy(), mixing.stop_b.copy()
     for level in np.unique(depth[shape.inner]):
         nodes = shape.inner[depth[shape.inner] == level]
-        at = columns.column[nodes]
-        rate = PRIOR_RATE + sums.visits[at].sum()
-        stop_a[nodes] = (PRIOR_SHAPE + sums.stops[at].sum()) / rate
-        stop_b[nodes] = (PRIOR_SHAPE + sums.goes[at].sum()) / rate
+        rate = PRIOR_RATE + sums.visits[nodes].sum()
+        stop_a[nodes] = (PRIOR_SHAPE + sums.stops[nodes].sum()) / rate
+        stop_b[nodes] = (PRIOR_SHAPE + sums.goes[nodes].sum()) / rate
     return mixing._replace(stop_a=stop_a, stop_b=stop_b)
-
-
-def tokens_by_node(n_k: NDArray[np.floating], columns: Columns) -> NDArray[np.float64]:
-    """Return the expected tokens that stop at each node, float64 [K]."""
-    return np.maximum(columns.gather(n_k), 0.0)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.special import betaln
 
-from hiertopics.families.nhdp.layout import Columns, Shape
+from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.sweep_kernels import Rates
 from hiertopics.numeric.evidence import log_rising
 
@@ -59,16 +59,13 @@ class Mixing(NamedTuple):
             total += float(log_rising(mass[children], passing[:, children]).sum())
         return total
 
-    def rates(self, columns: Columns, eta: float, n_words: int, dtype: DTypeLike) -> Rates:
+    def rates(self, eta: float, n_words: int, dtype: DTypeLike) -> Rates:
         """Return this as kernels want it."""
-        inner = np.flatnonzero(columns.column < columns.n_above)
-        rows = np.zeros((3, columns.n_above), dtype)
-        rows[0], rows[2] = 1, 1
-        at = columns.column[inner]
-        rows[1, at], rows[2, at] = self.stop_a[inner], self.stop_b[inner]
-        rows[0, at] = np.where(self.concentration[inner] > 0, self.concentration[inner], 1.0)
-        share = np.asarray(columns.spread(self.mass), dtype)
-        return Rates(share, rows[0], rows[1], rows[2], eta, eta * n_words)
+        concentration = np.where(self.concentration > 0, self.concentration, 1.0)
+        share, concentration, stop_a, stop_b = (
+            row.astype(dtype) for row in (self.mass, concentration, self.stop_a, self.stop_b)
+        )
+        return Rates(share, concentration, stop_a, stop_b, eta, eta * n_words)
 
 
 def below(shape: Shape, n: NDArray[np.number]) -> NDArray[np.float64]:

@@ -9,19 +9,21 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Each
-from hiertopics.families.flat import variational
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
-from hiertopics.families.nhdp import mixing
-from hiertopics.families.nhdp.layout import columns_of, shape_of
-from hiertopics.families.nhdp.state import State
+from hiertopics.families.nhdp import documents, mixing
+from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
+from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
+from hiertopics.room import beside
 
 
 class Known(NamedTuple):
-    """theta [n_docs, C] of a piece's documents and phi [n_words, C], in the tables' columns."""
+    """theta [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``documents``."""
 
     theta: NDArray[np.floating]
     phi: NDArray[np.floating]
+    ancestry: Ancestry
+    least: float
 
 
 def begin(
@@ -37,28 +39,25 @@ def begin(
     The nodes of the tree stand breadth first, siblings together. Shares are even.
     """
     model, shape = settings.model, shape_of(tree.parent)
-    columns = columns_of(shape)
-    phi = columns.spread(np.ascontiguousarray(tree.phi.T)).astype(dtype)
-    by_column = columns.spread(theta).astype(dtype)
-    messages = [Known(part, phi) for part in np.split(by_column, data.cells.doc_bounds[1:-1])]
+    phi = np.ascontiguousarray(tree.phi.T, dtype)
+    rest = (phi, shape.ancestry, settings.inference.least)
+    messages = [
+        Known(part, *rest) for part in np.split(theta.astype(dtype), data.cells.doc_bounds[1:-1])
+    ]
     begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
-    state = State(
-        context.place(build_piece, parts_of(data), _divided, Each(messages)),
-        np.zeros((data.n_words, columns.n_columns), dtype),
-        np.zeros(columns.n_columns),
-        shape.parent,
-        *begun[1:],
-    )
-    variational.recount(state, data)
-    return state
+    local = context.place(build_piece, parts_of(data), _divided, Each(messages))
+    return counted(local, begun, data, dtype)
 
 
-def _divided(piece: Piece, known: Known) -> variational.Local:
+def _divided(piece: Piece, known: Known) -> Local:
     """Return the first state of a piece; not yet counted."""
-    cells, theta = piece.cells, known.theta
-    resp = np.empty((len(cells.word), theta.shape[1]), theta.dtype)
-    for doc, cuts in enumerate(cells.cuts):
-        pairs = slice(cuts[0], cuts[-1])
-        rows = theta[doc] * known.phi[cells.word[pairs]]
-        resp[pairs] = rows / rows.sum(axis=1, keepdims=True)
-    return variational.Local(resp, np.zeros_like(theta))
+    theta, phi, ancestry, least = known
+    cells, cuts = piece.cells, piece.cells.cuts
+
+    def rows(first: int, last: int) -> NDArray[np.floating]:
+        pairs = slice(cuts[first, 0], cuts[last - 1, -1])
+        of_pairs = np.repeat(np.arange(first, last), np.diff(cuts[first:last, [0, -1]]).ravel())
+        found = theta[of_pairs] * phi[cells.word[pairs]]
+        return found / found.sum(axis=1, keepdims=True)
+
+    return documents.begin(piece, rows, ancestry, least, beside(cells.word))

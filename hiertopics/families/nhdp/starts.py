@@ -15,12 +15,14 @@ from hiertopics.families.flat.config import Model, PosteriorInference
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import Responsibilities
-from hiertopics.families.nhdp import mixing, start_kernels, words
+from hiertopics.families.nhdp import documents, mixing, start_kernels, words
 from hiertopics.families.nhdp.clusters import Arranged, arrange, ward
-from hiertopics.families.nhdp.layout import Columns, columns_of
+from hiertopics.families.nhdp.config import VariationalInference
+from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.shapes import Usage, find
-from hiertopics.families.nhdp.state import State
+from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
+from hiertopics.room import beside
 
 FLOOR = 1e-7
 """What a word's chance counts as at least in the mean of logarithms."""
@@ -105,76 +107,69 @@ def begin(
 ) -> State:
     """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
     model, shape = settings.model, arranged.shape
-    columns = columns_of(shape)
-    division = divide(flat, arranged, columns, data, settings.inference.inner_share, dtype)
+    division = divide(flat, arranged, data, settings.inference, dtype)
     begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
     messages = [
         division._replace(theta=theta)
         for theta in np.split(division.theta, data.cells.doc_bounds[1:-1])
     ]
-    state = State(
-        context.place(build_piece, parts_of(data), _divided, Each(messages)),
-        np.zeros((data.n_words, columns.n_columns), dtype),
-        np.zeros(columns.n_columns),
-        shape.parent,
-        *begun[1:],
-    )
-    variational.recount(state, data)
-    return state
+    local = context.place(build_piece, parts_of(data), _divided, Each(messages))
+    return counted(local, begun, data, dtype)
 
 
 class Division(NamedTuple):
-    """What q(z) is made of; see ``start_kernels.divide``."""
+    """What q(z) is made of; see ``start_kernels.divide``. least: as of ``documents.begin``."""
 
     theta: NDArray[np.floating]
     leaf_part: NDArray[np.floating]
     lent: NDArray[np.floating]
     inner_phi: NDArray[np.floating]
-    columns: Columns
+    ancestry: Ancestry
+    least: float
 
 
-def _divided(piece: Piece, division: Division) -> variational.Local:
+def _divided(piece: Piece, division: Division) -> Local:
     """Return the first state of a piece, its documents' theta given; not yet counted."""
-    theta = division.theta
-    resp = np.empty((len(piece.cells.word), theta.shape[1]), theta.dtype)
-    start_kernels.divide(piece.cells, 0, *division, resp)
-    return variational.Local(resp, np.zeros_like(theta))
+    theta, leaf_part, lent, inner_phi, ancestry, least = division
+    parts = (leaf_part, lent, inner_phi, ancestry)
+
+    def rows(first: int, last: int) -> NDArray[np.floating]:
+        return start_kernels.divide(piece.cells, first, last, theta, *parts)
+
+    return documents.begin(piece, rows, ancestry, least, beside(piece.cells.word))
 
 
 def divide(
     flat: FlatTopics,
     arranged: Arranged,
-    columns: Columns,
     data: Data,
-    inner_share: float,
+    inference: VariationalInference,
     dtype: DTypeLike,
 ) -> Division:
     """Return q(z) of leaves, part of it lent to the nodes above (theory/nhdp 6.3)."""
-    shape, at = arranged.shape, columns.column[arranged.node]
-    inner, is_leaf = shape.inner, shape.n_children[arranged.node] == 0
-    above = shared_topics(flat, arranged)
+    shape, at = arranged.shape, arranged.node
+    inner, is_leaf = shape.inner, shape.n_children[at] == 0
+    above = np.zeros((shape.n_nodes, data.n_words))
+    above[inner] = shared_topics(flat, arranged)
     # Sums along the path: what all nodes above a leaf would give to a word.
-    along = np.zeros((shape.n_nodes, data.n_words))
-    along[inner] = above
+    along = above.copy()
     for node in range(1, shape.n_nodes):
         along[node] += along[shape.parent[node]]
-    lending = np.where(is_leaf, inner_share, 0.0)[:, None]
-    depth = np.maximum(shape.depth[arranged.node], 1)[:, None]
+    lending = np.where(is_leaf, inference.inner_share, 0.0)[:, None]
+    depth = np.maximum(shape.depth[at], 1)[:, None]
     own = (1.0 - lending) * flat.phi
-    total = own + lending / depth * along[arranged.node]
-    sizes = data.n_words, columns.n_columns
-    leaf_part, lent, theta = np.zeros(sizes), np.zeros(sizes), np.zeros((data.n_docs, sizes[1]))
+    total = own + lending / depth * along[at]
+    leaf_part, lent = np.zeros_like(above), np.zeros_like(above)
+    theta = np.zeros((shape.n_nodes, data.n_docs))
     # Several topics may be one inner node's own: there its words are theirs, by tokens.
-    np.add.at(theta.T, at, flat.theta.T)
-    weight = flat.n_k / np.bincount(at, flat.n_k, columns.n_columns)[at]
-    np.add.at(leaf_part.T, at, weight[:, None] * flat.phi * own / total)
-    np.add.at(lent.T, at, flat.phi * lending / (depth * total))
-    inner_phi = np.zeros((data.n_words, columns.n_above))
-    inner_phi[:, columns.column[inner]] = above.T
-    theta, leaf_part, lent, inner_phi = (
-        np.ascontiguousarray(part, dtype) for part in (theta, leaf_part, lent, inner_phi)
+    np.add.at(theta, at, flat.theta.T)
+    weight = flat.n_k / np.bincount(at, flat.n_k, shape.n_nodes)[at]
+    np.add.at(leaf_part, at, weight[:, None] * flat.phi * own / total)
+    np.add.at(lent, at, flat.phi * lending / (depth * total))
+    theta, leaf_part, lent, above = (
+        np.ascontiguousarray(part.T, dtype) for part in (theta, leaf_part, lent, above)
     )
-    return Division(theta, leaf_part, lent, inner_phi, columns)
+    return Division(theta, leaf_part, lent, above, shape.ancestry, inference.least)
 
 
 def shared_topics(flat: FlatTopics, arranged: Arranged) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The state of nhdp-variational, and its sweep."""
+"""The state of nhdp-variational, its sweep and its recount."""
 
 from __future__ import annotations
 
@@ -6,25 +6,31 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.families.flat.kernels import Tables
+from hiertopics.engine import Pieces
+from hiertopics.errors import NumericalError
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
-from hiertopics.families.flat.variational import Local, Responsibilities, require_sound
-from hiertopics.families.nhdp import sweep_kernels
-from hiertopics.families.nhdp.layout import Columns, columns_of, shape_of
+from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
+from hiertopics.families.nhdp import document_kernels, sweep_kernels
+from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.sweep_kernels import Rates
+from hiertopics.model import Context
 
 
 @dataclass
-class State(Responsibilities):
-    """Responsibilities and counts in the columns of ``layout``, and what documents share.
+class State:
+    """q(z) and the expected counts that follow from it, and what documents share.
 
-    parent: int32 [K], nodes breadth first. share, concentration, stop_a, stop_b: float64 [K], as in
-    ``Mixing``.
+    local: q(z) and the counts of documents, in pieces. n_wk: [n_words, K], float32 in use. n_k:
+    float64 [K]. parent: int32 [K], nodes breadth first. share, concentration, stop_a, stop_b:
+    float64 [K], as in ``Mixing``.
     """
 
+    local: Pieces[Piece, Local]
+    n_wk: NDArray[np.floating]
+    n_k: NDArray[np.float64]
     parent: NDArray[np.int32]
     share: NDArray[np.float64]
     concentration: NDArray[np.float64]
@@ -43,17 +49,31 @@ class State(Responsibilities):
         _, self.share, self.concentration, self.stop_a, self.stop_b = mixing
 
 
+def counted(
+    local: Pieces[Piece, Local], mixing: Mixing, data: Data, dtype: DTypeLike = np.float32
+) -> State:
+    """Return the state of documents that have just begun, counted."""
+    n_nodes = mixing.shape.n_nodes
+    n_wk = np.zeros((data.n_words, n_nodes), dtype)
+    parts = (part.copy() for part in mixing[1:])
+    state = State(local, n_wk, np.zeros(n_nodes), mixing.shape.parent, *parts)
+    recount(state, data)
+    return state
+
+
 class Given(NamedTuple):
     """What a block is swept with, besides rows of words."""
 
     n_k: NDArray[np.float64]
-    columns: Columns
+    ancestry: Ancestry
     rates: Rates
 
 
-def sweep(state: State, data: Data, mixing: Mixing, columns: Columns, eta: float) -> None:
+def sweep(state: State, data: Data, eta: float) -> None:
     """Visit every pair once, block by block. Raises NumericalError naming the document."""
-    rates = mixing.rates(columns, eta, data.n_words, state.n_wk.dtype)
+    mixing = state.mixing
+    ancestry = mixing.shape.ancestry
+    rates = mixing.rates(eta, data.n_words, state.n_wk.dtype)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
             state.local,
@@ -61,7 +81,7 @@ def sweep(state: State, data: Data, mixing: Mixing, columns: Columns, eta: float
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: Given(state.n_k, columns, rates),
+            lambda *block: Given(state.n_k, ancestry, rates),
         )
         for moved in moves:
             state.n_k += moved
@@ -71,15 +91,48 @@ def _sweep(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[NDArray[np.floating], ...], NDArray[np.float64]]]:
     """Sweep a block; answer with the move of the totals."""
-    before, columns, rates = block.given
+    before, ancestry, rates = block.given
     (n_wk,) = block.rows
-    n_k, nothing = before.copy(), np.zeros((0, 0), n_wk.dtype)
-    tables = Tables(local.resp, local.n_dk, n_wk, nothing, nothing)
-    bad_doc = sweep_kernels.sweep_block(piece.blocks, 0, block.number, tables, n_k, columns, rates)
+    n_k = before.copy()
+    bad_doc = sweep_kernels.sweep_block(
+        piece.blocks, block.number, local, n_wk, n_k, ancestry, rates
+    )
     require_sound(piece, bad_doc)
     return local, (block.rows, n_k - before)
 
 
-def columns_for(state: State) -> Columns:
-    """Return where the state's nodes stand in its tables."""
-    return columns_of(shape_of(state.parent))
+def recount_now_and_then(state: State, data: Data, context: Context) -> float:
+    """Recount at the iterations at which the flat topics are recounted, too."""
+    return recount(state, data) if recount_is_due(context) else 0.0
+
+
+def recount(state: State, data: Data) -> float:
+    """Rebuild the counts from q(z); return the largest relative drift of n_k that this undid.
+
+    Raises NumericalError where it is too large (theory/hdp 9.3).
+    """
+    state.n_wk[:] = 0
+    for turn in range(state.local.n_pieces):
+        take_turns(state.local, _recount, turn, (state.n_wk,), data.word_bounds)
+    before = state.n_k
+    state.n_k = np.sum(state.local.ask(_totals, len(before)), axis=0)
+    n_tokens = max(float(data.doc_lengths.sum()), 1.0)
+    drift = float(np.abs(state.n_k - before).max(initial=0.0) / n_tokens)
+    if before.any() and drift > MAX_DRIFT:
+        raise NumericalError(f"the topic counts drifted by {drift:.1e} of the tokens")
+    return drift
+
+
+def _recount(
+    piece: Piece, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[NDArray[np.floating], ...], None]]:
+    if block.turn == 0:
+        local.n[:] = 0
+    document_kernels.recount_block(piece.blocks, block.number, local, *block.rows)
+    return local, (block.rows, None)
+
+
+def _totals(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.float64]:
+    totals = np.zeros(n_nodes)
+    document_kernels.add_totals(local, totals)
+    return totals

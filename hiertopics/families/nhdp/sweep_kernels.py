@@ -1,7 +1,8 @@
 """The sweep over (document, word) pairs of a tree (theory/nhdp 3.1).
 
-Names: resp is q(z) [n_pairs, C], C columns of ``layout``; n_dk, n_wk, n_k are expected counts. The
-kernels are generic in the tables' dtype (float32 in use, float64 in tests); n_k is always float64.
+A pair has q(z) at its document's own nodes alone (``documents``). They are gathered into vectors
+(``layout``), as the word's counts there are, and put back after the visit. The kernels are generic
+in the tables' dtype (float32 in use, float64 in tests); n_k is always float64.
 """
 
 from __future__ import annotations
@@ -11,28 +12,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.flat.kernels import Tables
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.lane_simd import (
     settle_inner,
     settle_lanes,
     weigh_inner,
     weigh_lanes,
 )
-from hiertopics.families.nhdp.layout import LANES, Columns
+from hiertopics.families.nhdp.layout import LANES, Ancestry, Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
-from hiertopics.numeric.special import copy_row
 
 WORDS_AHEAD = 3
 
 
 class Rates(NamedTuple):
-    """What documents share besides topics, in the tables' dtype.
+    """What documents share besides topics, by node [K], in the tables' dtype.
 
-    share [C]: concentration of the parent times the node's share, 0 at the root and in columns
-    left over. concentration, stop_a, stop_b [n_above]: of inner nodes; 1, 0, 1 in columns left
-    over, and 1, 1, 0 at a root without children. eta: pseudo-count of each word; eta_total: of all.
+    share: concentration of the parent times the node's share, 0 at the root. concentration,
+    stop_a, stop_b: of inner nodes; the concentration of a root without children is 1. eta:
+    pseudo-count of each word; eta_total: of all.
     """
 
     share: NDArray[np.floating]
@@ -46,59 +46,77 @@ class Rates(NamedTuple):
 @kernel(fastmath=REASSOCIATE)
 def sweep_block(
     cells: Cells,
-    doc_shard: int,
     word_shard: int,
-    tables: Tables,
+    local: Local,
+    n_wk: NDArray[np.floating],
     n_k: NDArray[np.float64],
-    columns: Columns,
+    ancestry: Ancestry,
     rates: Rates,
 ) -> int:
     """Visit each pair of a block once: refit q(z) and move the counts (theory/nhdp 3.1).
 
-    n_k [C] is moved too: pass the block's own. Returns -1, or the document at which the weights
+    n_k [K] is moved too: pass the block's own. Returns -1, or the document at which the weights
     ceased to be positive and finite.
     """
-    n_dk = tables.n_dk
-    n_columns, n_above = n_dk.shape[1], len(rates.concentration)
-    n_lanes = len(columns.lane_parent)
-    scratch = aligned_rows(11, tables.resp)
-    doc_row, base = scratch[0][:n_columns], scratch[1][:n_columns]
-    weights, prior = scratch[2][:n_columns], scratch[3][:n_columns]
-    going, below_q = scratch[4][:n_above], scratch[5][:n_above]
-    go, share, below = scratch[6][:n_above], scratch[7][:n_above], scratch[8][:n_above]
-    reached, flow = scratch[9][:n_above], scratch[10][:n_above]
-    lanes = aligned_rows(3, np.zeros((1, max(n_lanes, 1)), n_dk.dtype))
-    lane_q, lane_weight, lane_scale = lanes[0][:n_lanes], lanes[1][:n_lanes], lanes[2][:n_lanes]
-    copy_row(rates.share, prior)
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+    n_nodes = len(n_k)
+    places = room_for_places(n_nodes)
+    like = np.zeros((1, most_columns(n_nodes)), n_wk.dtype)
+    rows = aligned_rows(19, like)
+    doc_row, base, weights, prior = rows[0], rows[1], rows[2], rows[3]
+    going, below_q, go, share, below = rows[4], rows[5], rows[6], rows[7], rows[8]
+    reached, flow, concentration, stop_a, stop_b = rows[9], rows[10], rows[11], rows[12], rows[13]
+    lane_q, lane_weight, lane_scale = rows[14], rows[15], rows[16]
+    q, word_row = rows[17], rows[18]
+    for doc in range(len(cells.cuts)):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
             continue
-        # Within a document n_k moves exactly as n_dk does. Leaves carry their prior in doc_row.
-        for column in range(n_columns):
-            n_k[column] -= n_dk[doc, column]
-            base[column] = n_k[column] + rates.eta_total
-            doc_row[column] = n_dk[doc, column]
-        write_going(
-            doc_row, columns.inner_first, columns.branching, columns.group_start,
-            columns.group_depth, columns.lane_parent, going,
-        )  # fmt: skip
-        for column in range(n_above, n_columns):
-            base[column] -= prior[column]
-            doc_row[column] += prior[column]
+        own = slice(local.first_node[doc], local.first_node[doc + 1])
+        n, n_own = local.n[own], own.stop - own.start
+        sizes = lay_out(local.node[own], ancestry, places)
+        n_above, n_columns = sizes.n_above, sizes.n_columns
+        # What is left over: weights of 0, whatever comes.
+        for row in range(4):
+            rows[row, :n_columns] = row == 1
+        for column in range(n_above):
+            going[column], concentration[column] = 0, 1
+            stop_a[column], stop_b[column] = 0, 1
+        # Within a document n_k moves exactly as n does. Leaves carry their prior in doc_row.
+        for at in range(n_own):
+            node, column = places.node[at], places.column[at]
+            n_k[node] -= n[at]
+            prior[column] = rates.share[node]
+            base[column] = n_k[node] + rates.eta_total
+            doc_row[column] = n[at]
+            if column < n_above:
+                concentration[column] = rates.concentration[node]
+                stop_a[column], stop_b[column] = rates.stop_a[node], rates.stop_b[node]
+            else:
+                base[column] -= prior[column]
+                doc_row[column] += prior[column]
+        add_up(n, places.node, places.above, places.place, ancestry.inner, going)
+        first_pair = local.first_resp[doc] + (start - cells.cuts[doc, 0]) * n_own
+        last_pair = first_pair + (stop - start) * n_own
+        n_lanes = sizes.n_groups * LANES
         sound = visit(
-            cells.word[start:stop], cells.tokens[start:stop], tables.resp[start:stop],
-            tables.n_wk, rates.eta, columns.inner_first, columns.branching,
-            columns.group_start, columns.group_depth, columns.lane_parent, doc_row, prior, base,
-            weights, going, below_q, go, share, below, reached, flow, rates.concentration,
-            rates.stop_a, rates.stop_b, lane_q, lane_weight, lane_scale,
+            cells.word[start:stop], cells.tokens[start:stop],
+            local.resp[first_pair:last_pair].reshape(stop - start, n_own), n_wk, rates.eta,
+            places.node[:n_own], places.column[:n_own],
+            places.inner_first[: sizes.n_inner + 1], places.branching[: sizes.n_branching],
+            places.group_start[: sizes.n_groups], places.group_depth[: sizes.n_groups],
+            places.lane_parent[:n_lanes], doc_row[:n_columns], prior[:n_columns],
+            base[:n_columns], weights[:n_columns], q[:n_columns], word_row[:n_columns],
+            going[:n_above], below_q[:n_above], go[:n_above], share[:n_above], below[:n_above],
+            reached[:n_above], flow[:n_above], concentration[:n_above], stop_a[:n_above],
+            stop_b[:n_above], lane_q[:n_lanes], lane_weight[:n_lanes], lane_scale[:n_lanes],
         )  # fmt: skip
         if not sound:
             return doc
-        for column in range(n_columns):
-            own = prior[column] if column >= n_above else n_dk.dtype.type(0)
-            n_dk[doc, column] = doc_row[column] - own
-            n_k[column] += n_dk[doc, column]
+        for at in range(n_own):
+            node, column = places.node[at], places.column[at]
+            carried = prior[column] if column >= n_above else n.dtype.type(0)
+            n[at] = doc_row[column] - carried
+            n_k[node] += n[at]
     return -1
 
 
@@ -109,6 +127,8 @@ def visit(
     resp: NDArray[np.floating],
     n_wk: NDArray[np.floating],
     eta: float,
+    node: NDArray[np.uint32],
+    column: NDArray[np.uint32],
     inner_first: NDArray[np.uint32],
     branching: NDArray[np.uint32],
     group_start: NDArray[np.int64],
@@ -118,6 +138,8 @@ def visit(
     prior: NDArray[np.floating],
     base: NDArray[np.floating],
     weights: NDArray[np.floating],
+    q: NDArray[np.floating],
+    word_row: NDArray[np.floating],
     going: NDArray[np.floating],
     below_q: NDArray[np.floating],
     go: NDArray[np.floating],
@@ -138,9 +160,14 @@ def visit(
     """
     one = resp.dtype.type(1)
     last, n_above = len(words) - 1, len(going)
+    q[:] = 0
+    word_row[:] = 0
     for pair in range(len(words)):
         prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
-        q, word_row, count = resp[pair], n_wk[words[pair]], tokens[pair]
+        word, count = words[pair], tokens[pair]
+        for at in range(len(node)):
+            q[column[at]] = resp[pair, at]
+            word_row[column[at]] = n_wk[word, node[at]]
         for group in range(len(group_start)):
             weigh_lanes(
                 q, doc_row, word_row, prior, base, weights, lane_q, lane_weight, eta,
@@ -163,27 +190,28 @@ def visit(
                 group_start[group], group_depth[group], group * LANES,
             )  # fmt: skip
         settle_inner(q, doc_row, word_row, below_q, going, weights, below, reached, count, n_above)
+        for at in range(len(node)):
+            resp[pair, at] = q[column[at]]
+            n_wk[word, node[at]] = word_row[column[at]]
     return True
 
 
 @kernel()
-def write_going(
-    row: NDArray[np.floating],
-    inner_first: NDArray[np.uint32],
-    branching: NDArray[np.uint32],
-    group_start: NDArray[np.int64],
-    group_depth: NDArray[np.int64],
-    lane_parent: NDArray[np.uint32],
-    below: NDArray[np.floating],
+def add_up(
+    n: NDArray[np.floating],
+    node: NDArray[np.uint32],
+    above: NDArray[np.uint32],
+    place: NDArray[np.uint32],
+    inner: NDArray[np.bool_],
+    going: NDArray[np.floating],
 ) -> None:
-    """Write to ``below`` [n_above] the sum of ``row`` [C] below each inner node."""
-    below[:] = 0
-    for group in range(len(group_start)):
-        for step in range(group_depth[group]):
-            start = group_start[group] + step * LANES
-            for lane in range(LANES):
-                below[lane_parent[group * LANES + lane]] += row[start + lane]
-    add_up(row, inner_first, branching, below)
+    """Add to ``going``, by inner node, what ``n`` has below it; n, node and above as in places."""
+    for back in range(len(n) - 1):
+        at = len(n) - 1 - back
+        here = n[at]
+        if inner[node[at]]:
+            here += going[place[node[at]]]
+        going[above[at]] += here
 
 
 @kernel()
@@ -199,11 +227,11 @@ def sum_below(
     below[:] = 0
     for lane in range(len(lane_q)):
         below[lane_parent[lane]] += lane_q[lane]
-    add_up(q, inner_first, branching, below)
+    climb(q, inner_first, branching, below)
 
 
 @kernel()
-def add_up(
+def climb(
     row: NDArray[np.floating],
     inner_first: NDArray[np.uint32],
     branching: NDArray[np.uint32],

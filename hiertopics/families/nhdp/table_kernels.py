@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.nhdp.layout import Columns
-from hiertopics.families.nhdp.sweep_kernels import Rates, write_going
+from hiertopics.families.nhdp.lane_kernels import lay_inner, room_for_places
+from hiertopics.families.nhdp.layout import Ancestry, Local
+from hiertopics.families.nhdp.sweep_kernels import Rates, add_up
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import digamma
 
@@ -17,10 +18,10 @@ RARE = 1e-6
 
 
 class Sums(NamedTuple):
-    """What documents add up to; all float64. tables [C]: at each node, from its parent's customers.
+    """What documents add up to, by node; all float64 [K]. tables: from its parent's customers.
 
-    growth, stops, goes, visits [n_above], at inner nodes: of the concentration, of the weights of
-    stopping and of going on, and of both together.
+    growth, stops, goes, visits: at inner nodes, of the concentration, of the weights of stopping
+    and of going on, and of both together.
     """
 
     tables: NDArray[np.float64]
@@ -31,62 +32,58 @@ class Sums(NamedTuple):
 
 
 @kernel()
-def add_tables(
-    cells: Cells,
-    doc_shard: int,
-    resp: NDArray[np.floating],
-    n_dk: NDArray[np.floating],
-    columns: Columns,
-    rates: Rates,
-    sums: Sums,
-) -> None:
-    """Add the expected tables of a document range to ``sums``."""
-    n_columns, n_inner = n_dk.shape[1], len(columns.inner_parent)
-    n_above = len(rates.concentration)
-    passing, seen = np.zeros(n_columns), np.zeros(n_columns)
-    below, gone = np.zeros(n_above), np.zeros(n_above)
-    seen_below, seen_here = np.zeros(n_above), np.zeros(n_above)
-    row = np.zeros(n_columns)
-    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sums: Sums) -> None:
+    """Add the expected tables of a piece's documents to ``sums``."""
+    n_nodes = len(rates.share)
+    places = room_for_places(n_nodes)
+    passing, seen = np.zeros(n_nodes), np.zeros(n_nodes)
+    below, gone = np.zeros(n_nodes), np.zeros(n_nodes)
+    seen_below, seen_here = np.zeros(n_nodes), np.zeros(n_nodes)
+    row = np.zeros(n_nodes)
+    for doc in range(len(cells.cuts)):
         start, stop = cells.cuts[doc, 0], cells.cuts[doc, -1]
         if start == stop:
             continue
-        seen[:] = 0
-        seen_below[:] = 0
-        seen_here[:] = 0
+        own = slice(local.first_node[doc], local.first_node[doc + 1])
+        n_own = own.stop - own.start
+        n_inner, _ = lay_inner(local.node[own], ancestry, places)
+        node, above, inner = places.node[:n_own], places.above, ancestry.inner
+        seen[:n_own] = 0
+        seen_below[:n_inner] = 0
+        seen_here[:n_inner] = 0
+        place = local.first_resp[doc]
         for pair in range(start, stop):
             count = int(cells.tokens[pair])
-            for column in range(n_columns):
-                row[column] = resp[pair, column]
-            write_going(
-                row, columns.inner_first, columns.branching, columns.group_start,
-                columns.group_depth, columns.lane_parent, below,
-            )  # fmt: skip
-            note(row[:n_inner], count, seen_here)
+            row[:n_own] = local.resp[place : place + n_own]
+            place += n_own
+            below[:n_inner] = 0
+            add_up(row[:n_own], node, above, places.place, inner, below)
             note(below[:n_inner], count, seen_below)
-            for node in range(n_inner):
-                row[node] += below[node]
-            note(row, count, seen)
-        for column in range(n_columns):
-            passing[column] = max(n_dk[doc, column], 0.0)
-        write_going(
-            passing, columns.inner_first, columns.branching, columns.group_start,
-            columns.group_depth, columns.lane_parent, gone,
-        )  # fmt: skip
-        for node in range(n_inner):
-            a, b = float(rates.stop_a[node]), float(rates.stop_b[node])
-            stopped = passing[node]
-            passing[node] += gone[node]
-            sums.growth[node] += growth(
-                float(rates.concentration[node]), gone[node], seen_below[node]
-            )
-            sums.stops[node] += a * growth(a, stopped, seen_here[node]) if a > 0 else 0.0
-            sums.goes[node] += b * growth(b, gone[node], seen_below[node]) if b > 0 else 0.0
-            sums.visits[node] += growth(a + b, passing[node], seen[node])
-        for column in range(n_columns):
-            x = float(rates.share[column])
+            for at in range(n_own):
+                if inner[node[at]]:
+                    here = places.place[node[at]]
+                    note_one(row[at], count, seen_here, here)
+                    row[at] += below[here]
+            note(row[:n_own], count, seen)
+        for at in range(n_own):
+            passing[at] = max(local.n[own][at], 0.0)
+        gone[:n_inner] = 0
+        add_up(passing[:n_own], node, above, places.place, inner, gone)
+        for at in range(n_own):
+            if inner[node[at]]:
+                here = places.place[node[at]]
+                a, b = float(rates.stop_a[node[at]]), float(rates.stop_b[node[at]])
+                stopped = passing[at]
+                passing[at] += gone[here]
+                sums.growth[node[at]] += growth(
+                    float(rates.concentration[node[at]]), gone[here], seen_below[here]
+                )
+                sums.stops[node[at]] += a * growth(a, stopped, seen_here[here]) if a > 0 else 0.0
+                sums.goes[node[at]] += b * growth(b, gone[here], seen_below[here]) if b > 0 else 0.0
+                sums.visits[node[at]] += growth(a + b, passing[at], seen[at])
+            x = float(rates.share[node[at]])
             if x > 0.0:
-                sums.tables[column] += x * growth(x, passing[column], seen[column])
+                sums.tables[node[at]] += x * growth(x, passing[at], seen[at])
 
 
 @kernel()
@@ -101,11 +98,17 @@ def growth(x: float, count: float, chance: float) -> float:
 def note(share: NDArray[np.float64], count: int, seen: NDArray[np.float64]) -> None:
     """Note ``count`` tokens, each somewhere with chance ``share``, in the chance of any there."""
     for place in range(len(share)):
-        unseen = 1.0 - min(max(share[place], 0.0), 1.0)
-        power, left = 1.0, count
-        while left:
-            if left & 1:
-                power *= unseen
-            unseen *= unseen
-            left >>= 1
-        seen[place] += (1.0 - seen[place]) * (1.0 - power)
+        note_one(share[place], count, seen, place)
+
+
+@kernel()
+def note_one(share: float, count: int, seen: NDArray[np.float64], place: int) -> None:
+    """Note ``count`` tokens, each there with chance ``share``, in one place of ``seen``."""
+    unseen = 1.0 - min(max(share, 0.0), 1.0)
+    power, left = 1.0, count
+    while left:
+        if left & 1:
+            power *= unseen
+        unseen *= unseen
+        left >>= 1
+    seen[place] += (1.0 - seen[place]) * (1.0 - power)

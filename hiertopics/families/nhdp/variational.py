@@ -24,24 +24,23 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
-from hiertopics.families.flat import kernels, variational
-from hiertopics.families.flat.kernels import Tables
+from hiertopics.families.flat import kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
-from hiertopics.families.flat.variational import Local
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.nhdp import regrowing
+from hiertopics.families.nhdp import document_kernels, regrowing
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
-from hiertopics.families.nhdp.layout import LANES, Columns, padded
-from hiertopics.families.nhdp.learning import learn, tokens_by_node
+from hiertopics.families.nhdp.documents import counts_of
+from hiertopics.families.nhdp.layout import Local
+from hiertopics.families.nhdp.learning import learn
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
-from hiertopics.families.nhdp.state import columns_for, sweep
+from hiertopics.families.nhdp.state import recount_now_and_then, sweep
 from hiertopics.model import Backend, Context, Settings, Summary
 
 
@@ -61,13 +60,11 @@ class Info(NamedTuple):
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair; now and then shares and concentrations too (theory/nhdp 3, 4)."""
-    columns = columns_for(state)
-    sweep(state, data, state.mixing, columns, settings.model.eta)
-    drift = variational.recount_now_and_then(state, data, context)
+    sweep(state, data, settings.model.eta)
+    drift = recount_now_and_then(state, data, context)
     if context.iteration % settings.inference.hyper_every == 0:
-        state.mix(learn(state, data, columns, settings))
-    shape = state.mixing.shape
-    n_i = tokens_by_node(state.n_k, columns)
+        state.mix(learn(state, data, settings))
+    shape, n_i = state.mixing.shape, np.maximum(state.n_k, 0.0)
     alive = below(shape, n_i) >= common.LIVE_TOKENS
     inner = shape.inner
     return state, Info(
@@ -81,48 +78,46 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents."""
-    n_dk, n_wk = counts_of(state, data)
-    columns = columns_for(state)
-    eta = settings.model.eta
-    summary = common.summarise(
-        common.Fitted(state.mixing, columns.gather(n_dk), columns.gather(n_wk), eta)
+    n_di, n_wi = zip(*state.local.ask(_counted, state.n_wk.shape), strict=True)
+    fitted = common.Fitted(
+        state.mixing, np.concatenate(n_di), np.sum(n_wi, axis=0), settings.model.eta
     )
+    summary = common.summarise(fitted)
     notes = common.notes_on_shape(summary.tree, settings.model.branches)
     return replace(summary, notes=(*summary.notes, *notes))
 
 
-def counts_of(state: State, data: Data) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return n_dk and n_wk counted anew, without the drift of counts that are only moved."""
-    n_dk, n_wk = zip(*state.local.ask(_counts, data.n_words), strict=True)
-    return np.concatenate(n_dk), np.sum(n_wk, axis=0)
-
-
-def _counts(
-    piece: Piece, local: Local, n_words: int
+def _counted(
+    piece: Piece, local: Local, shape: tuple[int, int]
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    n_dk = np.zeros_like(local.n_dk)
-    n_wk = np.zeros((n_words, n_dk.shape[1]), n_dk.dtype)
-    nothing = np.zeros((0, 0), n_dk.dtype)
-    tables = Tables(local.resp, n_dk, n_wk, nothing, nothing)
+    """Return n_di and n_wi counted anew, without the drift of counts that are only moved."""
+    anew, n_wi = local._replace(n=np.zeros_like(local.n)), np.zeros(shape, local.n.dtype)
     for span in range(piece.cells.cuts.shape[1] - 1):
-        kernels.recount_block(piece.cells, 0, span, tables)
-    return n_dk, n_wk
+        document_kernels.recount_block(piece.cells, span, anew, n_wi)
+    rows = [np.zeros((0, shape[1]), n_wi.dtype), *counts_of(anew, shape[1])]
+    return np.concatenate(rows), n_wi
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the mean log predictive probability of a training token (no bound: it may fall)."""
     phi = np.maximum(state.n_wk, 0, dtype=np.float64) + settings.model.eta
     phi = np.ascontiguousarray(phi / phi.sum(axis=0)).astype(state.n_wk.dtype)
-    parts = state.local.ask(_log_likelihood, (phi, state.mixing, columns_for(state)))
+    parts = state.local.ask(_log_likelihood, (phi, state.mixing))
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
 def _log_likelihood(
-    piece: Piece, local: Local, given: tuple[NDArray[np.floating], Mixing, Columns]
+    piece: Piece, local: Local, given: tuple[NDArray[np.floating], Mixing]
 ) -> float:
-    phi, mixing, columns = given
-    theta = columns.spread(mixing.weights(columns.gather(local.n_dk))).astype(phi.dtype)
-    return float(kernels.block_log_likelihood(piece.cells, 0, theta, phi))
+    (phi, mixing), cuts = given, piece.cells.cuts
+    total, first = 0.0, 0
+    for n_di in counts_of(local, phi.shape[1]):
+        theta = mixing.weights(n_di).astype(phi.dtype)
+        last = first + len(theta)
+        cells = piece.cells._replace(cuts=cuts[first:last], doc_bounds=np.array([0, len(theta)]))
+        total += float(kernels.block_log_likelihood(cells, 0, theta, phi))
+        first = last
+    return total
 
 
 def regrown(
@@ -140,9 +135,8 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     """Return the bytes of responsibilities and counts in float32, columns left over included."""
     n_leaves = settings.model.truncation
     branches = settings.model.branches
-    n_above = padded((n_leaves // 3 if branches == "auto" else sum(branches)) + 1)
-    n_columns = n_above + padded(int(1.25 * n_leaves)) + LANES * 3
-    return 4 * n_columns * (corpus.n_pairs + corpus.n_docs + corpus.n_words)
+    n_nodes = n_leaves + (n_leaves // 3 if branches == "auto" else sum(branches)) + 1
+    return 4 * n_nodes * (corpus.n_pairs + corpus.n_docs + corpus.n_words)
 
 
 backend: Backend[Corpus, Data, State] = Backend(

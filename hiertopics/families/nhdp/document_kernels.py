@@ -1,0 +1,91 @@
+"""Loops over what belongs to documents (see ``documents``)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.families.flat.layout import Cells
+from hiertopics.families.nhdp.layout import Ancestry, Local
+from hiertopics.numeric.jit import kernel
+
+
+@kernel()
+def choose(
+    cells: Cells,
+    first: int,
+    last: int,
+    dense: NDArray[np.floating],
+    ancestry: Ancestry,
+    least: float,
+    lengths: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    """Return the own nodes of documents ``first`` to ``last``, and write how many each has.
+
+    dense: q(z) of their pairs [n_pairs, K]. A node is a document's own if it expects ``least``
+    tokens there, or if one below is; the one with most always is.
+    """
+    n_nodes = dense.shape[1]
+    n, wanted = np.zeros(n_nodes), np.zeros(n_nodes, np.bool_)
+    found, n_found = np.empty((last - first) * n_nodes, np.int32), 0
+    begin = cells.cuts[first, 0]
+    for doc in range(first, last):
+        n[:] = 0
+        for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            for node in range(n_nodes):
+                n[node] += cells.tokens[pair] * dense[pair - begin, node]
+        wanted[:] = n >= least
+        wanted[np.argmax(n)] = True
+        for back in range(n_nodes):
+            node = n_nodes - 1 - back
+            if wanted[node]:
+                wanted[ancestry.parent[node]] = True
+        length = 0
+        for node in range(n_nodes):
+            if wanted[node]:
+                found[n_found + length] = node
+                length += 1
+        lengths[doc] = length
+        n_found += length
+    return found[:n_found].copy()
+
+
+@kernel()
+def keep(cells: Cells, first: int, last: int, dense: NDArray[np.floating], local: Local) -> None:
+    """Write q(z) of documents ``first`` to ``last`` at their own nodes, scaled to sum to 1.
+
+    A pair that has nothing there is spread evenly.
+    """
+    begin = cells.cuts[first, 0]
+    for doc in range(first, last):
+        nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
+        place = local.first_resp[doc]
+        for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            row, total = dense[pair - begin], 0.0
+            for node in nodes:
+                total += row[node]
+            for node in nodes:
+                local.resp[place] = row[node] / total if total > 0 else 1.0 / len(nodes)
+                place += 1
+
+
+@kernel()
+def recount_block(cells: Cells, word_shard: int, local: Local, n_wk: NDArray[np.floating]) -> None:
+    """Add a block's pairs to n and n_wk, which the caller has set to zero."""
+    for doc in range(len(cells.cuts)):
+        own = slice(local.first_node[doc], local.first_node[doc + 1])
+        nodes, n = local.node[own], local.n[own]
+        for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
+            begin = local.first_resp[doc] + (pair - cells.cuts[doc, 0]) * len(nodes)
+            row, word_row = local.resp[begin : begin + len(nodes)], n_wk[cells.word[pair]]
+            for at in range(len(nodes)):
+                moved = cells.tokens[pair] * row[at]
+                n[at] += moved
+                word_row[nodes[at]] += moved
+
+
+@kernel()
+def add_totals(local: Local, totals: NDArray[np.float64]) -> None:
+    """Add the counts of all documents to ``totals`` [K]."""
+    for entry in range(len(local.node)):
+        totals[local.node[entry]] += local.n[entry]
