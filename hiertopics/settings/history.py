@@ -47,8 +47,9 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "hdp-gibbs", "inference.sweep", "dense"),
     *(
-        Change(2, backend, "inference.start", "random")
+        Change(2, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")
+        for key, before in (("inference.start", "random"), ("inference.least", 0.0))
     ),
     *(
         Change(2, backend, key, before)

@@ -152,5 +152,7 @@ def expected_tables(tree: Naive, r: Row, tokens: Row) -> tuple[Row, Row]:
 
 def _grown(x: float, chance: Row, tokens: Row, *, times_x: bool = False) -> float:
     seen = 1.0 - np.prod((1.0 - chance) ** tokens)
+    if seen == 0:
+        return 0.0
     size = max((tokens * chance).sum() / seen, 1.0)
     return float(seen * (digamma(x + size) - digamma(x)) * (x if times_x else 1.0))

@@ -1,4 +1,4 @@
-"""What belongs to documents: their own nodes, counts and responsibilities there (theory/nhdp 3.3).
+"""What belongs to documents: their own nodes, counts and responsibilities there (theory/nhdp 3.2).
 
 A document's own nodes are those at which it has enough expected tokens when the sweeps begin, and
 all above them. Its pairs have q(z) at these alone, so that neither memory nor time grows with the
