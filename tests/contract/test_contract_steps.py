@@ -235,15 +235,19 @@ def test_promised_objective_never_falls(case: tuple[str, ...], corpus: Corpus, s
     assert n_compared > 1
 
 
-def rows_of(corpus: Corpus, order: list[int], n_rows: int) -> np.ndarray[Any, Any] | None:
+def rows_of(
+    corpus: Corpus, order: list[int], n_rows: int, lists: list[np.ndarray[Any, Any]]
+) -> np.ndarray[Any, Any] | None:
     """Return where the rows of an array go if documents are put in ``order``; None: nowhere.
 
-    Rows are known by their number: one per document, per pair, per token or per author.
+    Rows are known by their number: one per document, per pair, per token or per author, or as many
+    as entries of the documents' lists.
     """
     assert corpus.groups is not None
     per_author = np.diff(corpus.groups.members.indptr)
     per_pair = np.diff(corpus.counts.indptr)
-    for sizes in (np.ones(corpus.n_docs, dtype=int), per_pair, corpus.doc_lengths, per_author):
+    ones = np.ones(corpus.n_docs, dtype=int)
+    for sizes in (ones, per_pair, corpus.doc_lengths, per_author, *lists):
         if sizes.sum() == n_rows:
             ends = np.cumsum(sizes)
             return np.concatenate([np.arange(ends[d] - sizes[d], ends[d]) for d in order])
@@ -262,8 +266,13 @@ def test_objective_does_not_depend_on_the_order_of_documents(bench: Bench, corpu
     assert len(set(sizes)) == len(sizes)  # else a row's meaning could not be told
     order = np.random.default_rng(0).permutation(corpus.n_docs).tolist()
     arrays = to_arrays(state)
+    firsts = [name for name in arrays if name.split(".")[-1].startswith("first_")]
+    lists = [np.diff(arrays[name]) for name in firsts]  # where lists of documents begin
     for name, array in arrays.items():
-        rows = rows_of(corpus, order, len(array)) if array.ndim else None
+        if name in firsts:
+            arrays[name] = np.concatenate([[0], np.cumsum(np.diff(array)[order])])
+            continue
+        rows = rows_of(corpus, order, len(array), lists) if array.ndim else None
         if rows is not None:
             arrays[name] = np.ascontiguousarray(array[rows])
     reordered = bench.prepare(corpus.select(order))
