@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.corpus import Tags
+from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.pruning import Limits, kept_words
 from hiertopics.data.shelf import Appended, Bags
 from hiertopics.formats.drafts import Known
@@ -53,17 +53,42 @@ def with_new(
     return Words((*vocab, *(added.vocab[word] for word in joins)), placed, len(joins))
 
 
+def in_memory(first: Bags, added: Bags, words: Words) -> Corpus:
+    """Return the documents of two corpora in memory; how texts begin is kept where both have it."""
+    cells, ends = [], [np.zeros(1, np.int64)]
+    for corpus, place in ((first, np.arange(first.n_words)), (added, words.place)):
+        counts = corpus.counts
+        stays = place[counts.indices] >= 0
+        cells.append((counts.data[stays], place[counts.indices[stays]]))
+        before = np.concatenate([[0], np.cumsum(stays)])
+        ends.append(ends[-1][-1] + before[counts.indptr[1:]])
+    data, indices = (np.concatenate(parts) for parts in zip(*cells, strict=True))
+    shape = (first.n_docs + added.n_docs, len(words.vocab))
+    counts = sparse.csr_array((data, indices, np.concatenate(ends)), shape=shape)
+    counts.sum_duplicates()
+    known = _known(first, added, words)
+    names = None if known.doc_ids is None else tuple(known.doc_ids)
+    snippets = None
+    if first.snippets is not None and added.snippets is not None:
+        snippets = (*first.snippets, *added.snippets)
+    marks = (names, known.groups, known.labels)
+    return Corpus(counts, words.vocab, *marks, snippets=snippets)
+
+
 def write_both(first: Bags, added: Bags, words: Words, path: Path) -> Written:
     """Write the documents of two corpora as shards; see ``formats.shards.write_draft``."""
+    parts = [(first, np.arange(first.n_words)), (added, words.place)]
+    return write_joined(parts, _known(first, added, words), path)
+
+
+def _known(first: Bags, added: Bags, words: Words) -> Known:
     both = (first, added)
     names = None
     if any(corpus.doc_ids is not None for corpus in both):
         names = Appended([(corpus.doc_ids, corpus.n_docs) for corpus in both])
     groups = _tags([(corpus.groups, corpus.n_docs) for corpus in both])
     labels = _tags([(corpus.labels, corpus.n_docs) for corpus in both])
-    known = Known(words.vocab, None, names, groups, labels)
-    parts = [(first, np.arange(first.n_words)), (added, words.place)]
-    return write_joined(parts, known, path)
+    return Known(words.vocab, None, names, groups, labels)
 
 
 def _tags(parts: list[tuple[Tags | None, int]]) -> Tags | None:

@@ -9,15 +9,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics import files
 from hiertopics.corpora.dataset import PLAIN
 from hiertopics.corpora.inmemory import store
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
-from hiertopics.runs.documents import DOCUMENTS, documents_lines
-from hiertopics.runs.manifest import FILES, lineage
+from hiertopics.runs import artifacts
+from hiertopics.runs.manifest import lineage
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.settings.layers import Overrides
@@ -110,8 +109,4 @@ def _name_documents(parent: RunDir, run: RunDir, corpus: Corpus, docs: NDArray[n
         doc_ids=tuple(names[doc] for doc in docs),
         snippets=None if snippets is None else tuple(snippets[doc] for doc in docs),
     )
-    rows = run.split.train_docs
-    lines = documents_lines(known.select(rows), rows) or ()
-    files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
-    seals = {**run.manifest.get(FILES, {}), **run.seals([DOCUMENTS])}
-    run.write_manifest({**run.manifest, FILES: seals})
+    artifacts.write_documents(run, known)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from hiertopics import files, registry
 from hiertopics.corpora import dataset, joining
 from hiertopics.corpora.dataset import PLAIN
-from hiertopics.corpora.inmemory import on_disk
+from hiertopics.corpora.inmemory import on_disk, store
 from hiertopics.corpora.joining import Words
 from hiertopics.corpora.observations import observed_by
-from hiertopics.data.corpus import default_vocab
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.shelf import Bags
 from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
@@ -22,6 +22,7 @@ from hiertopics.fitting.job import FitResult
 from hiertopics.holdouts.spec import WITHIN, extended
 from hiertopics.model import AnyBackend, Context, Settings
 from hiertopics.room import Room
+from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import load_checkpoint
 from hiertopics.runs.manifest import (
     CONTINUED,
@@ -33,9 +34,6 @@ from hiertopics.runs.manifest import (
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.original import Original, read_original
 from hiertopics.runs.rundir import RunDir, opened
-
-CORPUS = "corpus.shards"
-"""All documents of an updated run, in its folder."""
 
 NEW_WORDS = ("join", "drop")
 
@@ -57,7 +55,7 @@ def update(
     """Go on from a run with its documents and those of ``corpus``, and write a run.
 
     Given again, it continues. corpus: a file, or an object as for ``fit``. The new run's folder
-    holds all documents, those of ``run`` first, as shards. What ``run`` put aside stays aside; of
+    holds all documents, those of ``run`` first. What ``run`` put aside stays aside; of
     the new documents as much is put aside by the same rule. new_words: ``join``, words of the new
     documents that ``run`` has not get into the vocabulary where data.min_df, data.max_df and
     data.stop_words of ``run`` let them, by the new documents alone; ``drop``, they are left out.
@@ -79,21 +77,19 @@ def update(
         entries = lineage([before], told)
         if made.exists:
             _refuse_another(made, before, entries)
-        else:
-            words = _words_of(before, original, added, new_words)
-            files.make_folder(made.path)
-            joining.write_both(original.whole, added, words, made.path / CORPUS)
+        words = _words_of(before, original, added, new_words)
+        put = (_put_shards if backend.shelves else _put)(made, original.whole, added, words)
 
     def begin(data: object, settings: Settings, context: Context) -> object:
         return _begin(before, made, backend, data, settings, context)
 
-    return driver.fit(
-        made.path / CORPUS,
+    result = driver.fit(
+        put.path,
         run=made.path,
         config=before.path / "config.yaml",
         iterations=iterations,
         holdout=extended(before.experiment.data.holdout, original.whole.n_docs),
-        data={**PLAIN, "from_": "shards"},
+        data={**PLAIN, "from_": put.format},
         time_limit=time_limit,
         workers=workers,
         memory=memory,
@@ -102,6 +98,32 @@ def update(
         lineage=entries,
         begin=begin,
     )
+    if put.known is not None:
+        artifacts.write_documents(RunDir(output), put.known)
+    return result
+
+
+class Put(NamedTuple):
+    """Where all documents lie, in which format; known: with what the file does not hold of them."""
+
+    path: Path
+    format: str
+    known: Corpus | None
+
+
+def _put_shards(made: RunDir, first: Bags, added: Bags, words: Words) -> Put:
+    """Write all documents as shards, some at a time, unless the run has begun with them."""
+    path = made.path / "corpus.shards"
+    if not made.exists:
+        files.make_folder(made.path)
+        joining.write_both(first, added, words, path)
+    return Put(path, "shards", None)
+
+
+def _put(made: RunDir, first: Bags, added: Bags, words: Words) -> Put:
+    """Write all documents for a backend that holds them in memory."""
+    both = joining.in_memory(first, added, words)
+    return Put(store(both, made.path / "corpus"), "npz", both)
 
 
 def _updated_backend(run: RunDir) -> AnyBackend:
@@ -111,8 +133,8 @@ def _updated_backend(run: RunDir) -> AnyBackend:
         raise UsageError(f"{run.path} has no model yet; give the fit's command again, to go on")
     experiment = run.experiment
     backend = registry.load_for(experiment)
-    if backend.continued is None or not backend.shelves:
-        able = " or ".join(registry.able(lambda one: one.continued is not None and one.shelves))
+    if backend.continued is None:
+        able = " or ".join(registry.able(lambda one: one.continued is not None))
         what = f"{experiment.backend} cannot go on with further documents"
         raise UsageError(f"{what} under the settings of {run.path}; update is for {able}")
     if run.split.kind in WITHIN:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.data.corpus import Corpus
 from hiertopics.data.groups import groups_of
 from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import Support, Tree
@@ -54,6 +55,16 @@ def write_inputs(
         return run.seals(INPUTS)
     files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
     return run.seals((*INPUTS, DOCUMENTS))
+
+
+def write_documents(run: RunDir, corpus: Corpus) -> None:
+    """Write documents.jsonl anew with what the file of the run's corpus does not hold of it."""
+    rows = run.split.train_docs
+    lines = documents_lines(corpus.select(rows), rows)
+    if lines is not None:
+        files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
+        seals = {**run.manifest.get(FILES, {}), **run.seals([DOCUMENTS])}
+        run.write_manifest({**run.manifest, FILES: seals})
 
 
 def write_summary(
