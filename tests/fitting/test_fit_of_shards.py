@@ -21,6 +21,7 @@ from hiertopics.fitting.loop import Callback, Event
 from hiertopics.formats.shards import open_shelf
 from hiertopics.formats.source import Source
 from hiertopics.room import beside
+from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 
@@ -157,6 +158,28 @@ def test_a_theta_of_a_part_predicts_as_the_entire_one_does(
     np.testing.assert_array_equal(
         part.tree.n_docs[part.tree.shown], entire.tree.n_docs[entire.tree.shown]
     )
+    scores = [evaluate(run)["log_likelihood_per_word"] for run in (entire, part)]
+    assert abs(scores[0] - scores[1]) < 1e-4
+
+
+@pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-gibbs"])
+def test_a_part_of_theta_predicts_alike_where_counts_are_expected(
+    folder: Path, tmp_path: Path, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(name: str) -> RunDir:
+        settings = ["model.truncation=12"]
+        how: dict[str, Any] = {"backend": backend, "iterations": 30, "overrides": settings}
+        return driver.fit(folder / "a.ldac", run=tmp_path / name, **how).run
+
+    entire = made("entire")
+    monkeypatch.setattr(theta_parts, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(theta_parts, "CELLS", 40)
+    part = made("part")
+    assert part.theta.nnz < entire.theta.nnz
+    np.testing.assert_allclose(part.theta.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    counts = read_original(part).train.counts.toarray()
+    logs = [(counts * np.log(run.theta @ run.tree.phi)).sum() for run in (entire, part)]
+    assert abs(logs[0] - logs[1]) / counts.sum() < 1e-4
     scores = [evaluate(run)["log_likelihood_per_word"] for run in (entire, part)]
     assert abs(scores[0] - scores[1]) < 1e-4
 

@@ -11,6 +11,7 @@ from hdp_cases import begin, fitted, random_corpus
 from naive import log_joint
 from stepping import advance, at, docs_of, settings_of
 
+from hiertopics.engine import Here, Workers
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import gibbs, summary
 
@@ -75,13 +76,14 @@ def test_gamma_is_drawn_from_its_conditional() -> None:
 @pytest.mark.parametrize("prior", [0.0, 5e-324])
 def test_dropped_topics_without_mass_are_one_row_of_their_mean(prior: float) -> None:
     """A stick near 1 leaves later topics nothing that a float can hold."""
+    local = gibbs.Local(np.zeros(3, np.int32), np.array([[3, 0, 0]]))
     topics = summary.Fitted(
-        n_dk=np.array([[3, 0, 0]]),
+        Here(Workers(), [None], [local]),
         n_wk=np.array([[2, 0, 0], [1, 0, 0]]),
         n_k=np.array([3, 0, 0]),
         doc_prior=np.array([1.0, prior, prior]),
         word_prior=np.array([0.1, 0.3]),
     )
-    found = summary.summarise(topics)
+    found = summary.summarise(topics, 1)
     np.testing.assert_allclose(found.tree.phi[1], [0.25, 0.75])
     assert found.theta.toarray() == pytest.approx(np.array([[1.0, 0.0]]))

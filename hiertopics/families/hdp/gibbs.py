@@ -196,9 +196,9 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
     fitted = common.Fitted(
-        state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
+        state.local, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
     )
-    return common.summarise(fitted).noting(*notes_on_shards(settings.inference.shards))
+    return common.summarise(fitted, data.n_docs).noting(*notes_on_shards(settings.inference.shards))
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:

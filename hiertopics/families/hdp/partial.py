@@ -196,7 +196,7 @@ def summarise(state: State, data: Blocks, settings: Settings, context: Context) 
     doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
     plan = common.plan_of(state.n_k, doc_prior, data.n_docs)
     parts = state.local.ask(blocks.weigh_documents, (plan, len(state.pi)))
-    return common.summarise_parts(parts, plan, state.n_wk, word_prior, data.corpus.room)
+    return common.summarise_tokens(parts, plan, state.n_wk, word_prior, data.corpus.room)
 
 
 def objective(state: State, data: Blocks, settings: Settings, context: Context) -> float:

@@ -3,38 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.engine import Pieces
 from hiertopics.families.flat.summary import (
     by_size,
-    document_weights,
     flat_tree,
     notes_on_truncation,
-    summary_of,
 )
-from hiertopics.families.hdp.theta import Plan, Rows, planned, theta_of
+from hiertopics.families.hdp.theta import Plan, Rows, planned, theta_of, weigh_rows
 from hiertopics.model import Summary
-from hiertopics.room import Room
+from hiertopics.room import Room, beside
 
 NO_MASS = 1e-290
 """Below it products with word probabilities underflow: dropped topics then count alike."""
-
-
-class Fitted(NamedTuple):
-    """What every HDP method ends with, on its truncation T.
-
-    n_dk [n_docs, T], n_wk [n_words, T], n_k [T]: (expected) counts. doc_prior [T]: alpha E[pi].
-    word_prior [n_words]: eta V tau.
-    """
-
-    n_dk: NDArray[np.number]
-    n_wk: NDArray[np.number]
-    n_k: NDArray[np.number]
-    doc_prior: NDArray[np.float64]
-    word_prior: NDArray[np.float64]
 
 
 def word_probabilities(
@@ -47,25 +32,76 @@ def word_probabilities(
     return phi
 
 
-def summarise(fitted: Fitted) -> Summary:
+class Fitted(NamedTuple):
+    """What every HDP method in pieces ends with, on its truncation T.
+
+    local: with n_dk [n_docs, T]. n_wk [n_words, T], n_k [T]: (expected) counts. doc_prior [T]:
+    alpha E[pi]. word_prior [n_words]: eta V tau.
+    """
+
+    local: Pieces[Any, Any]
+    n_wk: NDArray[np.number]
+    n_k: NDArray[np.number]
+    doc_prior: NDArray[np.float64]
+    word_prior: NDArray[np.float64]
+
+
+def summarise(fitted: Fitted, n_docs: int) -> Summary:
+    """Return the summary; theta of so many documents is made in blocks, by each piece."""
+    plan = planned(by_size(fitted.n_k), fitted.doc_prior, n_docs)
+    parts = fitted.local.ask(_weigh, plan)
+    return summarise_counts(parts, plan, fitted.n_wk, fitted.word_prior)
+
+
+def _weigh(piece: Any, local: Any, plan: Plan) -> Rows:
+    return weigh_rows(local.n_dk, plan, beside(local.n_dk))
+
+
+def summarise_counts(
+    parts: Sequence[Rows],
+    plan: Plan,
+    n_wk: NDArray[np.number],
+    word_prior: NDArray[np.float64],
+) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
-    The row outside is the mean of the dropped topics, weighted by their mass in theta, so that
-    theta @ phi keeps every document's whole predictive distribution.
+    n_wk: expected counts. The row outside is the mean of the dropped topics, weighted by their mass
+    in theta, so that theta @ phi keeps every document's whole predictive distribution. Where only
+    a part of theta is stored, it is the mean of all topics under the documents' prior.
     """
-    topics = by_size(fitted.n_k)
-    theta = document_weights(fitted.n_dk, fitted.doc_prior)
-    phi = word_probabilities(fitted.n_wk, fitted.word_prior).T
-    rows = phi[topics.live]
-    if len(topics.dropped):
-        mass = theta[:, topics.dropped].sum(axis=0) + fitted.doc_prior[topics.dropped]
-        if mass.sum() < NO_MASS:
-            mass = np.ones(len(mass))
-        outside = mass @ phi[topics.dropped] / mass.sum()
+    topics, doc_prior = plan.topics, plan.doc_prior
+    phi = word_probabilities(n_wk, word_prior).T
+    rows, prior = phi[topics.live], topics.gather(doc_prior)
+    if plan.outside:
+        mass = sum(part.dropped for part in parts) + doc_prior[topics.dropped]
+        outside = _mean(mass, phi[topics.dropped]) if plan.entire else _mean(doc_prior, phi)
         rows = np.vstack([rows, outside / outside.sum()])
-    return summary_of(
-        topics, rows, theta, fitted.n_dk, {"doc_prior": topics.gather(fitted.doc_prior)}
-    )
+        if not len(topics.dropped):
+            prior = np.append(prior, 0.0)
+    n_tokens = topics.gather(topics.n_k.astype(np.float64))
+    return _with_theta(parts, plan, rows, n_tokens, prior, beside(parts[0].values))
+
+
+def _mean(mass: NDArray[np.float64], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    if mass.sum() < NO_MASS:
+        mass = np.ones(len(mass))
+    return np.asarray(mass @ rows / mass.sum())
+
+
+def _with_theta(
+    parts: Sequence[Rows],
+    plan: Plan,
+    rows: NDArray[np.float64],
+    n_tokens: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    room: Room,
+) -> Summary:
+    """Return the summary of these rows of words, and of theta that was made in parts."""
+    n_docs = np.asarray(sum(part.n_docs for part in parts))
+    n_tokens = np.maximum(np.pad(n_tokens, (0, len(rows) - len(n_tokens))), 0.0)
+    tree = flat_tree(rows, len(plan.topics.live), n_tokens, n_docs, {"doc_prior": prior})
+    notes = notes_on_truncation(tree, len(plan.doc_prior))
+    return Summary(tree, theta_of(parts, plan, room), notes=notes)
 
 
 def plan_of(n_k: NDArray[np.integer], doc_prior: NDArray[np.float64], n_docs: int) -> Plan:
@@ -73,14 +109,14 @@ def plan_of(n_k: NDArray[np.integer], doc_prior: NDArray[np.float64], n_docs: in
     return planned(by_size(n_k), doc_prior, n_docs)
 
 
-def summarise_parts(
+def summarise_tokens(
     parts: Sequence[Rows],
     plan: Plan,
     n_wk: NDArray[np.int32],
     word_prior: NDArray[np.float64],
     room: Room,
 ) -> Summary:
-    """Return what ``summarise`` returns, of theta that was made in parts by ``plan``.
+    """Return what ``summarise_counts`` returns, of whole counts.
 
     Topics without tokens are all alike: the prior. Where only a part of theta is stored, the row
     outside is the mean of all topics under the documents' prior.
@@ -97,8 +133,4 @@ def summarise_parts(
         if not plan.entire:
             outside = prior[:-1] @ rows[:-1] + prior[-1] * outside
         rows[-1] = outside / outside.sum()
-    n_tokens = np.append(plan.topics.n_k[live].astype(np.float64), np.zeros(int(plan.outside)))
-    n_docs = sum(part.n_docs for part in parts)
-    tree = flat_tree(rows, len(live), n_tokens, np.asarray(n_docs), {"doc_prior": prior})
-    notes = notes_on_truncation(tree, len(n_wk.T))
-    return Summary(tree, theta_of(parts, plan, room), notes=notes)
+    return _with_theta(parts, plan, rows, plan.topics.n_k[live].astype(np.float64), prior, room)

@@ -20,6 +20,12 @@ from hiertopics.room import Room
 MOST_ENTRIES = 1 << 25
 """Entries of theta up to which all of them are stored: 400 MB."""
 
+LEAST_TOKENS = 1e-3
+"""Expected tokens of a topic in a document below which they go to the row outside."""
+
+CELLS = 1 << 18
+"""Entries of theta that are made at a time."""
+
 
 class Plan(NamedTuple):
     """How theta is made. topics: in the order of its columns. doc_prior: float64 [T].
@@ -45,13 +51,15 @@ class Plan(NamedTuple):
 class Rows(NamedTuple):
     """Theta of some documents: values and columns of entries, int64 lengths of rows.
 
-    n_docs: int64, in how many documents each column has at least a token's share.
+    n_docs: int64, in how many documents each column has at least a token's share. dropped: float64,
+    what they give each dropped topic.
     """
 
     values: NDArray[np.float64]
     columns: NDArray[np.signedinteger]
     lengths: NDArray[np.int64]
     n_docs: NDArray[np.int64]
+    dropped: NDArray[np.float64]
 
 
 def planned(topics: Topics, doc_prior: NDArray[np.float64], n_docs: int) -> Plan:
@@ -60,14 +68,23 @@ def planned(topics: Topics, doc_prior: NDArray[np.float64], n_docs: int) -> Plan
     return Plan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
 
-def weigh(blocks: Iterable[NDArray[np.int32]], plan: Plan, room: Room) -> Rows:
-    """Return theta of documents whose counts come in blocks [n, T]."""
+def weigh_rows(n_dk: NDArray[np.number], plan: Plan, room: Room) -> Rows:
+    """Return theta of documents with these (expected) counts [n, T]."""
+    step = max(1, CELLS // n_dk.shape[1])
+    return weigh((n_dk[first : first + step] for first in range(0, len(n_dk), step)), plan, room)
+
+
+def weigh(blocks: Iterable[NDArray[np.number]], plan: Plan, room: Room) -> Rows:
+    """Return theta of documents whose (expected) counts come in blocks [n, T]."""
     values, columns = room.growing(np.float64), room.growing(np.int32)
     lengths, n_docs = [np.empty(0, np.int64)], np.zeros(plan.n_columns, np.int64)
+    dropped = np.zeros(len(plan.topics.dropped))
     for n_dk in blocks:
         weights = document_weights(n_dk, plan.doc_prior)
         # Sums of contiguous rows: those of others depend on how many rows a block has.
-        rest = np.ascontiguousarray(weights[:, plan.topics.dropped]).sum(axis=1, keepdims=True)
+        others = np.ascontiguousarray(weights[:, plan.topics.dropped])
+        dropped += others.sum(axis=0)
+        rest = others.sum(axis=1, keepdims=True)
         theta = np.concatenate([weights[:, plan.topics.live], rest], axis=1)[:, : plan.n_columns]
         n_tokens = n_dk.sum(axis=1, dtype=np.float64)
         n_docs += (theta >= 1.0 / np.maximum(n_tokens, 1.0)[:, None]).sum(axis=0)
@@ -77,16 +94,17 @@ def weigh(blocks: Iterable[NDArray[np.int32]], plan: Plan, room: Room) -> Rows:
         values.append(theta[stored])
         columns.append(np.nonzero(stored)[1])
         lengths.append(stored.sum(axis=1))
-    return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs)
+    return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs, dropped)
 
 
 def _without_prior(
-    n_dk: NDArray[np.int32], n_tokens: NDArray[np.float64], plan: Plan
+    n_dk: NDArray[np.number], n_tokens: NDArray[np.float64], plan: Plan
 ) -> NDArray[np.float64]:
-    """Return shares of tokens, and those of the prior in the last column."""
+    """Return shares of tokens; in the last column those of the prior, and of parts of a token."""
     whole = n_tokens + plan.doc_prior.sum()
     shares = np.empty((len(n_dk), plan.n_columns))
-    np.divide(n_dk[:, plan.topics.live], whole[:, None], out=shares[:, :-1])
+    counts = n_dk[:, plan.topics.live]
+    np.divide(np.where(counts >= LEAST_TOKENS, counts, 0), whole[:, None], out=shares[:, :-1])
     shares[:, -1] = np.maximum(1.0 - shares[:, :-1].sum(axis=1), 0.0)
     return shares
 

@@ -114,11 +114,10 @@ def summarise(
     state: estimates.State, data: Data, settings: ModelSettings, context: Context
 ) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
-    return common.summarise(
-        common.Fitted(
-            state.n_dk, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
-        )
+    fitted = common.Fitted(
+        state.local, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
     )
+    return common.summarise(fitted, data.n_docs)
 
 
 def objective(
