@@ -44,7 +44,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(f"browser tests: {told}")
 
 
-class ByFolder(LoadScopeScheduling):
+class ByFolder(LoadScopeScheduling):  # type: ignore[misc]
     """Hands out whole folders: what tests of a folder share is compiled and fitted by one process.
 
     Handed out file by file, two processes stand in the same folder most of the time and compile

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from stepping import at
 
@@ -57,7 +57,7 @@ class Story(NamedTuple):
     words: Callable[[Any, np.random.Generator], None]
     measure: Callable[[Any], Sequence[float]]
     exponential_names: Sequence[str] = ()
-    exponentials: Callable[[Any], Sequence[float]] = lambda state: ()
+    exponentials: Callable[[Any], ArrayLike] = lambda state: ()
 
 
 def joint_test(story: Story, *, n_replicates: int, n_rounds: int, seed: int = 0) -> Outcome:

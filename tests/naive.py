@@ -133,7 +133,7 @@ class Pairs(NamedTuple):
 
     doc: NDArray[np.int64]
     word: NDArray[np.int64]
-    count: Array
+    count: Array  # type: ignore[assignment]  # a tuple has a method of that name
 
 
 def pair_sweep(
@@ -346,8 +346,8 @@ def true_bound(docs: Docs, q: Resp, point: Point) -> float:
         for v, share in enumerate(point.tau):
             chances = [row[k] for row in _rows_of_word(docs, q, v)]
             bound += _expected_seating(chances, math.log(point.word_mass * share))
-    rows = np.array([row for rows in q for row in rows])
-    return bound - float((rows * np.log(np.maximum(rows, 1e-300))).sum()) - point.stick_divergence
+    table = np.array([row for rows in q for row in rows])
+    return bound - float((table * np.log(np.maximum(table, 1e-300))).sum()) - point.stick_divergence
 
 
 def entropy(pairs: Pairs, q: Array) -> float:
@@ -439,9 +439,9 @@ class CvbPoint(NamedTuple):
 def cvb_bound(docs: Docs, q: Resp, point: CvbPoint) -> float:
     """Return the bound after the auxiliary variables have been summed out."""
 
-    def expected(log_factor: Callable[[Array], Array], chances: Sequence[float]) -> float:
+    def expected(log_factor: Callable[[NDArray[Any]], Array], chances: Sequence[float]) -> float:
         law = poisson_binomial(chances)
-        return float(law @ log_factor(np.arange(len(law))))
+        return float(np.dot(law, log_factor(np.arange(len(law)))))
 
     topics = range(len(point.doc_mass))
     bound = 0.0
@@ -456,8 +456,8 @@ def cvb_bound(docs: Docs, q: Resp, point: CvbPoint) -> float:
         for v, y in enumerate(point.words):
             chances = [row[k] for row in _rows_of_word(docs, q, v)]
             bound += expected(partial(_log_growth, y), chances)
-    rows = np.array([row for rows in q for row in rows])
-    return bound - float((rows * np.log(np.maximum(rows, 1e-300))).sum()) - point.divergence
+    table = np.array([row for rows in q for row in rows])
+    return bound - float((table * np.log(np.maximum(table, 1e-300))).sum()) - point.divergence
 
 
 def cvb_sweep(docs: Docs, q: Resp, point: CvbPoint) -> None:

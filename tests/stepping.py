@@ -40,6 +40,11 @@ def at(iteration: int, *, seed: int = 0, workers: Engine = SERIAL) -> Context:
     return Context(seed, iteration, workers)
 
 
+def twins(kernel: Any) -> tuple[Any, Any]:
+    """Return a kernel and the Python function that it was compiled from."""
+    return kernel, kernel.py_func
+
+
 def begin(
     backend: Any,
     corpus: Any,

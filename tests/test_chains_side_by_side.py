@@ -53,7 +53,7 @@ def fitted(name: str, settings: Settings, n_workers: int = 1) -> Chains[Any]:
         for iteration in range(1, ITERATIONS + 1):
             context = at(iteration, workers=workers)
             state, _ = backend.step(state, data, settings, context)
-    return state  # type: ignore[no-any-return]
+    return state
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -202,7 +202,9 @@ def test_the_best_draw_is_the_best_of_all_chains_after_the_burn_in() -> None:
     assert state.best_score == pytest.approx(heights.max(axis=0))
     best = np.array(places[10:]).ravel()[heights.argmax()]
     assert place_of(chains(WALKER).summarise(state, None, settings, at(30))) == best
-    assert place_of(chains(WALKER).draw(state, None, settings, at(30))) == min(places[-1], key=abs)
+    draw = chains(WALKER).draw
+    assert draw is not None
+    assert place_of(draw(state, None, settings, at(30))) == min(places[-1], key=abs)
     assert heights.max() > -(np.array(places[-1]) ** 2).max()
 
 

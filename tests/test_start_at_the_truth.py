@@ -10,7 +10,7 @@ import pytest
 from truth import CASES, start_at_truth
 
 from hiertopics import registry
-from hiertopics.families.tssb import share_kernels, text, trees
+from hiertopics.families.tssb import share_kernels, stick_kernels, text, trees
 
 REPLICATES, STEPS = 300, 4
 LARGEST_Z, SMALLEST_P = 4.2, 3e-4
@@ -32,12 +32,12 @@ def test_the_law_of_the_state_stays(name: str) -> None:
 
 def sticks_drawn_as_if_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sticks before the reordering that belong to children at their positions."""
-    kernels = SimpleNamespace(**vars(trees.kernels))
+    kernels = SimpleNamespace(**vars(stick_kernels))
 
     def ordered(nodes: Any, process: Any, rng: np.random.Generator, _: bool) -> None:
         trees_kernels_draw(nodes, process, rng, True)
 
-    trees_kernels_draw = trees.kernels.draw_sticks
+    trees_kernels_draw = stick_kernels.draw_sticks
     kernels.draw_sticks = ordered
     monkeypatch.setattr(trees, "kernels", kernels)
 

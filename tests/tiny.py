@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.data.corpus import Corpus
+from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.source import Source
 
 WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", "never")
 """The last word occurs in no document."""
@@ -25,6 +28,13 @@ SMALL_SCHEDULE = {
 }
 DRAWN = {"nhdp-variational": "inference.start=random", "nhdp-gibbs": "inference.start=random"}
 """Topics from clusters of nine words would be two, whatever the seed."""
+
+
+def counts_in(source: Source | Path) -> Corpus:
+    """Return the corpus in a file that holds counts of words."""
+    found = read_corpus(source)
+    assert isinstance(found, Corpus)
+    return found
 
 
 def hand_made() -> Corpus:

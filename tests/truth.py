@@ -33,7 +33,7 @@ from hiertopics.families.nhdp.gibbs import with_nodes
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.learning import SMALLEST
 from hiertopics.families.nhdp.mixing import even
-from hiertopics.families.tssb import binary, text
+from hiertopics.families.tssb import binary, binary_kernels, text
 from hiertopics.families.tssb import stick_kernels as sticks
 from hiertopics.families.tssb.layout import NONE, Nodes, Process, make_nodes, room
 from hiertopics.families.tssb.state import State
@@ -198,7 +198,8 @@ def _counted(state: Any, data: Any, doc: Array, z: Array) -> None:
 def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of hdp-gibbs."""
     module = registry.load("hdp-gibbs", inference=settings.inference)
-    (state,) = module.init(data, settings, at(0)).now
+    first: Any = module.init(data, settings, at(0))
+    (state,) = first.now
     _counted(state, data, *_topics(data, truth, rng))
     state.pi = truth["pi"]
     state.alpha, state.gamma = float(truth["alpha"]), float(truth["gamma"])
@@ -229,7 +230,8 @@ def hdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
 
 def lda_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of lda-gibbs."""
-    (state,) = registry.load("lda-gibbs").init(data, settings, at(0)).now
+    first: Any = registry.load("lda-gibbs").init(data, settings, at(0))
+    (state,) = first.now
     doc = np.repeat(np.arange(len(data.doc_lengths)), data.doc_lengths)
     state.z[:] = categories(truth["theta"][doc] * truth["phi"][:, data.tokens.word].T, rng)
     state.n_wk[:] = 0
@@ -295,7 +297,8 @@ def tree_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
 
 def chdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
     """Return the truth as a state of chdp-gibbs with the exact sampler."""
-    (state,) = registry.load("chdp-gibbs").init(data, settings, at(0)).now
+    first: Any = registry.load("chdp-gibbs").init(data, settings, at(0))
+    (state,) = first.now
     _counted(state, data, *_topics(data, truth, rng))
     for name in ("alpha_doc", "alpha_group", "gamma", "eta"):
         setattr(state, name, float(truth[name]))
@@ -357,7 +360,7 @@ def tssb_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
         nodes, node = seated(truth, values, np.zeros(len(values)), process, rng)
         return text.State(node, nodes, process, np.array([kappa]), topics)
     values = binary.on_grid(truth["value"])
-    offsets = np.array([binary.kernels.offset_of(value) for value in values])
+    offsets = np.array([binary_kernels.offset_of(value) for value in values])
     law = np.append(truth["variance"], binary.FIRST_STEP)
     nodes, node = seated(truth, values, offsets, process, rng)
     return State(node, nodes, process, law)
@@ -381,7 +384,7 @@ def seated(
         order.append((node, above))
         here = len(order) - 1
         if node != NONE:
-            children = [child for child in np.flatnonzero(parent == node) if n_sub[child]]
+            children = [child for child in np.flatnonzero(parent == node).tolist() if n_sub[child]]
             for child in positions(children, n_sub, process.gamma, rng):
                 visit(child, here)
 
@@ -395,10 +398,10 @@ def seated(
         if old != NONE:
             number[old] = new
             nodes.value[new], nodes.offset[new], nodes.known[new] = values[old], offsets[old], True
-    node = number[home]
-    sticks.count(node, nodes)
+    node_of = number[home]
+    sticks.count(node_of, nodes)
     sticks.draw_sticks(nodes, process, rng, True)
-    return nodes, node
+    return nodes, node_of
 
 
 def positions(

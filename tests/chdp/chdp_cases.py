@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -63,7 +63,7 @@ def tiny() -> Corpus:
     return with_parents([[2, 1, 0], [0, 1, 1]], [[0, 1], [0]], 2)
 
 
-def simulated(sizes: Sizes, *, seed: int = 0, **keys: Any) -> tuple[Corpus, dict[str, Any]]:
+def simulated(sizes: Sizes, *, seed: int = 0, **keys: Any) -> tuple[Corpus, Mapping[str, Any]]:
     """Return a corpus from the generative story under ``keys``, and its truth."""
     return gibbs.one.simulate(settings_of(**keys), sizes, stepping.at(0, seed=seed))
 

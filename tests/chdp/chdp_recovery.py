@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ def recover(backend: Any, planted: str, fitted: str, **keys: Any) -> Recovery:
     return recovery_of(backend.summarise(state, data, settings, at(0)).tree, truth)
 
 
-def recovery_of(tree: Tree, truth: dict[str, Any]) -> Recovery:
+def recovery_of(tree: Tree, truth: Mapping[str, Any]) -> Recovery:
     """Compare weights of groups, each topic found mapped to the nearest planted one."""
     groups = groups_of(tree)
     assert groups is not None

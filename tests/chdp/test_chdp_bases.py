@@ -199,7 +199,7 @@ def test_the_published_sampler_of_maximization_says_what_it_is() -> None:
 
 def test_a_restaurant_cannot_be_cut_into_shards() -> None:
     with pytest.raises(ValueError, match="shards must be 1 for sampler irp"):
-        gibbs.one.Inference(sampler="irp", shards=2)
+        gibbs.one.Inference(sampler="irp", shards=2)  # type: ignore[call-arg]
 
 
 def test_mixing_weights_cannot_be_learned_where_they_do_not_enter() -> None:

@@ -15,7 +15,7 @@ from chdp_geweke import joint_test
 from hiertopics.families.chdp import gibbs as exact
 from hiertopics.families.chdp import gibbs_kernels, maximum_kernels
 
-SAMPLERS = {
+SAMPLERS: dict[str, dict[str, Any]] = {
     "superposition": {},
     "learned mixing weights": {"weights": "learned"},
     "maximization": {"cooperation": "maximization"},

@@ -145,7 +145,7 @@ def test_density_of_a_pair_is_that_of_all_weights_along_it() -> None:
             args = (log_sum, 1, 3, prior, m_dk, rates, docs, others)
             ours.append(maximum.pair_density(t, *args))
             jacobian = moved[group, 1] + moved[group, 3]
-            whole.append(log_groups(moved, prior, m_dk, rates, PARENTS) + jacobian)
+            whole.append(log_groups(moved, prior, m_dk.astype(float), rates, PARENTS) + jacobian)
         np.testing.assert_allclose(np.diff(ours), np.diff(whole), rtol=1e-10)
 
 

@@ -5,6 +5,7 @@ Source: theory/chdp 1, 8.10.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def expected(customers: float, concentration: float) -> float:
     return float(concentration * (digamma(concentration + customers) - digamma(concentration)))
 
 
-def drawn(alpha_group: float, cooperation: str, seed: int) -> tuple[Any, dict[str, Any]]:
+def drawn(alpha_group: float, cooperation: str, seed: int) -> tuple[Any, Mapping[str, Any]]:
     """Return the groups of documents and the weights of one draw of the model."""
     keys = {"alpha_doc": ALPHA_DOC, "alpha_group": alpha_group, "gamma": GAMMA, "truncation": 60}
     settings = settings_of(cooperation=cooperation, **keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import OUTSIDE
 from hiertopics.families.chdp import variational
 from hiertopics.families.chdp.variational import weights_of
+from hiertopics.families.flat import variational as flat_variational
 from hiertopics.families.hdp.variational import pcvb0
 from hiertopics.model import Settings, Sizes
 
@@ -56,7 +58,7 @@ def test_a_converged_fit_is_a_fixed_point_and_a_perturbed_one_returns_to_it(
     cooperation: str,
 ) -> None:
     corpus, _ = simulated(Sizes(30, 25, 30), seed=1, truncation=4, gamma=3.0)
-    keys = {"truncation": 5, "hyper_start": 3, "cooperation": cooperation}
+    keys: dict[str, Any] = {"truncation": 5, "hyper_start": 3, "cooperation": cooperation}
     state, data, settings = fit_variational(corpus, 4000, **keys)
     before = state.resp.copy()
     state, _ = variational.step(state, data, settings, at(4001))
@@ -64,7 +66,7 @@ def test_a_converged_fit_is_a_fixed_point_and_a_perturbed_one_returns_to_it(
     resp = state.resp
     resp *= np.exp(np.random.default_rng(0).normal(0, 0.05, resp.shape))
     resp /= resp.sum(axis=1, keepdims=True)
-    variational.variational.recount(state, data.laid)
+    flat_variational.recount(state, data.laid)
     moved = np.abs(state.resp - before).max()
     for iteration in range(4002, 6002):
         state, _ = variational.step(state, data, settings, at(iteration))
@@ -87,10 +89,11 @@ def test_without_groups_the_sweep_is_that_of_the_hdp() -> None:
     corpus, _ = simulated(Sizes(20, 20, 15), truncation=4)
     corpus = replace(corpus, groups=None)
     state, data, _ = fit_variational(corpus, 8, np.float32, truncation=6, hyper_start=8, eta=0.05)
-    plain = Settings(pcvb0.Model(truncation=6, eta=0.05), pcvb0.Inference(hyper_start=8))
-    twin = pcvb0.init(data.laid, plain, at(0))
+    backend: Any = pcvb0
+    plain = Settings(backend.Model(truncation=6, eta=0.05), backend.Inference(hyper_start=8))
+    twin = backend.init(data.laid, plain, at(0))
     for iteration in range(1, 9):
-        twin, _ = pcvb0.step(twin, data.laid, plain, at(iteration))
+        twin, _ = backend.step(twin, data.laid, plain, at(iteration))
     np.testing.assert_allclose(state.resp, twin.resp, atol=1e-6)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -233,7 +234,7 @@ def test_an_export_that_fails_leaves_the_older_file(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     outcome = call("export", run, "-o", "tree.dot")
     assert outcome.code == 1 and "No space left on device" in outcome.err
     assert (tmp_path / "tree.dot").read_text() == "older"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -162,7 +163,7 @@ def test_a_disk_that_is_full_leaves_neither_corpus_nor_truth(
         if next(written) == 1:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     outcome = call("simulate", "hdp-cvb0", "-o", "x.ldac", *SMALL)
     assert outcome.code == 1 and "No space left on device" in outcome.err
     assert bytes_of(tmp_path) == {"x.truth.npz": b"older"}

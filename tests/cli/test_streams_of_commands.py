@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_written_stops_only_what_writes(
     """Files of /proc cannot be made, not even by root."""
     if not Path("/proc/self").exists():
         pytest.skip("this system has no /proc")
-    words = [place / word if (place / str(word)).exists() else word for word in COMMANDS[name]]
+    words = [place / str(word) if (place / str(word)).exists() else word for word in COMMANDS[name]]
     writes = any(word in ("-o", "convert") for word in words)
     monkeypatch.chdir("/proc")
     outcome = call(*words)

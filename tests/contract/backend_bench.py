@@ -64,7 +64,9 @@ class Bench:
         if not self.of_vectors or not isinstance(corpus, Corpus):
             return corpus
         table = to_vectors(corpus)
-        return replace(table, rows=table.rows > 0) if self.module.observes == "bits" else table
+        if self.module.observes != "bits":
+            return table
+        return replace(table, rows=(table.rows > 0).astype(float))
 
     def prepare(self, corpus: Corpus) -> Any:
         """Return the corpus laid out."""

@@ -63,7 +63,7 @@ def test_functions_take_the_parameters_of_the_contract(bench: Bench, name: str) 
 
 def test_a_backend_is_a_value_that_nobody_changes(bench: Bench) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        bench.module.step = None  # type: ignore[misc]
+        bench.module.step = None
 
 
 def test_records_are_of_the_right_kinds(bench: Bench) -> None:

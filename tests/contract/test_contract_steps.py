@@ -31,7 +31,7 @@ VARIANTS = {
 }
 PROMISING = [*ALL, *((name, setting) for name in VARIANTS for setting in VARIANTS[name])]
 """Backends under settings, those that promise a bound among them."""
-CLOSE = {"rel": 1e-4, "abs": 1e-4}
+CLOSE: dict[str, Any] = {"rel": 1e-4, "abs": 1e-4}
 
 
 COUNTS = ("n_dk", "n_wk", "n_k", "n_w")

@@ -62,7 +62,7 @@ def test_columns_have_their_types(bench: Bench, corpus: Corpus) -> None:
     summary = bench.summary(corpus)
     tree = summary.tree
     assert tree.phi.dtype == tree.weight.dtype == tree.n_tokens.dtype == np.float64
-    assert (tree.parent.dtype, tree.kind.dtype) == (np.int32, np.int8)
+    assert tree.parent.dtype == np.int32 and tree.kind.dtype == np.int8
     assert tree.n_docs.dtype == np.int64
     assert summary.theta.format == "csr" and summary.theta.dtype == np.float64
     assert {len(tree.to_arrays()[name]) for name in ("parent", "kind", "weight", "n_docs")} == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_a_repeated_word_across_two_documents_is_none() -> None:
     ],
 )
 def test_parts_that_do_not_fit_are_refused(
-    corpus: Corpus, change: dict[str, object], words: str
+    corpus: Corpus, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(HiertopicsError, match=words):
         replace(corpus, **change)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def test_what_is_no_table_of_numbers_is_refused(
     ],
 )
 def test_marks_of_other_rows_are_refused(
-    vectors: Vectors, change: dict[str, object], words: str
+    vectors: Vectors, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(HiertopicsError, match=words):
         replace(vectors, **change)

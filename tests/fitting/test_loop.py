@@ -15,7 +15,7 @@ from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event
 from hiertopics.model import Context, Settings
 
-SETTINGS = Settings(None, None)
+SETTINGS: Any = Settings(None, None)
 
 
 def counter(log: list[Any], fail_at: int = -1) -> Any:
@@ -42,7 +42,8 @@ def events(n: int, log: list[Any] | None = None, **options: Any) -> list[Event]:
 def test_iterations_count_from_one_and_pass_the_state_on() -> None:
     log: list[Any] = []
     found = events(3, log)
-    assert [(e.iteration, e.state, e.info) for e in found] == [
+    told: list[Any] = [(e.iteration, e.state, e.info) for e in found]
+    assert told == [
         (1, 11, "info 1"), (2, 12, "info 2"), (3, 13, "info 3"),
     ]  # fmt: skip
     assert log == [(4, 1, "data"), (4, 2, "data"), (4, 3, "data")]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import lzma
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-Put = Callable[[str, "str | bytes"], Path]
+from spoilt import Put
 
 
 @pytest.fixture

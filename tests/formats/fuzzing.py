@@ -7,7 +7,7 @@ import io
 import lzma
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import HealthCheck, settings
@@ -213,5 +213,6 @@ def spoilt(draw: st.DrawFn, sound: bytes) -> bytes:
 def changed(data: bytes, drawn: list[tuple[str, int, int, bytes]]) -> bytes:
     """Return a file after changes, each a name in ``CHANGES``, two numbers and a token."""
     for name, *arguments in drawn:
-        data = CHANGES[name](data, *arguments)
+        change: Any = CHANGES[name]
+        data = change(data, *arguments)
     return data

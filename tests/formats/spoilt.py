@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+Put = Callable[[str, "str | bytes"], Path]
+"""Writes a file of that name and content, and returns its path."""
+
 SOUND = {
     "a.ldac": b"2 0:1 2:3\n0\n1 1:2\n",
     "docword.a.txt": b"3\n4\n3\n1 1 2\n3 2 1\n3 4 5\n",

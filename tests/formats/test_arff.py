@@ -1,14 +1,19 @@
 """ARFF: dense and sparse rows, names with quotes, what is refused and at which line."""
 
+from __future__ import annotations
+
 import itertools
 import os
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from spoilt import Put
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors
@@ -33,23 +38,23 @@ HEAD = """% made by hand
 """
 
 
-def read(put, text, name="a.arff", **options):
+def read(put: Put, text: str, name: str = "a.arff", **options: Any) -> Any:
     return read_corpus(Source(put(name, text), **options))
 
 
 @pytest.mark.parametrize("name", ["a.arff", "a.arff.gz", "A.ARFF.xz"])
-def test_dense_rows_are_vectors(put, name):
+def test_dense_rows_are_vectors(put: Put, name: str) -> None:
     vectors = read(put, HEAD + "1,-0.5,3\n\n% a comment\n 0 , 2e3 ,\t'4'\n", name)
     assert isinstance(vectors, Vectors)
     assert vectors.columns == ("red", "size", "n") and vectors.labels is None
     assert vectors.rows.tolist() == [[1.0, -0.5, 3.0], [0.0, 2000.0, 4.0]]
 
 
-def test_an_integer_that_is_none_keeps_its_fraction(put):
+def test_an_integer_that_is_none_keeps_its_fraction(put: Put) -> None:
     assert read(put, HEAD + "1,1,1.5\n").rows.tolist() == [[1.0, 1.0, 1.5]]
 
 
-def test_sparse_rows_of_whole_numbers_are_counts(put):
+def test_sparse_rows_of_whole_numbers_are_counts(put: Put) -> None:
     corpus = read(put, HEAD + "{0 1, 2 7}\n{}\n{ }\n{1 2.0}\n{2 0}\n")
     assert isinstance(corpus, Corpus)
     assert corpus.counts.toarray().tolist() == [[1, 0, 7], [0] * 3, [0] * 3, [0, 2, 0], [0] * 3]
@@ -57,18 +62,18 @@ def test_sparse_rows_of_whole_numbers_are_counts(put):
 
 
 @pytest.mark.parametrize("value", ["0.5", "-1", "1e10"])
-def test_sparse_rows_of_other_numbers_are_vectors(put, value):
+def test_sparse_rows_of_other_numbers_are_vectors(put: Put, value: Any) -> None:
     vectors = read(put, HEAD + f"{{0 1}}\n{{1 {value}}}\n")
     assert vectors.rows.tolist() == [[1.0, 0.0, 0.0], [0.0, float(value), 0.0]]
 
 
-def test_a_sparse_file_too_large_for_a_table(put, monkeypatch):
+def test_a_sparse_file_too_large_for_a_table(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hiertopics.formats.arff.MAX_CELLS", 5)
     with pytest.raises(DataError, match="2 rows x 3 columns, and not all are whole .* than 5"):
         read(put, HEAD + "{0 1}\n{1 0.5}\n")
 
 
-def test_nominal_values_that_are_numbers(put):
+def test_nominal_values_that_are_numbers(put: Put) -> None:
     text = "@relation r\n@attribute a {0, 2,'-1.5'}\n@attribute b {1,0}\n@data\n-1.5,0\n2,1\n"
     assert read(put, text).rows.tolist() == [[-1.5, 0.0], [2.0, 1.0]]
 
@@ -93,7 +98,7 @@ def test_nominal_values_that_are_numbers(put):
         ("'é\u2028x'", "é\u2028x"),
     ],
 )
-def test_names_as_they_are_quoted(put, written, name):
+def test_names_as_they_are_quoted(put: Put, written: str, name: str) -> None:
     text = f"@relation r\n@attribute {written} numeric\n@data\n{{0 1}}\n"
     assert read(put, text).vocab == (name or "é",)
 
@@ -106,14 +111,14 @@ IRIS = """@relation iris
 
 
 @pytest.mark.parametrize("column", ["kind", "1", "-1"])
-def test_a_class_column_becomes_labels(put, column):
+def test_a_class_column_becomes_labels(put: Put, column: str) -> None:
     vectors = read(put, IRIS + "1.5,setosa\n2,'virgi nica'\n3,?\n", label_column=column)
     assert (vectors.columns, vectors.labels.names) == (("a",), ("setosa", "virgi nica"))
     marks = [[True, False], [False, True], [False, False]]
     assert vectors.labels.members.toarray().tolist() == marks
 
 
-def test_sparse_rows_leave_the_first_class_out(put):
+def test_sparse_rows_leave_the_first_class_out(put: Put) -> None:
     corpus = read(put, IRIS + "{0 3}\n{0 1,1 'virgi nica'}\n", label_column="kind")
     assert [corpus.labels.names[row.indices[0]] for row in corpus.labels.members] == [
         "setosa",
@@ -123,13 +128,13 @@ def test_sparse_rows_leave_the_first_class_out(put):
     assert read(put, text, label_column="kind").labels.names == ("0", "3")
 
 
-def test_a_vocabulary_renames_the_features(put):
+def test_a_vocabulary_renames_the_features(put: Put) -> None:
     words = put("words", "black\nwhite\n")
     vectors = read(put, HEAD + "1,2,3\n", label_column="n", vocab=words)
     assert vectors.columns == ("black", "white")
 
 
-def test_no_vocabulary_is_looked_for(put):
+def test_no_vocabulary_is_looked_for(put: Put) -> None:
     put("a.vocab", "black\n")
     put("vocab.txt", "x\ny\nz\n")
     assert read(put, HEAD + "1,2,3\n").columns == ("red", "size", "n")
@@ -184,21 +189,23 @@ def test_no_vocabulary_is_looked_for(put):
         (HEAD, None, "holds no documents"),
     ],
 )
-def test_a_mistake_names_its_line(put, text, line, message):
+def test_a_mistake_names_its_line(put: Put, text: str, line: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read(put, text)
     assert caught.value.line == line
 
 
-def test_every_bad_row_is_reported_and_left_out(put):
-    problems = []
+def test_every_bad_row_is_reported_and_left_out(put: Put) -> None:
+    problems: list[DataError] = []
     text = HEAD + "1,2,3\n1,x,3\n1,?,3\n0,5,6\n1,2\n1,7,8\n"
     vectors = read(put, text, report=problems.append)
     assert vectors.rows.tolist() == [[1, 2, 3], [0, 5, 6], [1, 7, 8]]
     assert [problem.line for problem in problems] == [9, 10, 12]
 
 
-def test_without_liac_arff_the_message_says_what_to_install(put, monkeypatch):
+def test_without_liac_arff_the_message_says_what_to_install(
+    put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "arff", None)
     with pytest.raises(UsageError, match=r"pip install 'hiertopics\[arff\]'"):
         read(put, HEAD + "1,2,3\n")
@@ -211,7 +218,7 @@ PIECES += ["'", '"', "?", "%", " ", "\\", "{0,1}", "x", "1,2\n", "{0 1}\n"]
 @common
 @given(garbage=st.binary(max_size=60) | st.lists(st.sampled_from(PIECES)).map("".join))
 @pytest.mark.parametrize("head", ["", HEAD])
-def test_garbage_is_refused_by_name(tmp_path, head, garbage):
+def test_garbage_is_refused_by_name(tmp_path: Path, head: Any, garbage: Any) -> None:
     path = tmp_path / "a.arff"
     path.write_bytes(head.encode() + (garbage if isinstance(garbage, bytes) else garbage.encode()))
     try:
@@ -243,7 +250,9 @@ ODD = [
 @given(data=st.data(), vocab=st.lists(words, min_size=1, max_size=5, unique=True))
 @example(data=None, vocab=ODD)
 @example(data=None, vocab=["@data", "?", "%", "numeric", "0", "\t", "\x85", "\ufeff", "1 2"])
-def test_a_corpus_is_read_back_equal(tmp_path, monkeypatch, data, vocab):
+def test_a_corpus_is_read_back_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: Any, vocab: Any
+) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     folder = tmp_path / str(next(serial))
     folder.mkdir()
@@ -260,7 +269,9 @@ def test_a_corpus_is_read_back_equal(tmp_path, monkeypatch, data, vocab):
 @given(
     row=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=2),
 )
-def test_vectors_are_read_back_equal(tmp_path, monkeypatch, row):
+def test_vectors_are_read_back_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Any
+) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     vectors = Vectors(np.array([row, [0.5, 1.0]]), ("a b", "'c"))
     write_corpus(vectors, tmp_path / "a.arff.gz")
@@ -271,17 +282,18 @@ MARKS = Tags(sparse.csr_array(np.array([[True, False], [False, False]])), ("x y"
 COUNTS = sparse.csr_array(np.array([[0, 2], [0, 0]]))
 
 
-def test_what_is_written_and_beside_it(tmp_path):
+def test_what_is_written_and_beside_it(tmp_path: Path) -> None:
     write_corpus(Corpus(COUNTS, ("it's", "b"), None, MARKS, MARKS), tmp_path / "a.arff")
     texts = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     head = '@relation corpus\n\n@attribute "it\'s" numeric\n@attribute b numeric\n\n@data\n'
     assert texts.pop("a.arff") == head + "{1 2}\n{}\n"
     assert set(texts) == {"a.authors", "a.authors.key", "a.labels", "a.labels.key"}
     back = read_corpus(Source(tmp_path / "a.arff"))
+    assert back.groups is not None and back.labels is not None
     assert same_tags(back.groups, MARKS) and same_tags(back.labels, MARKS)
 
 
-def test_names_that_a_reader_without_escapes_would_get_right(tmp_path):
+def test_names_that_a_reader_without_escapes_would_get_right(tmp_path: Path) -> None:
     """liac-arff by itself, as other programs use it, reads what needs no escape."""
     import arff
 
@@ -292,13 +304,13 @@ def test_names_that_a_reader_without_escapes_would_get_right(tmp_path):
 
 
 @pytest.mark.parametrize("word", ["", "a\nb", "\ud800"])
-def test_words_that_no_line_can_hold(tmp_path, word):
+def test_words_that_no_line_can_hold(tmp_path: Path, word: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of an ARFF attribute"):
         write_corpus(Corpus(COUNTS, ("a", word)), tmp_path / "a.arff")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_repeated_word_and_no_word(tmp_path):
+def test_a_repeated_word_and_no_word(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two words are the same"):
         write_corpus(Corpus(COUNTS, ("a", "a")), tmp_path / "a.arff")
     with pytest.raises(UsageError, match="without columns"):

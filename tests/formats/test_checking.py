@@ -1,12 +1,15 @@
 """check: every mistake of every file is found, and none that reading does not find."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from spoilt import PIECES, SOUND
+from spoilt import PIECES, SOUND, Put
 
 from hiertopics.corpora.checking import check
 from hiertopics.errors import DataError, UsageError
@@ -19,7 +22,7 @@ common = settings(
 LINE_BASED = ["a.ldac", "docword.a.txt", "a.mtx", "a.svm", "a.edges"]
 
 
-def found(path, **options):
+def found(path: Path, **options: Any) -> list[tuple[str, int | None]]:
     """Return the problems as (file, line) in the order in which they are told."""
     checked = check(path, **options)
     assert bool(checked.shape) != bool(checked.problems)
@@ -42,11 +45,11 @@ MTX = "%%MatrixMarket matrix coordinate real general\n"
         ("a.edges", "1 2\n1\n# x\na b c\n\n2 3\n", [2, 4, 5]),
     ],
 )
-def test_every_line_with_a_mistake_is_told_once(put, name, text, lines):
+def test_every_line_with_a_mistake_is_told_once(put: Put, name: str, text: str, lines: Any) -> None:
     assert found(put(name, text)) == [(name, line) for line in lines]
 
 
-def test_a_broken_line_is_still_a_document(put):
+def test_a_broken_line_is_still_a_document(put: Put) -> None:
     path = put("a.ldac", "1 0:1\n1 x\n1 1:1\n")
     put("a.authors", "ann\nbo\ncy\n")
     assert found(path) == [("a.ldac", 2)]
@@ -54,7 +57,7 @@ def test_a_broken_line_is_still_a_document(put):
     assert found(path) == [("a.ldac", 2), ("a.authors", None)]
 
 
-def test_the_side_files_are_read_where_the_counts_cannot_be(put):
+def test_the_side_files_are_read_where_the_counts_cannot_be(put: Put) -> None:
     path = put("docword.a.txt", "no header\n")
     put("a.vocab", "x\n\nx\ny\nx\n")
     put("a.authors", "0\n7\n0 1\n1 2 9\n")
@@ -73,24 +76,24 @@ def test_the_side_files_are_read_where_the_counts_cannot_be(put):
     ]
 
 
-def test_a_broken_line_of_the_vocabulary_keeps_its_id(put):
+def test_a_broken_line_of_the_vocabulary_keeps_its_id(put: Put) -> None:
     put("a.vocab", "x\n\nx\ny\n")
     path = put("a.ldac", "1 3:1\n1 4:1\n")
     assert found(path) == [("a.vocab", 2), ("a.vocab", 3), ("a.ldac", 2)]
 
 
-def test_where_the_vocabulary_cannot_be_unpacked_the_counts_are_read_without_it(put):
+def test_where_the_vocabulary_cannot_be_unpacked_the_counts_are_read_without_it(put: Put) -> None:
     put("a.vocab.gz", "x\n").write_bytes(b"\x1f\x8bno archive")
     path = put("a.ldac", "1 7:1\n1 x\n")
     assert found(path) == [("a.vocab.gz", None), ("a.ldac", 2)]
 
 
-def test_a_vocabulary_of_another_length_does_not_hide_the_lines(put):
+def test_a_vocabulary_of_another_length_does_not_hide_the_lines(put: Put) -> None:
     put("a.vocab", "x\n")
     assert found(put("a.mtx", MTX + "2 2 1\n1 3 1\n")) == [("a.mtx", 2), ("a.mtx", 3)]
 
 
-def test_reading_ends_after_as_many_problems_as_were_asked_for(put):
+def test_reading_ends_after_as_many_problems_as_were_asked_for(put: Put) -> None:
     path = put("a.ldac", "x\n" * 5)
     assert found(path, most=3) == [("a.ldac", 1), ("a.ldac", 2), ("a.ldac", 3)]
     assert check(path, most=4).more and not check(path, most=5).more
@@ -98,7 +101,7 @@ def test_reading_ends_after_as_many_problems_as_were_asked_for(put):
         check(path, most=0)
 
 
-def test_the_shape_of_a_sound_corpus(put):
+def test_the_shape_of_a_sound_corpus(put: Put) -> None:
     put("a.vocab", "x\ny\nz\n")
     put("a.labels", "art law\n\nart\n\n")
     checked = check(put("a.svm", "7 1:2\n\n7 1:1 2:5\n\n"))
@@ -109,16 +112,16 @@ def test_the_shape_of_a_sound_corpus(put):
     }  # fmt: skip
 
 
-def test_notes_of_the_reader_are_kept(put):
+def test_notes_of_the_reader_are_kept(put: Put) -> None:
     assert check(put("a.edges", "1 1\n1 2\n")).notes == ("1 self-loop was dropped",)
 
 
-def test_raw_text_and_matrices_are_checked_up_to_the_first_mistake(put):
+def test_raw_text_and_matrices_are_checked_up_to_the_first_mistake(put: Put) -> None:
     assert found(put("a.jsonl", '{"text": "a cat"}\nx\ny\n')) == [("a.jsonl", 2)]
     assert found(put("a.npz", b"PKno")) == [("a.npz", None)]
 
 
-def test_a_missing_file_is_no_problem_of_the_data(put, tmp_path):
+def test_a_missing_file_is_no_problem_of_the_data(put: Put, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         check(tmp_path / "gone.ldac")
     with pytest.raises(DataError, match="no such file"):
@@ -128,7 +131,9 @@ def test_a_missing_file_is_no_problem_of_the_data(put, tmp_path):
 @pytest.mark.parametrize("name", LINE_BASED)
 @common
 @given(data=st.data())
-def test_check_finds_the_mistake_that_reading_finds_and_nothing_else(tmp_path, name, data):
+def test_check_finds_the_mistake_that_reading_finds_and_nothing_else(
+    tmp_path: Path, name: str, data: Any
+) -> None:
     pieces = st.lists(st.sampled_from(PIECES[name]), max_size=8).map("".join)
     sound = SOUND[name].decode().splitlines(keepends=True)
     lines = data.draw(st.lists(pieces | st.sampled_from(sound), max_size=6))

@@ -1,12 +1,17 @@
 """Edge lists: both directions, names and their order, what is merged, dropped or refused."""
 
+from __future__ import annotations
+
 import gzip
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from spoilt import Put
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
@@ -20,11 +25,11 @@ common = settings(
 )
 
 
-def read(put, text, name="a.edges", **options):
+def read(put: Put, text: str, name: str = "a.edges", **options: Any) -> Any:
     return read_corpus(Source(put(name, text), **options))
 
 
-def links(corpus):
+def links(corpus: Any) -> dict[str, list[str]]:
     """Return the neighbours of each node, both by name."""
     rows = corpus.counts.toarray()
     return {
@@ -46,14 +51,14 @@ TRIANGLE = {"1": ["2", "10"], "2": ["1"], "10": ["1"]}
         "\ufeff10 1\n1 2",
     ],
 )
-def test_a_link_counts_once_at_both_its_nodes(put, name, text):
+def test_a_link_counts_once_at_both_its_nodes(put: Put, name: str, text: str) -> None:
     corpus = read(put, text, name)
     assert links(corpus) == TRIANGLE
     assert corpus.vocab == corpus.doc_ids == ("1", "2", "10")
     assert set(corpus.counts.data.tolist()) == {1} and corpus.notes == ()
 
 
-def test_a_file_of_another_name_needs_the_format(put):
+def test_a_file_of_another_name_needs_the_format(put: Put) -> None:
     assert links(read(put, "1 2\n10 1\n", "net.txt", format="edges")) == TRIANGLE
 
 
@@ -69,7 +74,7 @@ def test_a_file_of_another_name_needs_the_format(put):
         ("été no\u00e9\n", ("no\u00e9", "été")),
     ],
 )
-def test_nodes_are_sorted_by_value_or_else_by_name(put, text, nodes):
+def test_nodes_are_sorted_by_value_or_else_by_name(put: Put, text: str, nodes: Any) -> None:
     assert read(put, text).vocab == nodes
 
 
@@ -77,16 +82,16 @@ def test_nodes_are_sorted_by_value_or_else_by_name(put, text, nodes):
     ("text", "note"),
     [("1 1\n1 2\n", "1 self-loop was dropped"), ("b b\na b\na a\n", "2 self-loops were dropped")],
 )
-def test_self_loops_are_dropped_and_counted(put, text, note):
+def test_self_loops_are_dropped_and_counted(put: Put, text: str, note: Any) -> None:
     corpus = read(put, text)
     assert corpus.n_tokens == 2 and corpus.notes == (note,)
 
 
-def test_a_node_with_a_loop_only_is_a_node_without_links(put):
+def test_a_node_with_a_loop_only_is_a_node_without_links(put: Put) -> None:
     assert links(read(put, "3 3\n1 2\n")) == {"1": ["2"], "2": ["1"], "3": []}
 
 
-def test_the_vocabulary_gives_nodes_and_order(put):
+def test_the_vocabulary_gives_nodes_and_order(put: Put) -> None:
     put("a.vocab", "c\nlonely\na\n7\n")
     corpus = read(put, "a c\n7 a\n")
     assert corpus.vocab == ("c", "lonely", "a", "7")
@@ -96,7 +101,9 @@ def test_the_vocabulary_gives_nodes_and_order(put):
 @pytest.mark.parametrize(
     ("text", "line", "unknown"), [("1 2\n1 3\n", 2, "3"), ("#\n1 2\n2 a\n", 3, "a")]
 )
-def test_a_node_that_the_vocabulary_does_not_hold(put, text, line, unknown):
+def test_a_node_that_the_vocabulary_does_not_hold(
+    put: Put, text: str, line: Any, unknown: Any
+) -> None:
     put("a.vocab", "1\n2\n")
     with pytest.raises(DataError, match=rf"the node '{unknown}' is not in .*a\.vocab") as caught:
         read(put, text)
@@ -119,7 +126,7 @@ TWO = "expected the names of two nodes and nothing else, got "
     ],
 )
 @pytest.mark.parametrize("before", [2, 90_000])
-def test_a_broken_line_is_named(put, line, message, before):
+def test_a_broken_line_is_named(put: Put, line: Any, message: str, before: Any) -> None:
     raw = line if isinstance(line, bytes) else line.encode()
     path = put("a.edges", b"# a remark\n" + b"1 2\n" * before + raw + b"\n4\n")
     with pytest.raises(DataError, match=message or TWO) as caught:
@@ -128,27 +135,28 @@ def test_a_broken_line_is_named(put, line, message, before):
 
 
 @pytest.mark.parametrize("text", ["", "# 1 2\n"])
-def test_no_links_at_all(put, text):
+def test_no_links_at_all(put: Put, text: str) -> None:
     with pytest.raises(DataError, match="holds no documents"):
         read(put, text)
 
 
-def test_the_fast_and_the_slow_way_agree(tmp_path):
+def test_the_fast_and_the_slow_way_agree(tmp_path: Path) -> None:
     text = b"%\n1\t2\n# x\n0 33 \n900000000000000000 4\n"
     fast, slow = read_fast(text, None), read_slowly(Source(tmp_path), None, (1, text))
+    assert fast is not None
     assert [(str(u), str(v)) for u, v in fast.tolist()] == slow
 
 
 @pytest.mark.parametrize("text", [b"01 2\n", b"1 9999999999999999999\n", b"1  2\n", b"1 a\n"])
-def test_the_fast_way_takes_plain_numbers_only(text):
+def test_the_fast_way_takes_plain_numbers_only(text: bytes) -> None:
     assert read_fast(text, None) is None
 
 
-def graph(rows, names=("a", "b", "c")):
+def graph(rows: Any, names: Any = ("a", "b", "c")) -> Corpus:
     return Corpus(sparse.csr_array(np.array(rows)), names)
 
 
-def test_writing(tmp_path):
+def test_writing(tmp_path: Path) -> None:
     write_corpus(graph([[0, 1, 1], [1, 0, 0], [1, 0, 0]]), tmp_path / "a.edges.gz")
     assert gzip.decompress((tmp_path / "a.edges.gz").read_bytes()) == b"a b\na c\n"
 
@@ -167,7 +175,7 @@ def test_writing(tmp_path):
         (graph([[0, 1], [1, 0]], ("a", "%")), "the name '%' would not be read back"),
     ],
 )
-def test_what_is_no_graph_is_not_written(tmp_path, corpus, message):
+def test_what_is_no_graph_is_not_written(tmp_path: Path, corpus: Corpus, message: str) -> None:
     with pytest.raises(UsageError, match=f"cannot be written as edges: .*{message}"):
         write_corpus(corpus, tmp_path / "a.edges")
     assert list(tmp_path.iterdir()) == []
@@ -182,13 +190,15 @@ lines = st.lists(st.tuples(names, names), min_size=1, max_size=12)
 
 @common
 @given(pairs=lines, with_remark=st.booleans())
-def test_links_are_those_of_the_lines_and_are_read_back(tmp_path, pairs, with_remark):
+def test_links_are_those_of_the_lines_and_are_read_back(
+    tmp_path: Path, pairs: Any, with_remark: Any
+) -> None:
     for old in tmp_path.iterdir():
         old.unlink()
     text = "# remark\n" * with_remark + "".join(f"{u} {v}\n" for u, v in pairs)
     (tmp_path / "a.edges").write_text(text)
     corpus = read_corpus(Source(tmp_path / "a.edges"))
-    expected = {name: set() for pair in pairs for name in pair}
+    expected: dict[str, set[str]] = {name: set() for pair in pairs for name in pair}
     for u, v in pairs:
         if u != v:
             expected[u].add(v)

@@ -75,7 +75,10 @@ def test_runs_in_the_folder_are_no_texts(
 def test_no_name_is_no_corpus(
     command: str, call: Call, tmp_path: Path, finished: Callable[..., Path]
 ) -> None:
-    after = {"convert": [tmp_path / "a.ldac"], "infer": ["-o", tmp_path / "theta.npz"]}
+    after: dict[str, list[Any]] = {
+        "convert": [tmp_path / "a.ldac"],
+        "infer": ["-o", tmp_path / "theta.npz"],
+    }
     run = [finished()] if command == "infer" else []
     outcome = call(command, *run, "", *after.get(command, []))
     assert outcome.code == 2 and outcome.err.count("\n") == 1

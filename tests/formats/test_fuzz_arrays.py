@@ -12,9 +12,9 @@ from fuzzing import Seed, common
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from judging import examine
+from tiny import counts_in
 
 from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 
 MATRICES: dict[str, dict[str, Any]] = {
@@ -77,7 +77,7 @@ def test_strange_arrays_are_refused_clearly_or_sound(
 @pytest.mark.parametrize("layout", MATRICES)
 def test_the_matrices_are_sound(tmp_path: Path, layout: str) -> None:
     (tmp_path / "a.npz").write_bytes(saved(layout, {}))
-    dense = read_corpus(Source(tmp_path / "a.npz")).counts.toarray()
+    dense = counts_in(Source(tmp_path / "a.npz")).counts.toarray()
     assert dense.tolist() == [[2, 0, 3], [0, 0, 0], [0, 1, 0]]
 
 
@@ -85,4 +85,4 @@ def test_a_count_that_float32_rounds_up_is_too_large(tmp_path: Path) -> None:
     data = np.array([1, 2**31, 1], dtype=np.float32)
     (tmp_path / "a.npz").write_bytes(saved("csr", {"data": data}))
     with pytest.raises(DataError, match="expected counts from 1 to 2147483647"):
-        read_corpus(Source(tmp_path / "a.npz"))
+        counts_in(Source(tmp_path / "a.npz"))

@@ -1,22 +1,27 @@
 """LDA-C: what is read, what is refused and at which line."""
 
+from __future__ import annotations
+
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from spoilt import Put
+from tiny import counts_in
 
 from hiertopics.errors import DataError
 from hiertopics.formats.ldac import _read_fast, _read_slowly, rules_of
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 
 
-def dense(corpus):
+def dense(corpus: Any) -> Any:
     return corpus.counts.toarray().tolist()
 
 
-def test_a_small_corpus(put):
-    corpus = read_corpus(Source(put("a.ldac", "2 0:1 3:2\n0\n1 1:7\n")))
+def test_a_small_corpus(put: Put) -> None:
+    corpus = counts_in(Source(put("a.ldac", "2 0:1 3:2\n0\n1 1:7\n")))
     assert dense(corpus) == [[1, 0, 0, 2], [0, 0, 0, 0], [0, 7, 0, 0]]
     assert corpus.vocab == ("w0", "w1", "w2", "w3")
     assert corpus.n_empty == 1
@@ -24,9 +29,9 @@ def test_a_small_corpus(put):
 
 
 @pytest.mark.parametrize("name", ["a.ldac", "a.dat.gz", "a.corpus.xz", "A.LDAC.GZ"])
-def test_suffixes_and_compression(put, name):
+def test_suffixes_and_compression(put: Put, name: str) -> None:
     data = "2 3:1 0:2\n1 1:1\n"
-    assert dense(read_corpus(Source(put(name, data)))) == [[2, 0, 0, 1], [0, 1, 0, 0]]
+    assert dense(counts_in(Source(put(name, data)))) == [[2, 0, 0, 1], [0, 1, 0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -41,17 +46,17 @@ def test_suffixes_and_compression(put, name):
         "02 0004:1 000000000000000000000:2\n0\n1 1:3\n",
     ],
 )
-def test_spacing_does_not_matter(put, text):
-    assert dense(read_corpus(Source(put("a.ldac", text)))) == [
+def test_spacing_does_not_matter(put: Put, text: str) -> None:
+    assert dense(counts_in(Source(put("a.ldac", text)))) == [
         [2, 0, 0, 0, 1],
         [0, 0, 0, 0, 0],
         [0, 3, 0, 0, 0],
     ]
 
 
-def test_the_vocabulary_gives_the_number_of_words(put):
+def test_the_vocabulary_gives_the_number_of_words(put: Put) -> None:
     put("a.vocab", "zero\none\ntwo\n")
-    corpus = read_corpus(Source(put("a.ldac", "1 0:1\n")))
+    corpus = counts_in(Source(put("a.ldac", "1 0:1\n")))
     assert corpus.vocab == ("zero", "one", "two")
     assert dense(corpus) == [[1, 0, 0]]
 
@@ -87,57 +92,57 @@ COUNT = r"expected a count from 1 to 2147483647, a whole number, got "
     ],
 )
 @pytest.mark.parametrize("before", [2, 60_000])
-def test_a_broken_line_is_named(put, line, message, before):
+def test_a_broken_line_is_named(put: Put, line: Any, message: str, before: Any) -> None:
     path = put("corpus.ldac", "1 0:1\n" * before + line + "\n1 x\n")
     with pytest.raises(DataError, match=rf"corpus\.ldac:{before + 1}: {message}"):
-        read_corpus(Source(path))
+        counts_in(Source(path))
 
 
-def test_an_id_beyond_the_vocabulary_names_both_files(put):
+def test_an_id_beyond_the_vocabulary_names_both_files(put: Put) -> None:
     put("a.vocab", "zero\none\n")
     with pytest.raises(DataError, match=r"a\.ldac:2: .* in '2:1': .*a\.vocab holds 2 words") as err:
-        read_corpus(Source(put("a.ldac", "1 1:1\n1 2:1\n")))
+        counts_in(Source(put("a.ldac", "1 1:1\n1 2:1\n")))
     assert "ids from 0 to 1" in str(err.value)
 
 
-def test_blanks_alone_are_a_blank_line(put):
+def test_blanks_alone_are_a_blank_line(put: Put) -> None:
     with pytest.raises(DataError, match=r"a\.ldac:1: blank line"):
-        read_corpus(Source(put("a.ldac", " \n")))
+        counts_in(Source(put("a.ldac", " \n")))
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "\ufeff"])
-def test_a_file_without_documents_is_refused(put, text):
+def test_a_file_without_documents_is_refused(put: Put, text: str) -> None:
     with pytest.raises(DataError, match="holds no documents"):
-        read_corpus(Source(put("a.ldac", text)))
+        counts_in(Source(put("a.ldac", text)))
 
 
-def test_only_empty_documents_make_a_corpus_without_words(put):
-    corpus = read_corpus(Source(put("a.ldac", "0\n0\n")))
+def test_only_empty_documents_make_a_corpus_without_words(put: Put) -> None:
+    corpus = counts_in(Source(put("a.ldac", "0\n0\n")))
     assert (corpus.n_docs, corpus.n_words) == (2, 0)
 
 
-def test_the_fast_and_the_slow_way_agree(tmp_path):
+def test_the_fast_and_the_slow_way_agree(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     rows = [rng.choice(50, size=size, replace=False) for size in rng.integers(0, 9, size=40)]
     text = "".join(
         f"{len(row)}{''.join(f' {word}:{rng.integers(1, 9)}' for word in row)}\n" for row in rows
     ).encode()
     rules = rules_of(Source(tmp_path), ("w",) * 50)
-    fast = _read_fast(text, rules.limit)
-    slow = _read_slowly(Source(tmp_path), rules, (1, text))
+    fast: Any = _read_fast(text, rules.limit)
+    slow: Any = _read_slowly(Source(tmp_path), rules, (1, text))
     assert fast is not None
     for left, right in zip(fast, slow, strict=True):
         assert left.dtype == right.dtype
         np.testing.assert_array_equal(left, right)
 
 
-def test_memory_stays_near_the_size_of_the_result(put):
+def test_memory_stays_near_the_size_of_the_result(put: Put) -> None:
     rng = np.random.default_rng(1)
     rows = (np.flatnonzero(rng.random(2000) < 0.1) for _ in range(1500))
     text = "".join(f"{len(row)} {' '.join(f'{word}:1' for word in row)}\n" for row in rows)
     path = put("a.ldac", text)
     tracemalloc.start()
-    corpus = read_corpus(Source(path))
+    corpus = counts_in(Source(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert corpus.n_pairs > 290_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,7 @@ CASES: dict[str, tuple[int, Callable[[int], Files]]] = {
 
 def growth(small: Callable[[], object], large: Callable[[], object]) -> float:
     """Return how many times as long the second takes; a busy machine gets several tries."""
-    times = []
+    times: list[Any] = []
     while len(times) < TRIES and min(times, default=MOST) >= MOST:
         times.append(_spent(large) / max(_spent(small), 1e-3))
     return min(times)

@@ -1,13 +1,19 @@
 """Matrix Market: headers, fields, symmetry, lines of mistakes, and what scipy makes of it."""
 
+from __future__ import annotations
+
 import gzip
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.io
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
+from spoilt import Put
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
@@ -27,11 +33,11 @@ common = settings(
 )
 
 
-def read(put, text, name="a.mtx"):
+def read(put: Put, text: str, name: str = "a.mtx") -> Any:
     return read_corpus(Source(put(name, text)))
 
 
-def dense(corpus):
+def dense(corpus: Any) -> Any:
     return corpus.counts.toarray().tolist()
 
 
@@ -47,33 +53,33 @@ def dense(corpus):
         REAL + "4 3 5\n1 1 2.\n1 3 10e-1\n3\t2\t5.0 \n4 3 1\n1 2 0.0\n",
     ],
 )
-def test_a_small_corpus(put, name, text):
+def test_a_small_corpus(put: Put, name: str, text: str) -> None:
     corpus = read(put, text, name)
     assert dense(corpus) == MATRIX
     assert corpus.vocab == ("w0", "w1", "w2") and corpus.n_empty == 1
 
 
-def test_a_pattern_has_counts_of_one(put):
+def test_a_pattern_has_counts_of_one(put: Put) -> None:
     assert dense(read(put, PATTERN + "2 3 3\n1 1\n2 3 \n2\t1\n")) == [[1, 0, 0], [1, 0, 1]]
 
 
 @pytest.mark.parametrize("pairs", ["1 1 4\n2 1 3\n3 2 1\n", "1 2 3\n1 1 4\n2 3 1\n"])
-def test_a_symmetric_matrix_is_completed_from_either_triangle(put, pairs):
+def test_a_symmetric_matrix_is_completed_from_either_triangle(put: Put, pairs: Any) -> None:
     assert dense(read(put, f"{SYMMETRIC}3 3 3\n{pairs}")) == [[4, 3, 0], [3, 0, 1], [0, 1, 0]]
 
 
-def test_no_entries_at_all(put):
+def test_no_entries_at_all(put: Put) -> None:
     assert read(put, INTEGER + "2 3 0\n").counts.shape == (2, 3)
 
 
-def test_a_remark_longer_than_a_block(put):
+def test_a_remark_longer_than_a_block(put: Put) -> None:
     text = INTEGER + "%" + "x" * 300_000 + "\n%\n1 2 2\n1 1 1\n1 3 1\n"
     with pytest.raises(DataError, match="expected a word from 1 to 2, got '3'") as caught:
         read(put, text)
     assert caught.value.line == 6
 
 
-def test_the_vocabulary_must_have_as_many_words_as_columns(put):
+def test_the_vocabulary_must_have_as_many_words_as_columns(put: Put) -> None:
     put("a.vocab", "x\ny\n")
     with pytest.raises(DataError, match=r"a\.mtx:3: counts over 3 words, but .*a\.vocab holds 2"):
         read(put, INTEGER + "%\n2 3 0\n")
@@ -133,13 +139,13 @@ TRIPLE = 'expected "row column count", three whole numbers'
         (SYMMETRIC + "2 2 2\n1 2 1\n2 1 1\n", 4, "document 1 has word 2 already, on line 3"),
     ],
 )
-def test_a_mistake_names_its_line(put, text, line, message):
+def test_a_mistake_names_its_line(put: Put, text: str, line: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read(put, text)
     assert caught.value.line == line
 
 
-def test_writing(tmp_path):
+def test_writing(tmp_path: Path) -> None:
     corpus = Corpus(sparse.csr_array(np.array(MATRIX)), ("x", "y", "z"))
     write_corpus(corpus, tmp_path / "a.mtx.gz")
     text = gzip.decompress((tmp_path / "a.mtx.gz").read_bytes()).decode()
@@ -147,7 +153,7 @@ def test_writing(tmp_path):
 
 
 @st.composite
-def matrices(draw, symmetric=False):
+def matrices(draw: st.DrawFn, symmetric: bool = False) -> NDArray[np.int64]:
     n_docs = draw(st.integers(1, 6))
     n_words = n_docs if symmetric else draw(st.integers(1, 6))
     size = st.sampled_from([0, 0, 0, 1, 2, 10, 1200, 2**31 - 1])
@@ -160,7 +166,7 @@ def matrices(draw, symmetric=False):
 @pytest.mark.parametrize("symmetric", [False, True])
 @common
 @given(data=st.data())
-def test_what_scipy_writes_is_read(tmp_path, kind, symmetric, data):
+def test_what_scipy_writes_is_read(tmp_path: Path, kind: str, symmetric: bool, data: Any) -> None:
     matrix = data.draw(matrices(symmetric))
     options = data.draw(st.sampled_from([{}, {"precision": 17}, {"symmetry": "general"}]))
     scipy.io.mmwrite(tmp_path / "a.mtx", sparse.coo_array(matrix.astype(kind)), "remark", **options)
@@ -169,7 +175,7 @@ def test_what_scipy_writes_is_read(tmp_path, kind, symmetric, data):
 
 @common
 @given(matrix=matrices())
-def test_a_pattern_of_scipy_is_read(tmp_path, matrix):
+def test_a_pattern_of_scipy_is_read(tmp_path: Path, matrix: NDArray[Any]) -> None:
     scipy.io.mmwrite(tmp_path / "a.mtx", sparse.coo_array(matrix), field="pattern")
     assert dense(read_corpus(Source(tmp_path / "a.mtx"))) == (matrix > 0).astype(int).tolist()
 
@@ -177,7 +183,7 @@ def test_a_pattern_of_scipy_is_read(tmp_path, matrix):
 @common
 @given(matrix=matrices())
 @example(matrix=np.zeros((2, 3), dtype=np.int64))
-def test_scipy_reads_what_is_written(tmp_path, matrix):
+def test_scipy_reads_what_is_written(tmp_path: Path, matrix: NDArray[Any]) -> None:
     words = tuple(f"w{word}" for word in range(matrix.shape[1]))
     write_corpus(Corpus(sparse.csr_array(matrix), words), tmp_path / "a.mtx")
     back = scipy.io.mmread(tmp_path / "a.mtx", spmatrix=False)

@@ -1,7 +1,13 @@
 """The XML that names label columns: nested, in any order, and never a bomb."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from spoilt import Put
 
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
@@ -24,17 +30,17 @@ ARFF = """@relation r
 """
 
 
-def test_names_in_the_order_of_the_file(put):
+def test_names_in_the_order_of_the_file(put: Put) -> None:
     assert read_label_names(put("a.xml", XML)) == ["late", "red"]
 
 
-def test_nested_labels_and_other_elements(put):
+def test_nested_labels_and_other_elements(put: Put) -> None:
     text = '<labels><label name="a"><label name="b &amp; c"/></label><other name="d"/></labels>'
     assert read_label_names(put("a.xml.gz", text)) == ["a", "b & c"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
-def test_the_encoding_that_the_file_declares(put, encoding):
+def test_the_encoding_that_the_file_declares(put: Put, encoding: str) -> None:
     text = f'<?xml version="1.0" encoding="{encoding}"?><labels><label name="é"/></labels>'
     assert read_label_names(put("a.xml", text.encode(encoding))) == ["é"]
 
@@ -46,7 +52,7 @@ BOMB = (
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-def test_a_document_type_is_refused(put, encoding):
+def test_a_document_type_is_refused(put: Put, encoding: str) -> None:
     with pytest.raises(DataError, match=r"a\.xml: declares a document type"):
         read_label_names(put("a.xml", BOMB.encode(encoding)))
 
@@ -63,17 +69,17 @@ def test_a_document_type_is_refused(put, encoding):
         (b"\x00\xff\xfe<labels/>", 1, "not XML"),
     ],
 )
-def test_what_is_no_list_of_labels(put, text, line, message):
+def test_what_is_no_list_of_labels(put: Put, text: str, line: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read_label_names(put("a.xml", text))
     assert caught.value.line == line
 
 
-def read(put, arff=ARFF, name="a.arff", **options):
+def read(put: Put, arff: Any = ARFF, name: str = "a.arff", **options: Any) -> Any:
     return read_corpus(Source(put(name, arff), **options))
 
 
-def test_label_columns_are_found_by_name_and_keep_the_order_of_the_columns(put):
+def test_label_columns_are_found_by_name_and_keep_the_order_of_the_columns(put: Put) -> None:
     """The two lists name the labels in different orders; that of the table counts."""
     put("a.xml", XML)
     vectors = read(put)
@@ -82,7 +88,7 @@ def test_label_columns_are_found_by_name_and_keep_the_order_of_the_columns(put):
     assert vectors.labels.members.toarray().tolist() == [[True, False], [False, False]]
 
 
-def test_label_columns_of_sparse_rows(put):
+def test_label_columns_of_sparse_rows(put: Put) -> None:
     put("a.xml", XML)
     sparse = ARFF.partition("1,0.5")[0] + "{1 3,2 1}\n{}\n{0 1,2 1}\n"
     corpus = read(put, sparse)
@@ -92,24 +98,26 @@ def test_label_columns_of_sparse_rows(put):
 
 @pytest.mark.parametrize("name", ["a-train.arff", "a-train.arff.gz"])
 @pytest.mark.parametrize("side", ["a.xml", "a-train.xml"])
-def test_the_xml_of_a_pair_of_files_is_found(put, name, side):
+def test_the_xml_of_a_pair_of_files_is_found(put: Put, name: str, side: str) -> None:
     put(side, XML)
     assert read(put, name=name).labels.names == ("red", "late")
 
 
-def test_the_file_that_is_named_more_like_it_wins(put):
+def test_the_file_that_is_named_more_like_it_wins(put: Put) -> None:
     put("a.xml", "<labels><label name='size'/></labels>")
     put("a-b.xml", XML)
-    assert resolve(Source(put("a-b.arff", ARFF))).labels.name == "a-b.xml"
+    labels = resolve(Source(put("a-b.arff", ARFF))).labels
+    assert labels is not None and labels.name == "a-b.xml"
     put("a-b.labels", "x\ny\n")
-    assert resolve(Source(put("a-b.arff", ARFF))).labels.name == "a-b.labels"
+    labels = resolve(Source(put("a-b.arff", ARFF))).labels
+    assert labels is not None and labels.name == "a-b.labels"
 
 
-def test_the_xml_may_be_named(put):
+def test_the_xml_may_be_named(put: Put) -> None:
     assert read(put, labels=put("other.xml", XML)).labels.names == ("red", "late")
 
 
-def test_an_xml_beside_another_format_is_no_labels_file(put):
+def test_an_xml_beside_another_format_is_no_labels_file(put: Put) -> None:
     put("a.xml", XML)
     assert resolve(Source(put("a.ldac", "0\n"))).labels is None
     with pytest.raises(
@@ -118,31 +126,31 @@ def test_an_xml_beside_another_format_is_no_labels_file(put):
         resolve(Source(put("a.ldac", "0\n"), labels=put("a.xml", XML)))
 
 
-def test_a_label_that_is_no_column_names_both_files(put):
+def test_a_label_that_is_no_column_names_both_files(put: Put) -> None:
     put("a.xml", XML.replace("late", "tall"))
     with pytest.raises(DataError, match=r"a\.xml: the label 'tall' is no attribute of .*a\.arff"):
         read(put)
 
 
-def test_a_label_is_0_or_1(put):
+def test_a_label_is_0_or_1(put: Put) -> None:
     put("a.xml", "<labels><label name='size'/></labels>")
     with pytest.raises(DataError, match=r"a\.arff:6: the label 'size' is 0 or 1, got 0\.5"):
         read(put)
 
 
-def test_labels_alone_are_no_table(put):
+def test_labels_alone_are_no_table(put: Put) -> None:
     put("a.xml", XML.replace("</labels>", "<label name='size'/></labels>"))
     with pytest.raises(DataError, match="every attribute is a label"):
         read(put)
 
 
-def test_a_class_column_stands_for_the_xml(put):
+def test_a_class_column_stands_for_the_xml(put: Put) -> None:
     put("a.xml", XML)
     vectors = read(put, label_column="red")
     assert (vectors.columns, vectors.labels.names) == (("size", "late"), ("0", "1"))
 
 
-def test_a_stale_xml_is_not_read_with_another_table(put, tmp_path):
+def test_a_stale_xml_is_not_read_with_another_table(put: Put, tmp_path: Path) -> None:
     put("a.xml", XML)
     table = Vectors(np.ones((1, 1)), ("size",))
     with pytest.raises(UsageError, match=r"a\.xml lies beside it and would be read with it"):

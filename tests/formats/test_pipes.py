@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +69,11 @@ CORPORA: dict[str, bytes] = {
     "csv": b"text\n" + b"tree leaf\n" * N_ROWS,
     "tsv": b"text\n" + b"tree leaf\n" * N_ROWS,
 }
-PACKED = {"plain": bytes, "gzip": gzip.compress, "xz": lzma.compress}
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "xz": lzma.compress,
+}
 
 
 @pytest.mark.parametrize("pack", PACKED)
@@ -122,4 +127,5 @@ def test_side_files(pipe: Pipe, tmp_path: Path, separator: bytes) -> None:
 def test_a_folder_is_no_side_file(tmp_path: Path, side: str) -> None:
     (tmp_path / "a.ldac").write_bytes(b"1 0:1\n")
     with pytest.raises(DataError, match="is a folder, not a file"):
-        read_corpus(Source(tmp_path / "a.ldac", **{side: tmp_path}))
+        sides: dict[str, Any] = {side: tmp_path}
+        read_corpus(Source(tmp_path / "a.ldac", **sides))

@@ -1,8 +1,12 @@
 """Whatever is written is read back equal; whatever is garbage is refused by name and line."""
 
+from __future__ import annotations
+
 import gzip
 import itertools
 import os
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +14,12 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from spoilt import PIECES, SOUND
+from tiny import counts_in
 
 from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
 from hiertopics.formats import edges, ldac, matrixmarket, svmlight, triples
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.sidefiles import same_tags
 from hiertopics.formats.source import Source
 from hiertopics.formats.writing import write_corpus
@@ -35,7 +39,7 @@ counts = st.one_of(st.integers(0, 3), st.sampled_from([0, 2**31 - 1]))
 
 
 @st.composite
-def tags(draw, n_docs):
+def tags(draw: st.DrawFn, n_docs: int) -> Tags:
     names = draw(st.lists(words, max_size=4))
     marks = [[draw(st.booleans()) for _ in names] for _ in range(n_docs)]
     dense = np.array(marks, dtype=bool).reshape(n_docs, len(names))
@@ -43,7 +47,7 @@ def tags(draw, n_docs):
 
 
 @st.composite
-def corpora(draw):
+def corpora(draw: st.DrawFn) -> Corpus:
     n_docs = draw(st.integers(1, 5))
     vocab = draw(st.lists(words, max_size=5, unique=True))
     dense = [[draw(counts) for _ in vocab] for _ in range(n_docs)]
@@ -52,7 +56,7 @@ def corpora(draw):
     return Corpus(matrix, tuple(vocab), None, groups, labels)
 
 
-def equal(left, right):
+def equal(left: Any, right: Any) -> bool:
     return (
         left.vocab == right.vocab
         and (left.counts != right.counts).nnz == 0
@@ -80,12 +84,14 @@ COUNT_FORMATS = ["a.ldac", "docword.a.txt", "a.mtx", "a.svm", "a.npz"]
 @pytest.mark.parametrize("name", NAMES)
 @common
 @given(corpus=corpora())
-def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, corpus):
+def test_what_is_written_is_read_back_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, corpus: Corpus
+) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of files: do not wait for the disk
     folder = tmp_path / str(next(serial))
     folder.mkdir()
     write_corpus(corpus, folder / name)
-    assert equal(read_corpus(Source(folder / name)), corpus)
+    assert equal(counts_in(Source(folder / name)), corpus)
 
 
 @pytest.mark.slow
@@ -100,7 +106,9 @@ def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, corpus)
 )
 @example(corpus=Corpus(sparse.csr_array(np.zeros((2, 1), dtype=int)), ("w0",)))
 @given(corpus=corpora())
-def test_every_format_turns_into_every_other_and_back(tmp_path, monkeypatch, corpus):
+def test_every_format_turns_into_every_other_and_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: Corpus
+) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     folder = tmp_path / str(next(serial))
     for one in COUNT_FORMATS:
@@ -112,16 +120,16 @@ def test_every_format_turns_into_every_other_and_back(tmp_path, monkeypatch, cor
             there.mkdir()
             back.mkdir()
             convert(first / one, there / other)
-            assert equal(read_corpus(Source(there / other)), corpus)
+            assert equal(counts_in(Source(there / other)), corpus)
             convert(there / other, back / one)
-            assert equal(read_corpus(Source(back / one)), corpus)
+            assert equal(counts_in(Source(back / one)), corpus)
             assert (back / one).read_bytes() == (first / one).read_bytes()
 
 
-def refused_or_sound(path, lines=True, **options):
+def refused_or_sound(path: Path, lines: Any = True, **options: Any) -> Any:
     """Read a file that may be broken: only a DataError with its place may come out."""
     try:
-        corpus = read_corpus(Source(path, **options))
+        corpus = counts_in(Source(path, **options))
     except DataError as error:
         assert error.path.startswith(str(path.parent))
         without_line = ("archive", "holds no documents", "no words in")
@@ -134,7 +142,7 @@ def refused_or_sound(path, lines=True, **options):
 @pytest.mark.parametrize("name", SOUND)
 @common
 @given(data=st.data())
-def test_garbage_is_refused_with_its_line(tmp_path, name, data):
+def test_garbage_is_refused_with_its_line(tmp_path: Path, name: str, data: Any) -> None:
     path = tmp_path / name
     garbage = st.binary(max_size=60) | st.lists(st.sampled_from(PIECES[name])).map("".join)
     drawn = data.draw(garbage)
@@ -146,7 +154,9 @@ def test_garbage_is_refused_with_its_line(tmp_path, name, data):
 @pytest.mark.parametrize("name", SOUND)
 @common
 @given(position=st.integers(0, 200), new=st.binary(max_size=3), cut=st.integers(0, 3))
-def test_a_spoilt_file_is_refused_or_still_sound(tmp_path, name, packed, position, new, cut):
+def test_a_spoilt_file_is_refused_or_still_sound(
+    tmp_path: Path, name: str, packed: bool, position: int, new: bytes, cut: Any
+) -> None:
     whole = gzip.compress(SOUND[name], mtime=0) if packed else SOUND[name]
     place = position % len(whole)
     path = tmp_path / name
@@ -156,7 +166,9 @@ def test_a_spoilt_file_is_refused_or_still_sound(tmp_path, name, packed, positio
 
 @common
 @given(position=st.integers(0, 5000), new=st.binary(max_size=3), cut=st.integers(0, 3))
-def test_a_spoilt_npz_is_refused_or_still_sound(tmp_path, position, new, cut):
+def test_a_spoilt_npz_is_refused_or_still_sound(
+    tmp_path: Path, position: int, new: bytes, cut: Any
+) -> None:
     source = tmp_path / "sound.npz"
     if not source.exists():
         sparse.save_npz(source, sparse.csr_array(np.eye(3, dtype=np.int32)))
@@ -171,7 +183,7 @@ def test_a_spoilt_npz_is_refused_or_still_sound(tmp_path, position, new, cut):
 @common
 @given(garbage=st.binary(max_size=40) | st.text("01 \t\nx", max_size=40).map(str.encode))
 @example(garbage=b"0\n1\n0\n")
-def test_garbage_beside_a_corpus_is_refused(tmp_path, side, garbage):
+def test_garbage_beside_a_corpus_is_refused(tmp_path: Path, side: str, garbage: Any) -> None:
     path = tmp_path / "a.ldac"
     path.write_bytes(SOUND["a.ldac"])
     (tmp_path / "a.authors").write_bytes(b"0\n1\n\n")
@@ -181,7 +193,7 @@ def test_garbage_beside_a_corpus_is_refused(tmp_path, side, garbage):
 
 @common
 @given(rows=st.lists(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2)), max_size=4)))
-def test_a_line_is_read_as_the_rules_say(tmp_path, rows):
+def test_a_line_is_read_as_the_rules_say(tmp_path: Path, rows: Any) -> None:
     assume(rows)
     path = tmp_path / "a.ldac"
     path.write_text(
@@ -194,7 +206,7 @@ def test_a_line_is_read_as_the_rules_say(tmp_path, rows):
         if any(word > 4 or n == 0 for word, n in row) or len(dict(row)) < len(row)
     ]
     try:
-        corpus = read_corpus(Source(path))
+        corpus = counts_in(Source(path))
     except DataError as error:
         assert error.line == wrong[0]
     else:
@@ -204,29 +216,29 @@ def test_a_line_is_read_as_the_rules_say(tmp_path, rows):
             assert {word: dense[doc, word] for word in np.flatnonzero(dense[doc])} == dict(row)
 
 
-def ways_of_ldac(text, source):
+def ways_of_ldac(text: bytes, source: Any) -> Any:
     rules = ldac.rules_of(source, ("w",) * 3)
     return ldac._read_fast(text, rules.limit), lambda: ldac._read_slowly(source, rules, (1, text))
 
 
-def ways_of_triples(rules):
+def ways_of_triples(rules: Any) -> Any:
     return lambda text, source: (
         triples.read_fast(text, rules),
         lambda: triples.read_slowly(source, rules, (1, text)),
     )
 
 
-def ways_of_mtx(field):
+def ways_of_mtx(field: str) -> Any:
     header = matrixmarket.Header(field, False, 2, 3, 4, 2)
     return ways_of_triples(matrixmarket.rules_of(header))
 
 
-def ways_of_svmlight(text, source):
+def ways_of_svmlight(text: bytes, source: Any) -> Any:
     rules = svmlight.rules_of(source, ("w",) * 3)
     fast, slow = svmlight.Heads(), svmlight.Heads()
     pairs = svmlight.read_fast((1, text), rules.limit, fast)
 
-    def slowly():
+    def slowly() -> Any:
         read = svmlight.read_slowly(source, rules, (1, text), slow)
         assert (fast.numbers, fast.labels.columns) == (slow.numbers, slow.labels.columns)
         return read
@@ -234,7 +246,7 @@ def ways_of_svmlight(text, source):
     return pairs, slowly
 
 
-def ways_of_edges(text, source):
+def ways_of_edges(text: bytes, source: Any) -> Any:
     fast = edges.read_fast(text, None)
     return fast, lambda: np.array(edges.read_slowly(source, None, (1, text)), "U30").reshape(-1, 2)
 
@@ -253,7 +265,9 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 @common
 @given(data=st.data())
-def test_what_the_fast_way_takes_the_slow_way_reads_alike(tmp_path, way, data):
+def test_what_the_fast_way_takes_the_slow_way_reads_alike(
+    tmp_path: Path, way: Any, data: Any
+) -> None:
     name, ways = WAYS[way]
     pieces = st.sampled_from([*PIECES[name], "9" * 19, "0" * 25, "\n"])
     text = "".join(data.draw(st.lists(pieces))).encode() + b"\n"

@@ -1,16 +1,21 @@
 """Which format a name means, and which files belong to a corpus by their names."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from spoilt import Put
 
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.reading import resolve
 from hiertopics.formats.source import FORMATS, Source
 
 
-def resolved(put, corpus, *siblings, **options):
+def resolved(put: Put, corpus: str, *siblings: Any, **options: Any) -> Any:
     path = put(corpus, "")
     for sibling in siblings:
         put(sibling, "")
@@ -31,30 +36,30 @@ def resolved(put, corpus, *siblings, **options):
         ("a.tsv.xz", "tsv"),
     ],
 )
-def test_formats_by_name(put, name, expected):
+def test_formats_by_name(put: Put, name: str, expected: Any) -> None:
     assert resolved(put, name).format == expected
 
 
-def test_a_folder_is_a_format(tmp_path):
+def test_a_folder_is_a_format(tmp_path: Path) -> None:
     assert resolve(Source(tmp_path)).format == "folder"
 
 
-def test_a_named_format_overrides_the_suffix(put):
+def test_a_named_format_overrides_the_suffix(put: Put) -> None:
     assert resolved(put, "a.csv", format="ldac").format == "ldac"
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.gz", "docword.txt"])
-def test_a_name_that_tells_nothing(put, name):
+def test_a_name_that_tells_nothing(put: Put, name: str) -> None:
     with pytest.raises(UsageError, match="no format goes by that name"):
         resolved(put, name)
 
 
-def test_an_unknown_format(put):
+def test_an_unknown_format(put: Put) -> None:
     with pytest.raises(UsageError, match="unknown format 'arf'; there are ldac"):
         resolved(put, "a.ldac", format="arf")
 
 
-def test_a_missing_corpus(tmp_path):
+def test_a_missing_corpus(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="none.ldac: no such file"):
         resolve(Source(tmp_path / "none.ldac"))
 
@@ -80,25 +85,26 @@ def test_a_missing_corpus(tmp_path):
         ("a.jsonl", ["a.vocab", "vocab.txt"], None),
     ],
 )
-def test_vocabularies_by_name(put, corpus, siblings, expected):
+def test_vocabularies_by_name(put: Put, corpus: str, siblings: Any, expected: Any) -> None:
     vocab = resolved(put, corpus, *siblings).vocab
     assert (vocab and vocab.name) == expected
 
 
-def test_groups_and_labels_by_name(put):
+def test_groups_and_labels_by_name(put: Put) -> None:
     source = resolved(put, "a-b.ldac", "a-b.authors", "a-b.labels.gz")
     assert (source.groups.name, source.labels.name) == ("a-b.authors", "a-b.labels.gz")
     assert resolved(put, "a-b.ldac", "a-b.labels").labels.name == "a-b.labels"
     assert resolved(put, "c-d.ldac", "c.authors", "c.labels").groups is None
 
 
-def test_files_of_a_folder_lie_beside_it(put, tmp_path):
+def test_files_of_a_folder_lie_beside_it(put: Put, tmp_path: Path) -> None:
     put("texts.v2/one.txt", "word")
     put("texts.v2.labels", "x\n")
-    assert resolve(Source(tmp_path / "texts.v2")).labels.name == "texts.v2.labels"
+    labels = resolve(Source(tmp_path / "texts.v2")).labels
+    assert labels is not None and labels.name == "texts.v2.labels"
 
 
-def test_a_resolved_source_resolves_to_itself(put):
+def test_a_resolved_source_resolves_to_itself(put: Put) -> None:
     source = resolved(put, "a.csv", "a.authors", "a.labels", group_field="who")
     assert source.groups is None
     assert source.labels is not None
@@ -106,12 +112,12 @@ def test_a_resolved_source_resolves_to_itself(put):
 
 
 @pytest.mark.parametrize("field", ["text_field", "id_field", "group_field", "label_field"])
-def test_fields_are_for_raw_text(put, field):
+def test_fields_are_for_raw_text(put: Put, field: str) -> None:
     with pytest.raises(UsageError, match=f"{field} is for raw text, but .* is read as ldac"):
         resolved(put, "a.ldac", **{field: "x"})
 
 
-def test_a_field_and_a_file_exclude_each_other(put):
+def test_a_field_and_a_file_exclude_each_other(put: Put) -> None:
     side = put("side", "")
     with pytest.raises(UsageError, match="group_field, not from both"):
         resolved(put, "a.csv", group_field="x", groups=side)
@@ -120,12 +126,12 @@ def test_a_field_and_a_file_exclude_each_other(put):
 
 
 @pytest.mark.parametrize("form", FORMATS.values())
-def test_every_format_can_do_what_its_line_says(form):
+def test_every_format_can_do_what_its_line_says(form: Any) -> None:
     assert callable(form.reader)
     assert callable(form.writer) == (form.writes and not form.folder)
 
 
-def test_readers_load_only_when_they_are_needed():
+def test_readers_load_only_when_they_are_needed() -> None:
     loaded = "import sys, hiertopics.formats; print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True

@@ -1,15 +1,22 @@
 """SVMlight: labels, ids from 1 or 0, empty lines, lines of mistakes, and what scikit-learn says."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+from spoilt import Put
+from tiny import counts_in
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 from hiertopics.formats.svmlight import Heads, read_fast, read_slowly, rules_of
 from hiertopics.formats.writing import write_corpus
@@ -19,20 +26,20 @@ common = settings(
 )
 
 
-def read(put, text, name="a.svmlight", **sides):
-    return read_corpus(Source(put(name, text), **sides))
+def read(put: Put, text: str, name: str = "a.svmlight", **sides: Any) -> Any:
+    return counts_in(Source(put(name, text), **sides))
 
 
-def dense(corpus):
+def dense(corpus: Any) -> Any:
     return corpus.counts.toarray().tolist()
 
 
-def marks(labels):
+def marks(labels: Any) -> list[list[str]]:
     return [[labels.names[tag] for tag in np.flatnonzero(row)] for row in labels.members.toarray()]
 
 
 @pytest.mark.parametrize("name", ["a.svmlight", "a.svm.gz", "a.LIBSVM.xz"])
-def test_a_small_corpus(put, name):
+def test_a_small_corpus(put: Put, name: str) -> None:
     corpus = read(put, "# made by hand\n2,10 1:2 3:1\n\n+1 2:5 # the third\n3:1\n", name)
     assert dense(corpus) == [[2, 0, 1], [0, 0, 0], [0, 5, 0], [0, 0, 1]]
     assert corpus.vocab == ("w0", "w1", "w2")
@@ -51,17 +58,17 @@ def test_a_small_corpus(put, name):
         "1 0001:2 3:01\n\n2:5\n",
     ],
 )
-def test_spacing_order_and_spelling_do_not_matter(put, text):
+def test_spacing_order_and_spelling_do_not_matter(put: Put, text: str) -> None:
     corpus = read(put, text)
     assert dense(corpus) == [[2, 0, 1], [0, 0, 0], [0, 5, 0]]
     assert marks(corpus.labels) == [["1"], [], []]
 
 
-def test_without_any_label_there_are_no_labels(put):
+def test_without_any_label_there_are_no_labels(put: Put) -> None:
     assert read(put, "1:1\n\n2:1\n").labels is None
 
 
-def test_labels_are_sorted_by_value_where_all_are_whole_numbers(put):
+def test_labels_are_sorted_by_value_where_all_are_whole_numbers(put: Put) -> None:
     assert read(put, "10,9 1:1\n2\n").labels.names == ("2", "9", "10")
     assert read(put, "sport,\u00e9t\u00e9 1:1\nart\n").labels.names == (
         "art",
@@ -70,25 +77,25 @@ def test_labels_are_sorted_by_value_where_all_are_whole_numbers(put):
     )
 
 
-def test_a_labels_file_wins_over_the_labels_in_the_lines(put):
+def test_a_labels_file_wins_over_the_labels_in_the_lines(put: Put) -> None:
     put("a.labels", "1\n0 1\n")
     put("a.labels.key", "art\nsport\n")
     assert marks(read(put, "7 1:1\n8 2:1\n").labels) == [["sport"], ["art", "sport"]]
 
 
-def test_ids_count_from_0_in_a_file_in_which_0_occurs(put):
+def test_ids_count_from_0_in_a_file_in_which_0_occurs(put: Put) -> None:
     corpus = read(put, "1 1:2\n1 0:3\n")
     assert dense(corpus) == [[0, 2], [3, 0]]
     assert corpus.notes == ("word ids count from 0, because id 0 occurs",)
 
 
-def test_the_vocabulary_gives_the_number_of_words(put):
+def test_the_vocabulary_gives_the_number_of_words(put: Put) -> None:
     put("a.vocab", "x\ny\nz\n")
     assert dense(read(put, "1 1:2\n")) == [[2, 0, 0]]
     assert dense(read(put, "1 0:2\n")) == [[2, 0, 0]]
 
 
-def test_a_file_without_documents(put):
+def test_a_file_without_documents(put: Put) -> None:
     for text in ("", "# nothing\n"):
         with pytest.raises(DataError, match="holds no documents"):
             read(put, text)
@@ -124,11 +131,11 @@ COUNT = "expected a count from 1 to 2147483647, a whole number, got "
     ],
 )
 @pytest.mark.parametrize("before", [2, 60_000])
-def test_a_broken_line_is_named(put, line, message, before):
+def test_a_broken_line_is_named(put: Put, line: Any, message: str, before: Any) -> None:
     raw = line if isinstance(line, bytes) else line.encode()
     path = put("a.svm", b"# a remark\n" + b"1 1:1\n" * before + raw + b"\n1 x\n")
     with pytest.raises(DataError, match=message) as caught:
-        read_corpus(Source(path))
+        counts_in(Source(path))
     assert caught.value.line == before + 2
 
 
@@ -139,26 +146,28 @@ def test_a_broken_line_is_named(put, line, message, before):
         ("#\n3:1\n#\n2:1\n3:1\n0:1\n", 2, "word id 3 is out of range: id 0 occurs, and .* 3 words"),
     ],
 )
-def test_an_id_beyond_the_vocabulary_names_both_files(put, text, line, message):
+def test_an_id_beyond_the_vocabulary_names_both_files(
+    put: Put, text: str, line: Any, message: str
+) -> None:
     put("a.vocab", "x\ny\nz\n")
     with pytest.raises(DataError, match=message) as caught:
         read(put, text)
     assert caught.value.line == line
 
 
-def test_every_id_that_turns_out_too_large_is_reported(put):
-    problems = []
+def test_every_id_that_turns_out_too_large_is_reported(put: Put) -> None:
+    problems: list[DataError] = []
     path = put("a.svm", "3:1\n#\n3:1 1:1\n0:1 2:1\n")
-    read_corpus(Source(path, vocab=put("v", "x\ny\nz\n"), report=problems.append))
+    counts_in(Source(path, vocab=put("v", "x\ny\nz\n"), report=problems.append))
     assert [problem.line for problem in problems] == [1, 3]
 
 
-def test_the_fast_and_the_slow_way_agree(tmp_path):
+def test_the_fast_and_the_slow_way_agree(tmp_path: Path) -> None:
     text = b"1,2 1:3 7:2.0 # a remark\n\n# nothing\n\t3:1 2:4\n5\n"
     rules = rules_of(Source(tmp_path), None)
     fast_heads, slow_heads = Heads(), Heads()
-    fast = read_fast((4, text), rules.limit, fast_heads)
-    slow = read_slowly(Source(tmp_path), rules, (4, text), slow_heads)
+    fast: Any = read_fast((4, text), rules.limit, fast_heads)
+    slow: Any = read_slowly(Source(tmp_path), rules, (4, text), slow_heads)
     for left, right in zip(fast, slow, strict=True):
         assert left.dtype == right.dtype
         np.testing.assert_array_equal(left, right)
@@ -169,7 +178,7 @@ def test_the_fast_and_the_slow_way_agree(tmp_path):
 @pytest.mark.parametrize(
     "text", [b"1\r 2:1\n", b"a\x0bb 2:1\n", "a\u00a0b 2:1\n".encode(), b"1,,2 1:1\n", b" 5 1:1\n"]
 )
-def test_the_fast_way_takes_plain_labels_only(text):
+def test_the_fast_way_takes_plain_labels_only(text: bytes) -> None:
     assert read_fast((1, text), 9, Heads()) is None
 
 
@@ -177,29 +186,29 @@ COUNTS = sparse.csr_array(np.array([[0, 2], [0, 0], [1, 300], [0, 0]]))
 MARKS = sparse.csr_array(np.array([[1, 0, 1], [0, 0, 0], [0, 0, 0], [0, 1, 0]], dtype=bool))
 
 
-def test_writing(tmp_path):
+def test_writing(tmp_path: Path) -> None:
     corpus = Corpus(COUNTS, ("x", "y"), labels=Tags(MARKS, ("art", "sport", "law")))
     write_corpus(corpus, tmp_path / "a.svm")
     assert (tmp_path / "a.svm").read_text() == "0,2 2:2\n\n1:1 2:300\n1\n"
     assert (tmp_path / "a.labels.key").read_text() == "art\nsport\nlaw\n"
 
 
-def test_labels_are_still_there_without_their_file_though_not_their_names(tmp_path):
+def test_labels_are_still_there_without_their_file_though_not_their_names(tmp_path: Path) -> None:
     corpus = Corpus(COUNTS, ("x", "y"), labels=Tags(MARKS, ("art", "sport", "law")))
     write_corpus(corpus, tmp_path / "a.svm")
     (tmp_path / "a.labels").unlink()
-    back = read_corpus(Source(tmp_path / "a.svm"))
+    back = counts_in(Source(tmp_path / "a.svm"))
     assert marks(back.labels) == [["0", "2"], [], [], ["1"]]
 
 
-def test_empty_documents_at_the_end_survive(tmp_path):
+def test_empty_documents_at_the_end_survive(tmp_path: Path) -> None:
     write_corpus(Corpus(COUNTS, ("x", "y")), tmp_path / "a.svm")
     assert (tmp_path / "a.svm").read_text() == "2:2\n\n1:1 2:300\n\n"
-    assert read_corpus(Source(tmp_path / "a.svm")).counts.shape == (4, 2)
+    assert counts_in(Source(tmp_path / "a.svm")).counts.shape == (4, 2)
 
 
 @st.composite
-def labelled(draw):
+def labelled(draw: st.DrawFn) -> tuple[NDArray[np.int64], list[set[int]]]:
     n_docs, n_words = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     size = st.sampled_from([0, 0, 1, 2, 1200, 2**31 - 1])
     rows = [[draw(size) for _ in range(n_words)] for _ in range(n_docs)]
@@ -213,8 +222,8 @@ def labelled(draw):
     comment=st.sampled_from([None, "by scikit-learn"]),
 )  # fmt: skip
 def test_what_scikit_learn_writes_is_read_as_scikit_learn_reads_it(
-    tmp_path, drawn, zero_based, kind, comment
-):
+    tmp_path: Path, drawn: Any, zero_based: bool, kind: str, comment: str
+) -> None:
     matrix, labels = drawn
     y = np.array([[tag in row for tag in range(4)] for row in labels], dtype=int)
     path = tmp_path / "a.svm"
@@ -227,7 +236,7 @@ def test_what_scikit_learn_writes_is_read_as_scikit_learn_reads_it(
         comment=comment,
     )
     theirs, tags = load_svmlight_file(str(path), multilabel=True)
-    ours = read_corpus(Source(path))
+    ours = counts_in(Source(path))
     width = min(theirs.shape[1], ours.n_words)
     assert dense(ours) == theirs.toarray()[:, :width].tolist()
     assert theirs.toarray()[:, width:].sum() == 0
@@ -238,7 +247,7 @@ def test_what_scikit_learn_writes_is_read_as_scikit_learn_reads_it(
 
 @common
 @given(drawn=labelled())
-def test_scikit_learn_reads_what_is_written(tmp_path, drawn):
+def test_scikit_learn_reads_what_is_written(tmp_path: Path, drawn: Any) -> None:
     matrix, labels = drawn
     members = sparse.csr_array(np.array([[tag in row for tag in range(4)] for row in labels]))
     words = tuple(f"w{word}" for word in range(matrix.shape[1]))

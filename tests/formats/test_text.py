@@ -1,14 +1,19 @@
 """Raw text: JSON lines, tables, folders."""
 
+from __future__ import annotations
+
 import csv
 import json
 import sys
 import tracemalloc
+from pathlib import Path
+from typing import Any
 
 import pytest
+from spoilt import Put
+from tiny import counts_in
 
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 
 pytest.importorskip("sklearn.feature_extraction.text")
@@ -18,23 +23,23 @@ JSON = [
     {"text": "", "id": "b", "who": [], "kind": None},
     {"text": "a dog", "id": "c", "who": "bob", "kind": 3},
 ]
-FIELDS = {"id_field": "id", "group_field": "who", "label_field": "kind"}
+FIELDS: dict[str, Any] = {"id_field": "id", "group_field": "who", "label_field": "kind"}
 
 
-def json_lines(*rows):
+def json_lines(*rows: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def members(tags):
+def members(tags: Any) -> Any:
     return tags.members.toarray().astype(int).tolist()
 
 
-def check(corpus):
+def check(corpus: Any) -> None:
     assert corpus.vocab == ("cat", "dog", "the")
     assert corpus.counts.toarray().tolist() == [[2, 0, 2], [0, 0, 0], [0, 1, 0]]
 
 
-def check_marks(corpus):
+def check_marks(corpus: Any) -> None:
     assert corpus.doc_ids == ("7", "b", "c")
     assert corpus.groups.names == ("ada", "bob")
     assert members(corpus.groups) == [[1, 1], [0, 0], [0, 1]]
@@ -43,8 +48,8 @@ def check_marks(corpus):
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.jsonl.xz"])
-def test_json_lines(put, name):
-    corpus = read_corpus(Source(put(name, json_lines(*JSON) + "\n\n"), **FIELDS))
+def test_json_lines(put: Put, name: str) -> None:
+    corpus = counts_in(Source(put(name, json_lines(*JSON) + "\n\n"), **FIELDS))
     check(corpus)
     check_marks(corpus)
 
@@ -63,55 +68,55 @@ c\ta dog\tbob\t3
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.csv", CSV), ("a.tsv", TSV)])
-def test_tables_with_a_header(put, name, text):
-    corpus = read_corpus(Source(put(name, text), **FIELDS))
+def test_tables_with_a_header(put: Put, name: str, text: str) -> None:
+    corpus = counts_in(Source(put(name, text), **FIELDS))
     check(corpus)
     check_marks(corpus)
 
 
-def test_tables_without_a_header(put):
+def test_tables_without_a_header(put: Put) -> None:
     path = put("a.csv.gz", 'ada;bob,"The cat, the cat"\n,\nbob,a dog\n')
-    corpus = read_corpus(Source(path, text_field="1", group_field="0"))
+    corpus = counts_in(Source(path, text_field="1", group_field="0"))
     check(corpus)
     assert members(corpus.groups) == [[1, 1], [0, 0], [0, 1]]
     assert corpus.doc_ids is None
 
 
-def test_a_stray_quote_in_tsv_swallows_nothing(put):
-    corpus = read_corpus(Source(put("a.tsv", 'text\n"the cat\na "dog\n')))
+def test_a_stray_quote_in_tsv_swallows_nothing(put: Put) -> None:
+    corpus = counts_in(Source(put("a.tsv", 'text\n"the cat\na "dog\n')))
     assert corpus.n_docs == 2
 
 
-def test_a_long_field(put):
+def test_a_long_field(put: Put) -> None:
     limit = csv.field_size_limit()
-    corpus = read_corpus(Source(put("a.csv", "text\n" + "word " * 100_000 + "\n")))
+    corpus = counts_in(Source(put("a.csv", "text\n" + "word " * 100_000 + "\n")))
     assert corpus.n_tokens == 100_000
     assert csv.field_size_limit() == limit
 
 
-def test_a_folder(put, tmp_path):
+def test_a_folder(put: Put, tmp_path: Path) -> None:
     for name, text in {"b.txt": "a dog", "a/z.txt": "", "a.txt": "the cat\nThe cat"}.items():
         put(f"texts/{name}", text)
     put("texts/c.md", "not read")
     put("texts.authors", "x\ny\n\n")
-    corpus = read_corpus(Source(tmp_path / "texts"))
+    corpus = counts_in(Source(tmp_path / "texts"))
     assert corpus.doc_ids == ("a", "a/z", "b")
     check(corpus)
     assert members(corpus.groups) == [[1, 0], [0, 1], [0, 0]]
 
 
-def test_the_name_of_the_text_field(put):
+def test_the_name_of_the_text_field(put: Put) -> None:
     path = put("a.csv", "title,body\nthe cat,dog\n")
-    assert read_corpus(Source(path, text_field="body")).vocab == ("dog",)
+    assert counts_in(Source(path, text_field="body")).vocab == ("dog",)
     with pytest.raises(DataError, match=r"a\.csv:1: no field 'text'; there are 'title', 'body'; n"):
-        read_corpus(Source(path))
+        counts_in(Source(path))
     with pytest.raises(DataError, match="no field 'abstract'; there are 'title', 'body'$"):
-        read_corpus(Source(path, text_field="abstract"))
+        counts_in(Source(path, text_field="abstract"))
 
 
-def test_a_vocabulary_fixes_the_words(put):
+def test_a_vocabulary_fixes_the_words(put: Put) -> None:
     words = put("words", "dog\nhorse\n")
-    corpus = read_corpus(Source(put("a.jsonl", json_lines(*JSON)), vocab=words))
+    corpus = counts_in(Source(put("a.jsonl", json_lines(*JSON)), vocab=words))
     assert corpus.vocab == ("dog", "horse")
     assert corpus.counts.toarray().tolist() == [[0, 0], [0, 0], [1, 0]]
 
@@ -134,59 +139,61 @@ def test_a_vocabulary_fixes_the_words(put):
         ("a.tsv", b"text\na\n\xff\n", 3, "not UTF-8"),
     ],
 )
-def test_a_mistake_names_its_line(put, name, text, line, message):
+def test_a_mistake_names_its_line(put: Put, name: str, text: str, line: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
-        read_corpus(Source(put(name, text)))
+        counts_in(Source(put(name, text)))
     assert caught.value.line == line
 
 
 @pytest.mark.parametrize("who", [{"x": 1}, [["x"]], [None], "\ud800"])
-def test_a_group_must_be_a_name(put, who):
+def test_a_group_must_be_a_name(put: Put, who: Any) -> None:
     path = put("a.jsonl", json_lines({"text": "word", "who": who}))
     with pytest.raises(DataError, match=r"a\.jsonl:1: .*field 'who'"):
-        read_corpus(Source(path, group_field="who"))
+        counts_in(Source(path, group_field="who"))
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv"])
-def test_no_documents(put, name):
+def test_no_documents(put: Put, name: str) -> None:
     with pytest.raises(DataError, match="holds no documents"):
-        read_corpus(Source(put(name, "text\n" if name != "a.jsonl" else "\n")))
+        counts_in(Source(put(name, "text\n" if name != "a.jsonl" else "\n")))
 
 
-def test_no_documents_with_a_vocabulary_or_in_a_folder(put, tmp_path):
+def test_no_documents_with_a_vocabulary_or_in_a_folder(put: Put, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="holds no documents"):
-        read_corpus(Source(put("a.tsv", "text\n"), vocab=put("words", "dog\n")))
+        counts_in(Source(put("a.tsv", "text\n"), vocab=put("words", "dog\n")))
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match="holds no documents"):
-        read_corpus(Source(tmp_path / "none"))
+        counts_in(Source(tmp_path / "none"))
 
 
-def test_no_words(put):
+def test_no_words(put: Put) -> None:
     with pytest.raises(DataError, match="no words in 2 documents"):
-        read_corpus(Source(put("a.tsv", "text\n?\n!\n")))
+        counts_in(Source(put("a.tsv", "text\n?\n!\n")))
 
 
-def test_numbers_and_names_do_not_mix(put):
+def test_numbers_and_names_do_not_mix(put: Put) -> None:
     with pytest.raises(UsageError, match="all numbers"):
-        read_corpus(Source(put("a.csv", "text,x\n"), text_field="0", id_field="x"))
+        counts_in(Source(put("a.csv", "text,x\n"), text_field="0", id_field="x"))
 
 
-def test_a_folder_has_no_fields(put, tmp_path):
+def test_a_folder_has_no_fields(put: Put, tmp_path: Path) -> None:
     put("texts/a.txt", "word")
     with pytest.raises(UsageError, match="no fields"):
-        read_corpus(Source(tmp_path / "texts", id_field="id"))
+        counts_in(Source(tmp_path / "texts", id_field="id"))
 
 
-def test_without_scikit_learn_the_message_says_what_to_install(put, monkeypatch):
+def test_without_scikit_learn_the_message_says_what_to_install(
+    put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     with pytest.raises(UsageError, match=r"pip install 'hiertopics\[text\]'"):
-        read_corpus(Source(put("a.tsv", "text\nword\n")))
+        counts_in(Source(put("a.tsv", "text\nword\n")))
 
 
-def test_texts_are_not_held_in_memory(put):
+def test_texts_are_not_held_in_memory(put: Put) -> None:
     path = put("a.tsv.gz", "text\n" + (("x" * 39 + " ") * 100 + "\n") * 2000)
     tracemalloc.start()
-    corpus = read_corpus(Source(path))
+    corpus = counts_in(Source(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert corpus.n_tokens == 200_000

@@ -1,25 +1,29 @@
 """UCI bag of words: header, order, sums, lines of mistakes."""
 
+from __future__ import annotations
+
 import tracemalloc
+from typing import Any
 
 import pytest
+from spoilt import Put
+from tiny import counts_in
 
 from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 
 SMALL = "4\n3\n4\n1 1 2\n1 3 1\n3 2 5\n4 3 1\n"
 MATRIX = [[2, 0, 1], [0, 0, 0], [0, 5, 0], [0, 0, 1]]
 
 
-def read(put, text, name="docword.a.txt"):
-    return read_corpus(Source(put(name, text)))
+def read(put: Put, text: str, name: str = "docword.a.txt") -> Any:
+    return counts_in(Source(put(name, text)))
 
 
 @pytest.mark.parametrize(
     "name", ["docword.a.txt", "docword.a.txt.gz", "docword.a-b.txt.xz", "DOCWORD.a.TXT"]
 )
-def test_a_small_corpus(put, name):
+def test_a_small_corpus(put: Put, name: str) -> None:
     corpus = read(put, SMALL, name)
     assert corpus.counts.toarray().tolist() == MATRIX
     assert corpus.vocab == ("w0", "w1", "w2")
@@ -34,15 +38,15 @@ def test_a_small_corpus(put, name):
         "\ufeff" + SMALL.rstrip(),
     ],
 )
-def test_order_and_spacing_do_not_matter(put, text):
+def test_order_and_spacing_do_not_matter(put: Put, text: str) -> None:
     assert read(put, text).counts.toarray().tolist() == MATRIX
 
 
-def test_no_pairs_at_all(put):
+def test_no_pairs_at_all(put: Put) -> None:
     assert read(put, "2\n3\n0\n").counts.shape == (2, 3)
 
 
-def test_the_vocabulary_must_have_the_length_that_the_header_says(put):
+def test_the_vocabulary_must_have_the_length_that_the_header_says(put: Put) -> None:
     put("vocab.a.txt", "x\ny\n")
     with pytest.raises(
         DataError, match=r"docword\.a\.txt:2: counts over 3 words, but .*vocab\.a\.txt holds 2"
@@ -84,23 +88,23 @@ def test_the_vocabulary_must_have_the_length_that_the_header_says(put):
         ),
     ],
 )
-def test_a_mistake_names_its_line(put, text, line, message):
+def test_a_mistake_names_its_line(put: Put, text: str, line: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read(put, text)
     assert caught.value.line == line
 
 
-def test_a_mistake_far_down_names_its_line(put):
+def test_a_mistake_far_down_names_its_line(put: Put) -> None:
     pairs = "".join(f"{doc} 1 1\n" for doc in range(1, 60_001))
     with pytest.raises(DataError, match=r"docword\.a\.txt:60004: expected a document from"):
         read(put, f"60000\n1\n60001\n{pairs}60001 1 1\n")
 
 
-def test_memory_stays_near_the_size_of_the_result(put):
+def test_memory_stays_near_the_size_of_the_result(put: Put) -> None:
     pairs = "".join(f"{doc} {word} 1\n" for doc in range(1, 301) for word in range(1, 1001))
     path = put("docword.a.txt", f"300\n1000\n300000\n{pairs}")
     tracemalloc.start()
-    corpus = read_corpus(Source(path))
+    corpus = counts_in(Source(path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 7 * (corpus.counts.data.nbytes + corpus.counts.indices.nbytes)

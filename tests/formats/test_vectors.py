@@ -1,15 +1,21 @@
 """Dense tables: what is read, what is refused and at which line, what is written."""
 
+from __future__ import annotations
+
 import gzip
 import io
 import itertools
 import os
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
+from spoilt import Put
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors
@@ -26,15 +32,15 @@ common = settings(
 serial = itertools.count()
 
 
-def read(path, **options):
+def read(path: Path, **options: Any) -> Any:
     return read_corpus(Source(path, format="vectors", **options))
 
 
-def rows(vectors):
+def rows(vectors: Any) -> Any:
     return vectors.rows.tolist()
 
 
-def saved(array):
+def saved(array: NDArray[Any]) -> bytes:
     stream = io.BytesIO()
     np.save(stream, array)
     return stream.getvalue()
@@ -51,22 +57,22 @@ def saved(array):
         "a,b,c\n1,0.5,-2e3\n.25,+1,0\n",
     ],
 )
-def test_a_small_table(put, text):
+def test_a_small_table(put: Put, text: str) -> None:
     vectors = read(put("a.txt", text))
     assert rows(vectors) == [[1.0, 0.5, -2000.0], [0.25, 1.0, 0.0]]
     assert vectors.columns == (("a", "b", "c") if text[0] == "a" else ("x0", "x1", "x2"))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tra.gz", "a.tes.xz", "a"])
-def test_any_name_will_do_where_the_format_is_named(put, name):
+def test_any_name_will_do_where_the_format_is_named(put: Put, name: str) -> None:
     assert rows(read(put(name, "1 2\n"))) == [[1.0, 2.0]]
 
 
 @pytest.mark.parametrize("name", ["a.npy", "a.npy.gz"])
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, ">f8"])
-def test_npy(put, name, dtype):
+def test_npy(put: Put, name: str, dtype: Any) -> None:
     array = np.asfortranarray(np.array([[1, 0, 1], [0, 0, 1]]).astype(dtype))
-    vectors = read_corpus(Source(put(name, saved(array))))
+    vectors: Any = read_corpus(Source(put(name, saved(array))))
     assert rows(vectors) == [[1.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
     assert vectors.rows.dtype == np.float64 and vectors.rows.dtype.isnative
 
@@ -80,7 +86,7 @@ def test_npy(put, name, dtype):
         ("x.1,-y,1st", ("x.1", "-y", "1st")),
     ],
 )
-def test_a_first_line_of_names_is_a_header(put, header, columns):
+def test_a_first_line_of_names_is_a_header(put: Put, header: Any, columns: Any) -> None:
     vectors = read(put("a", f"{header}\n1{',2,3' if ',' in header else ' 2 3'}\n"))
     assert (vectors.columns, rows(vectors)) == (columns, [[1.0, 2.0, 3.0]])
 
@@ -116,19 +122,19 @@ COLUMNS = "expected 3 columns as on the first line, got"
         ("", None, "holds no rows"),
     ],
 )
-def test_a_mistake_names_its_line(put, text, line, message):
+def test_a_mistake_names_its_line(put: Put, text: str, line: Any, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         read(put("a.csv", text))
     assert caught.value.line == line
 
 
-def test_a_mistake_far_down_names_its_line(put):
+def test_a_mistake_far_down_names_its_line(put: Put) -> None:
     with pytest.raises(DataError, match=r"a\.csv:60001: expected a number, got 'x'"):
         read(put("a.csv", "1.5,2,3\n" * 60_000 + "1,x,3\n1,2\n"))
 
 
-def test_every_bad_line_is_reported_and_left_out(put):
-    problems = []
+def test_every_bad_line_is_reported_and_left_out(put: Put) -> None:
+    problems: list[DataError] = []
     source = Source(put("a.csv", "1,2\n3\n4,x\n5,6\n"), format="vectors", report=problems.append)
     assert rows(read_corpus(source)) == [[1.0, 2.0], [5.0, 6.0]]
     assert [problem.line for problem in problems] == [2, 3]
@@ -146,13 +152,13 @@ def test_every_bad_line_is_reported_and_left_out(put):
         (np.array([[None]]), "not an array as numpy.save writes it .*pickle"),
     ],
 )
-def test_other_arrays_are_refused(put, array, message):
+def test_other_arrays_are_refused(put: Put, array: NDArray[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_corpus(Source(put("a.npy", saved(array))))
 
 
 @pytest.mark.parametrize("cut", [3, 9, 60, 130, 143])
-def test_an_array_cut_short_is_refused(put, cut):
+def test_an_array_cut_short_is_refused(put: Put, cut: Any) -> None:
     whole = saved(np.ones((2, 1)))
     assert len(whole) == 144
     with pytest.raises(DataError):
@@ -171,7 +177,9 @@ def test_an_array_cut_short_is_refused(put, cut):
         ("5.1,3.5,Iris setosa\n4.9,3.0,virginica\n", "2", [[5.1, 3.5], [4.9, 3]], None),
     ],
 )
-def test_a_class_column_becomes_labels(put, text, column, features, classes):
+def test_a_class_column_becomes_labels(
+    put: Put, text: str, column: str, features: Any, classes: Any
+) -> None:
     vectors = read(put("a.csv", text), label_column=column)
     assert rows(vectors) == features
     names = vectors.labels.names
@@ -180,19 +188,19 @@ def test_a_class_column_becomes_labels(put, text, column, features, classes):
     assert not set(vectors.columns) & {"kind"}
 
 
-def test_classes_that_are_numbers_are_sorted_by_value(put):
+def test_classes_that_are_numbers_are_sorted_by_value(put: Put) -> None:
     labels = read(put("a", "1 10\n1 9\n1 2\n"), label_column="1").labels
     assert labels.names == ("2", "9", "10")
 
 
-def test_an_empty_class_is_no_label(put):
+def test_an_empty_class_is_no_label(put: Put) -> None:
     labels = read(put("a", "1,x\n2,\n"), label_column="-1").labels
     assert labels.members.toarray().tolist() == [[True], [False]]
 
 
-def test_a_class_column_of_an_array(put):
+def test_a_class_column_of_an_array(put: Put) -> None:
     source = Source(put("a.npy", saved(np.array([[1, 2.0], [3, 2.5]]))), label_column="-1")
-    vectors = read_corpus(source)
+    vectors: Any = read_corpus(source)
     assert (rows(vectors), vectors.labels.names) == ([[1.0], [3.0]], ("2", "2.5"))
 
 
@@ -206,17 +214,17 @@ def test_a_class_column_of_an_array(put):
         ("1\n2\n", "0", "holds one column, and data.label_column takes it out"),
     ],
 )
-def test_a_class_column_that_is_not_there(put, text, column, message):
+def test_a_class_column_that_is_not_there(put: Put, text: str, column: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(put("a.csv", text), label_column=column)
 
 
-def test_a_line_is_too_short_for_its_class_column(put):
+def test_a_line_is_too_short_for_its_class_column(put: Put) -> None:
     with pytest.raises(DataError, match=r"a\.csv:2: expected 3 columns"):
         read(put("a.csv", "1,2,x\n1,2\n"), label_column="-1")
 
 
-def test_label_column_and_other_labels_exclude_each_other(put):
+def test_label_column_and_other_labels_exclude_each_other(put: Put) -> None:
     side = put("side", "x\n")
     path = put("a.csv", "1,2\n")
     with pytest.raises(UsageError, match="label_column, not from both"):
@@ -225,31 +233,31 @@ def test_label_column_and_other_labels_exclude_each_other(put):
     assert read(path, label_column="0").labels.names == ("1",)
 
 
-def test_label_column_is_for_dense_tables(put):
+def test_label_column_is_for_dense_tables(put: Put) -> None:
     with pytest.raises(UsageError, match="label_column is for dense tables, but .* as ldac"):
         resolve(Source(put("a.ldac", "0\n"), label_column="0"))
 
 
-def test_a_vocabulary_names_the_columns(put):
+def test_a_vocabulary_names_the_columns(put: Put) -> None:
     words = put("words", "black\nwhite\n")
     assert read(put("a.csv", "x,y\n1,2\n"), vocab=words).columns == ("black", "white")
     put("a.vocab", "red\ngreen\n")
     assert read(put("a.csv", "1,2,9\n"), label_column="-1").columns == ("red", "green")
 
 
-def test_a_vocabulary_that_does_not_fit_is_refused(put):
+def test_a_vocabulary_that_does_not_fit_is_refused(put: Put) -> None:
     put("a.vocab", "red\ngreen\n")
     with pytest.raises(DataError, match=r"3 columns, but .*a\.vocab holds 2 names"):
         read(put("a.csv", "1,2,3\n"))
 
 
-def test_a_vocabulary_that_bears_another_name_is_left_alone(put):
+def test_a_vocabulary_that_bears_another_name_is_left_alone(put: Put) -> None:
     """vocab.txt names no corpus: beside a table it is likely another one's."""
     put("vocab.txt", "red\ngreen\n")
     assert read(put("a.csv", "1,2\n")).columns == ("x0", "x1")
 
 
-def test_groups_and_labels_lie_beside_a_table(put):
+def test_groups_and_labels_lie_beside_a_table(put: Put) -> None:
     put("a.authors", "ann\nbo ann\n")
     put("a.labels", "x\n\n")
     vectors = read(put("a.csv", "1,2\n3,4\n"))
@@ -258,7 +266,9 @@ def test_groups_and_labels_lie_beside_a_table(put):
 
 
 @pytest.mark.parametrize("column", [None, "-1"])
-def test_an_orderly_table_never_takes_the_slow_way(put, monkeypatch, column):
+def test_an_orderly_table_never_takes_the_slow_way(
+    put: Put, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
     table = np.random.default_rng(0).normal(size=(3_000, 20))
     path = put("a.csv", "".join(",".join(map(repr, row)) + "\n" for row in table.tolist()))
     monkeypatch.setattr("hiertopics.formats.tables._read_slowly", None)
@@ -287,7 +297,9 @@ PIECES = [
 @common
 @given(text=st.lists(st.sampled_from(PIECES)).map("".join), label=st.none() | st.just(1))
 @pytest.mark.parametrize("separator", [",", None])
-def test_what_the_fast_way_takes_the_slow_way_reads_alike(tmp_path, separator, text, label):
+def test_what_the_fast_way_takes_the_slow_way_reads_alike(
+    tmp_path: Path, separator: str, text: str, label: Any
+) -> None:
     layout, lines = _Layout(separator, 2, label), text.split("\n")
     fast = _read_fast(layout, lines)
     if fast is not None:
@@ -297,18 +309,18 @@ def test_what_the_fast_way_takes_the_slow_way_reads_alike(tmp_path, separator, t
 
 @common
 @given(text=st.text("0123456789+-.eEnaif_x", max_size=8))
-def test_a_number_is_what_the_rule_says_and_python_agrees(text):
+def test_a_number_is_what_the_rule_says_and_python_agrees(text: str) -> None:
     if NUMBER.fullmatch(text):
         float(text)
     else:
         with pytest.raises(DataError):
-            _read_slowly(Source("a"), _Layout(",", 1, None), [text], 1)
+            _read_slowly(Source(Path("a")), _Layout(",", 1, None), [text], 1)
 
 
 @common
 @given(garbage=st.binary(max_size=60) | st.lists(st.sampled_from(PIECES)).map("".join))
 @pytest.mark.parametrize("column", [None, "0", "-1", "x"])
-def test_garbage_is_refused_by_name(tmp_path, column, garbage):
+def test_garbage_is_refused_by_name(tmp_path: Path, column: str, garbage: Any) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(garbage if isinstance(garbage, bytes) else garbage.encode())
     try:
@@ -319,13 +331,16 @@ def test_garbage_is_refused_by_name(tmp_path, column, garbage):
 
 @common
 @given(position=st.integers(0, 200), new=st.binary(max_size=3), cut=st.integers(0, 3))
-def test_a_spoilt_array_is_refused_or_still_sound(tmp_path, position, new, cut):
+def test_a_spoilt_array_is_refused_or_still_sound(
+    tmp_path: Path, position: int, new: bytes, cut: Any
+) -> None:
     whole = saved(np.eye(3))
     place = position % len(whole)
     path = tmp_path / "a.npy"
     path.write_bytes(whole[:place] + new + whole[place + cut :])
     try:
-        assert np.isfinite(read_corpus(Source(path)).rows).all()
+        found: Any = read_corpus(Source(path))
+        assert np.isfinite(found.rows).all()
     except DataError as error:
         assert error.path == str(path)
 
@@ -334,7 +349,7 @@ MARKS = Tags(sparse.csr_array(np.array([[True, False], [False, False]])), ("x y"
 TABLE = Vectors(np.array([[0.1, -3.0], [1e-300, 2.0]]), ("a, b", "0"), None, MARKS, MARKS)
 
 
-def test_text_and_its_side_files(tmp_path):
+def test_text_and_its_side_files(tmp_path: Path) -> None:
     write_corpus(TABLE, tmp_path / "a.csv", "vectors")
     texts = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     assert texts == {
@@ -347,7 +362,7 @@ def test_text_and_its_side_files(tmp_path):
     }
 
 
-def test_npy_is_what_numpy_reads(tmp_path):
+def test_npy_is_what_numpy_reads(tmp_path: Path) -> None:
     write_corpus(TABLE, tmp_path / "a.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), TABLE.rows)
     write_corpus(TABLE, tmp_path / "b.npy.gz")
@@ -362,7 +377,9 @@ names = st.text(st.characters(categories=["L", "N", "P"]), min_size=1)
 @pytest.mark.parametrize("name", ["a.npy", "a.npy.xz", "a.csv", "a.txt.gz"])
 @common
 @given(data=st.data())
-def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, data):
+def test_what_is_written_is_read_back_equal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: Any
+) -> None:
     monkeypatch.setattr(os, "fsync", lambda _: None)
     folder = tmp_path / str(next(serial))
     folder.mkdir()
@@ -377,39 +394,41 @@ def test_what_is_written_is_read_back_equal(tmp_path, monkeypatch, name, data):
 
 @common
 @given(value=finite)
-def test_a_number_is_written_so_that_it_reads_back(value):
+def test_a_number_is_written_so_that_it_reads_back(value: Any) -> None:
     assert float(number_text(value)) == value and NUMBER.fullmatch(number_text(value))
 
 
 COUNTS = Corpus(sparse.csr_array(np.array([[0, 2], [0, 0]])), ("a", "b"), None, MARKS, None)
 
 
-def test_a_corpus_is_written_as_its_dense_table(tmp_path):
+def test_a_corpus_is_written_as_its_dense_table(tmp_path: Path) -> None:
     write_corpus(COUNTS, tmp_path / "a.npy")
-    back = read_corpus(Source(tmp_path / "a.npy"))
+    back: Any = read_corpus(Source(tmp_path / "a.npy"))
     assert (rows(back), back.columns) == ([[0.0, 2.0], [0.0, 0.0]], ("a", "b"))
     assert same_tags(back.groups, MARKS) and back.labels is None
 
 
-def test_a_corpus_too_large_for_a_table_leaves_no_file(tmp_path, monkeypatch):
+def test_a_corpus_too_large_for_a_table_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("hiertopics.data.vectors.MAX_CELLS", 3)
     with pytest.raises(UsageError, match="has 4 cells, more than 3; choose a sparse format"):
         write_corpus(COUNTS, tmp_path / "a.npy")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table_of_counts_is_written_as_counts(tmp_path):
+def test_a_table_of_counts_is_written_as_counts(tmp_path: Path) -> None:
     write_corpus(Vectors(np.array([[0, 2], [1, 0]]), ("a", "b")), tmp_path / "a.ldac")
     assert (tmp_path / "a.ldac").read_text() == "1 1:2\n1 0:1\n"
 
 
-def test_vectors_are_no_counts(tmp_path):
+def test_vectors_are_no_counts(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ldac holds counts, but row 1 holds 0.1 in column 'a, b'"):
         write_corpus(TABLE, tmp_path / "a.ldac")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_table_without_columns_is_not_written(tmp_path):
+def test_a_table_without_columns_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="without columns"):
         write_corpus(Corpus(sparse.csr_array((2, 0), dtype=int), ()), tmp_path / "a.npy")
     assert list(tmp_path.iterdir()) == []
@@ -426,11 +445,11 @@ def test_a_table_without_columns_is_not_written(tmp_path):
         ("1\n2\n", ("1", "2")),
     ],
 )
-def test_a_numbered_vocabulary_is_read_without_its_numbers(put, text, words):
+def test_a_numbered_vocabulary_is_read_without_its_numbers(put: Put, text: str, words: Any) -> None:
     assert read(put("a.csv", "1,2\n"), vocab=put("words", text)).columns == words
 
 
-def test_a_vocabulary_that_would_lose_its_numbers_is_not_written(tmp_path):
+def test_a_vocabulary_that_would_lose_its_numbers_is_not_written(tmp_path: Path) -> None:
     vectors = Vectors(np.ones((1, 2)), ("1\ta", "2\tb"))
     with pytest.raises(UsageError, match=r"'1\\ta' cannot stand on a line of its own"):
         write_corpus(vectors, tmp_path / "a.npy")

@@ -89,12 +89,14 @@ def moments(local: Local, doc: int, slot: int) -> np.ndarray:
     return local.cover[doc, slot] + np.outer(mean, mean)
 
 
-def distance(state: State, model: Model, row: np.ndarray, local: Local, doc: int, slot: int):
+def distance(
+    state: State, model: Model, row: np.ndarray, local: Local, doc: int, slot: int
+) -> float:
     """Return R of a row in a slot."""
     axes, gram = axes_of(state, model, slot)
     y = row - state.mu
     around = y @ y + len(y) * state.mu_variance - 2 * y @ axes @ local.mean[doc, slot]
-    return around + np.trace(gram @ moments(local, doc, slot))
+    return float(around + np.trace(gram @ moments(local, doc, slot)))
 
 
 def divergence(local: Local, doc: int, slot: int) -> float:
@@ -104,7 +106,7 @@ def divergence(local: Local, doc: int, slot: int) -> float:
     return 0.5 * float(both)
 
 
-def scores(state: State, data: Data, model: Model, local: Local, *, structured: bool):
+def scores(state: State, data: Data, model: Model, local: Local, *, structured: bool) -> np.ndarray:
     """Return score_n(slot) without LM, float64 [n_docs, n_slots]."""
     e_log = psi(state.noise_a) - np.log(state.noise_b)
     found = np.zeros((data.n_docs, state.n_nodes))
@@ -148,7 +150,9 @@ def elbo(state: State, data: Data, model: Model, local: Local, *, structured: bo
     return float(total + local_bound(state, data, model, local, structured=structured))
 
 
-def place(state: State, data: Data, model: Model, chances: np.ndarray, *, structured: bool):
+def place(
+    state: State, data: Data, model: Model, chances: np.ndarray, *, structured: bool
+) -> Local:
     """Return the best coordinates given q of slots, which stay as they are."""
     n_docs, n_slots, depth = data.n_docs, state.n_nodes, state.depth
     mean, cover = np.zeros((n_docs, n_slots, depth)), np.zeros((n_docs, n_slots, depth, depth))

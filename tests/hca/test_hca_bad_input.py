@@ -105,10 +105,11 @@ def test_rows_are_put_aside_whole(
 def test_scores_of_words_are_refused_for_vectors_and_the_reverse(
     digits: RunDir, finished: Callable[..., Path]
 ) -> None:
-    for score in (
+    scores: tuple[Callable[[], Any], ...] = (
         lambda: evaluate(digits, protocol="completion"),
         lambda: evaluate_task(digits, "links"),
-    ):
+    )
+    for score in scores:
         with pytest.raises(UsageError, match="counts of words, but hca-variational observes rows"):
             score()
     with pytest.raises(UsageError, match="rows of numbers.*, but .* observes counts of words"):

@@ -24,7 +24,7 @@ from hiertopics.families.hca.state import (
     slot_scores,
 )
 from hiertopics.families.nested.slots import in_order, renumbered
-from hiertopics.families.nested.tree_state import heavier_first
+from hiertopics.families.nested.tree_state import MeanField, heavier_first
 
 CONTEXT = at(0)
 FAMILIES = [pytest.param(True, id="structured"), pytest.param(False, id="meanfield")]
@@ -61,6 +61,7 @@ def test_a_structured_pass_is_the_best_local_step_written_out(shards: int) -> No
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_meanfield_pass_is_so_many_local_rounds_written_out(rounds: int) -> None:
     state, data = naive.random_state(0, structured=False), naive.random_data(0)
+    assert isinstance(state, MeanField)
     local = naive.place(state, data, MODEL, state.chances.copy(), structured=False)
     before = naive.local_bound(state, data, MODEL, local, structured=False)
     for turn in range(rounds):
@@ -146,7 +147,7 @@ def test_an_update_that_forgets_something_lowers_the_bound(forgotten: str) -> No
 def moved(state: State, block: str, rng: np.random.Generator, size: float) -> State:
     """Move a block of globals along a random direction."""
 
-    def step(like: np.ndarray) -> np.ndarray:
+    def step(like: np.ndarray | float) -> np.ndarray:
         return size * rng.standard_normal(np.shape(like))
 
     if block == "sticks":
@@ -244,6 +245,7 @@ def test_reordered_siblings_raise_the_bound_and_change_nothing_else(structured: 
         pytest.approx(globals_term(state, MODEL))
     )
     if not structured:
+        assert isinstance(state, MeanField) and isinstance(after, MeanField)
         np.testing.assert_array_equal(after.chances, state.chances[:, order])
 
 

@@ -66,7 +66,7 @@ def test_the_structured_bound_is_above_the_meanfield_one() -> None:
         mode: Settings(
             Model(depth=2, max_nodes=4, vector_variance=10.0),
             Inference(mode=mode, trials=1, trial_sweeps=5),
-        )  # type: ignore[arg-type]
+        )
         for mode in ("structured", "meanfield")
     }
     rows, _ = hca.simulate(settings["structured"], Sizes(80, 5, 1), at(0, seed=2))

@@ -17,6 +17,7 @@ from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.prediction import log_density
 from hiertopics.families.nested.slots import mean_masses
+from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.files import read_npz
 from hiertopics.model import Settings
 from hiertopics.runs import newdocs
@@ -152,6 +153,7 @@ def test_the_density_integrates_to_one(digits: RunDir) -> None:
 def test_dropped_nodes_hand_their_mass_to_their_nearest_live_ancestor() -> None:
     """Rows in the slots of the root and of node 4 alone: 0, 1 and 4 live."""
     state, data = naive.random_state(3, structured=False), naive.random_data(3)
+    assert isinstance(state, MeanField)
     state.chances[:] = [0.3, 0, 0, 0, 0.7, 0, 0]
     settings = Settings(naive.MODEL, Inference(mode="meanfield"))
     tree = hca.summarise(state, data, settings, at(0)).tree

@@ -5,6 +5,8 @@ Source: theory/hdp 11.5, 11.6.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hdp_cases import begin, best_point, fitted, pairs_of, planted, token_rows
@@ -18,7 +20,7 @@ from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.hdp.variational import pcvb0
 
 TINY = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])
-CONCENTRATIONS = {"alpha": 0.8, "gamma": 1.3, "eta": 0.3}
+CONCENTRATIONS: dict[str, Any] = {"alpha": 0.8, "gamma": 1.3, "eta": 0.3}
 
 
 def log_evidence(alpha: float, gamma: float, word_prior: NDArray[np.float64]) -> float:

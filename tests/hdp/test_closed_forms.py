@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ class Fit(NamedTuple):
     word_tables: NDArray[np.float64]
     point: Point
 
-    def bound(self, **changes: object) -> float:
+    def bound(self, **changes: Any) -> float:
         """Return the surrogate with some of the point's parameters changed."""
         return surrogate(self.pairs, self.q, self.point._replace(**changes), N_DOCS, N_WORDS)
 

@@ -58,8 +58,12 @@ class Count(NamedTuple):
     def approximate(self, x: float) -> float:
         """Return what the kernel makes of the moments."""
         by_row, by_column = np.zeros(1), np.zeros(1)
-        table = [np.full((1, 1), value) for value in (self.mean, self.variance, self.seen)]
-        moments.expected_tables(0, 1, *table, np.full(1, x), np.ones(1), by_row, by_column)
+        mean, variance, seen = (
+            np.full((1, 1), value) for value in (self.mean, self.variance, self.seen)
+        )
+        moments.expected_tables(
+            0, 1, mean, variance, seen, np.full(1, x), np.ones(1), by_row, by_column
+        )
         assert by_row == by_column
         return float(by_row[0])
 
@@ -120,7 +124,7 @@ def test_cells_whose_concentration_has_vanished_make_one_table() -> None:
 
 def test_small_gamma_and_many_topics_stay_finite() -> None:
     """5.2: sticks that fall below the smallest float leave the posteriors finite."""
-    keys = {"truncation": 300, "gamma": 1e-3, "hyper_start": 0, "hyper_every": 1}
+    keys: dict[str, Any] = {"truncation": 300, "gamma": 1e-3, "hyper_start": 0, "hyper_every": 1}
     state, _, _ = fitted(cvb0, corpus_of([[3, 0, 2]]), 4, **keys)
     assert np.all(np.isfinite([state.alpha, state.gamma, state.word_mass]))
 

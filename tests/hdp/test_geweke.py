@@ -45,7 +45,7 @@ def one_table_each(
     by_column += (counts > 0).sum(axis=0)
 
 
-sweep_block = gibbs_kernels.sweep_block_by_lists
+sweep_block: Any = gibbs_kernels.sweep_block_by_lists
 
 
 def half_the_word_total(*arguments: Any) -> int:

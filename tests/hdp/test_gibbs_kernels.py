@@ -84,7 +84,7 @@ def twin(docs: list[list[int]], z: list[list[int]], prior: Prior, rng: Any) -> N
             tokens = [(w, k) for d, ws in enumerate(docs) for w, k in zip(ws, z[d], strict=True)]
             n_k = [sum(k == topic for _, k in tokens) for topic in range(len(prior.doc))]
             n_dk = [z[doc].count(topic) for topic in range(len(prior.doc))]
-            scaled = (n_dk + prior.doc) / (n_k + np.float64(prior.word_total))
+            scaled = (n_dk + prior.doc) / (np.asarray(n_k) + np.float64(prior.word_total))
             order = [p for lane in range(LANES) for p in range(lane, len(listed), LANES)]
             of_list = [tokens.count((word, listed[p])) * scaled[listed[p]] for p in order]
             weights = np.concatenate([of_list, prior.word[word] * scaled])

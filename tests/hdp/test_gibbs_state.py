@@ -32,7 +32,7 @@ def naive_objective(state: Any) -> float:
 @pytest.mark.parametrize("iterations", [0, 1, 10])
 def test_objective_is_the_joint_token_by_token(prior: str, iterations: int) -> None:
     """17: log p(z, w, sticks), each token given those before it."""
-    keys = {"truncation": 5, "hyper_start": 0, "prior": prior}
+    keys: dict[str, Any] = {"truncation": 5, "hyper_start": 0, "prior": prior}
     state, data, settings = fitted(gibbs, CORPUS, iterations, **keys)
     found = gibbs.objective(state, data, settings, at(0))
     assert found == pytest.approx(naive_objective(state), rel=1e-12)

@@ -44,8 +44,8 @@ def case(dtype: type, *, indicators: bool = True, n_topics: int = N_TOPICS) -> C
         np.zeros((corpus.n_words, columns), dtype),
     )
     rng = np.random.default_rng(0)
-    doc_prior = rng.gamma(0.5, size=n_topics).astype(dtype)
-    word_prior = rng.gamma(0.5, size=corpus.n_words).astype(dtype)
+    doc_prior: NDArray[Any] = rng.gamma(0.5, size=n_topics).astype(dtype)
+    word_prior: NDArray[Any] = rng.gamma(0.5, size=corpus.n_words).astype(dtype)
     prior = Prior(doc_prior, word_prior, float(word_prior.sum(dtype=np.float64)))
     return Case(corpus, pairs_of(corpus), data.cells, tables, state.n_k, prior)
 
@@ -149,7 +149,7 @@ def test_log_likelihood_equals_the_dense_product(
     rng = np.random.default_rng(0)
     theta, phi = rng.dirichlet(np.ones(4), 9), rng.dirichlet(np.ones(12), 4)
     cells = lay_out(corpus, shards, dtype).cells
-    word_major = np.ascontiguousarray(phi.T.astype(dtype))
+    word_major: NDArray[Any] = np.ascontiguousarray(phi.T.astype(dtype))
     parts = [
         kernels.block_log_likelihood(cells, shard, theta.astype(dtype), word_major)
         for shard in range(shards)
@@ -179,7 +179,7 @@ def document() -> Document:
 def test_fold_in_equals_the_naive_one(n_sweeps: int) -> None:
     """7.2: q is proportional to phi (n_dk - q + prior), one token excluded."""
     doc = document()
-    expected = fold_in(doc.words, doc.counts, doc.phi, doc.prior, n_sweeps)
+    expected = fold_in(doc.words.tolist(), doc.counts.tolist(), doc.phi, doc.prior, n_sweeps)
     found = kernels.fold_in(*doc, n_sweeps, 0.0)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 

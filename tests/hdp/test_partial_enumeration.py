@@ -14,7 +14,7 @@ from naive import posterior
 from numpy.typing import NDArray
 from stepping import at, begin, corpus_of, docs_of, settings_of
 
-from hiertopics.families.hdp import blocks, partial
+from hiertopics.families.hdp import blocks, partial, topic_kernels
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 1], [1, 0, 2]])
 ALPHA, ETA, PI = 1.3, 0.4, np.array([0.5, 0.3, 0.2])
@@ -90,7 +90,7 @@ def test_tokens_have_their_topics_as_often_as_the_posterior_says() -> None:
     assert outcome.root_mean_square < 1.4, outcome
 
 
-draw_topics, draw_masses = blocks.draw_topics, blocks.draw_masses
+draw_topics, draw_masses = blocks.draw_topics, topic_kernels.draw_masses
 
 
 def larger_eta(n_wk: Any, word_prior: Any, *others: Any) -> Any:

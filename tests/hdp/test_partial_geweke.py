@@ -10,6 +10,7 @@ import pytest
 from partial_geweke import joint_test
 from stepping import at, begin, corpus_of, settings_of
 
+from hiertopics.families.flat.concentrations import draw_by_slice_of_sizes
 from hiertopics.families.hdp import partial
 
 
@@ -68,7 +69,7 @@ def tables_of_all_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def no_prior_of_the_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw alpha under a flat prior."""
-    slices = partial.draw_by_slice_of_sizes
+    slices = draw_by_slice_of_sizes
 
     def draw(value: float, n_tables: int, *others: Any) -> float:
         return slices(value, n_tables + 1, *others)

@@ -11,7 +11,7 @@ from hdp_cases import random_corpus
 from naive import poisson_binomial
 from numpy.typing import NDArray
 from scipy import stats
-from stepping import SERIAL, at, corpus_of, docs_of
+from stepping import SERIAL, at, corpus_of, docs_of, twins
 from truth import rows_of
 
 from hiertopics.data.corpus import Corpus
@@ -160,7 +160,7 @@ def test_what_a_sweep_says_is_what_counting_says(
     z = np.random.default_rng(4).integers(4, size=corpus.n_tokens).astype(np.uint16)
     found = Case(corpus, z, 4, np.full((20, 4), 0.05), np.full(4, 0.1))
     local = found.placed(data)
-    n_wk = sum(local.ask(blocks.count_words, (20, 4)))
+    n_wk: Any = sum(local.ask(blocks.count_words, (20, 4)))
     n_k = n_wk.sum(axis=0, dtype=np.int64)
     before = z.copy()
     results = local.step(blocks.sweep_piece, (found.held(data), 4))
@@ -220,7 +220,7 @@ def test_odd_corpora_keep_their_tokens(counts: Any, n_topics: int) -> None:
     data = lay_out(corpus, n_topics, 2)
     begun = (KEY, n_topics)
     local = SERIAL.place(block_layout.made_piece, data.pieces, blocks.begin_uniform, begun)
-    n_wk = sum(local.ask(blocks.count_words, (corpus.n_words, n_topics)))
+    n_wk: Any = sum(local.ask(blocks.count_words, (corpus.n_words, n_topics)))
     scale = blocks.draw_topics(n_wk, np.full(corpus.n_words, 0.01), data.table, at(1))
     held = blocks.hold(data.table, scale, np.full(n_topics, 1e-300), at(1))
     results = local.step(blocks.sweep_piece, (held, n_topics))
@@ -248,14 +248,14 @@ def test_more_topics_than_two_bytes_name() -> None:
 def test_rounding_past_the_end_ends_at_what_has_weight() -> None:
     f32 = np.float32
     chances, counts = np.array([0.2, 0.3, 0.0, 0.0], f32), np.array([9, 9, 1, 2, 3, 0], f32)
-    for last_place in (block_kernels.last_place, block_kernels.last_place.py_func):
+    for last_place in twins(block_kernels.last_place):
         assert last_place(chances, counts, 2, 4, 0, f32(1)) == 1
         assert last_place(chances, counts, 2, 4, 1, f32(0)) == 0
     scaled, prior = np.zeros(48, f32), np.ones(48, f32)
     scaled[[3, 19, 35, 5]] = 0.5
     prior[35] = 0.0
     lanes = (scaled * prior).reshape(3, LANES).sum(axis=0)
-    for draw in (block_kernels.draw_from_all, block_kernels.draw_from_all.py_func):
+    for draw in twins(block_kernels.draw_from_all):
         assert [draw(scaled, prior, lanes, rest) for rest in (0.0, 0.4, 0.6, 1.1)] == [3, 3, 19, 5]
         assert draw(scaled, prior, lanes, 9.0) == 5
 
@@ -328,7 +328,7 @@ def test_ranges_of_words_change_no_byte(monkeypatch: pytest.MonkeyPatch) -> None
         scales = []
         for workers in (Workers(), pool):
             scales.append(blocks.draw_topics(n_wk, prior, data.table, at(4, workers=workers)))
-    np.testing.assert_array_equal(*scales)
+    np.testing.assert_array_equal(scales[0], scales[1])
 
 
 def test_topics_without_tokens_are_drawn_from_their_prior() -> None:
@@ -411,4 +411,4 @@ def test_uniform_numbers_are_the_upper_bits_of_their_place() -> None:
         for number in (0, 1, 10**12):
             bits = int(random_bits(KEY, number))
             assert uniform(KEY, number) == (bits >> 11) / 2**53
-            assert int(random_bits.py_func(KEY, number)) == bits
+            assert int(twins(random_bits)[1](KEY, number)) == bits

@@ -68,7 +68,7 @@ def test_prediction_is_the_product_of_two_smoothed_shares(backend: Any, prior: s
     """37: (alpha pi_k + n_dk) / (alpha + n_d) times (b tau_v + n_kv) / (b + n_k), summed over k."""
     counts = random_corpus(32, n_docs=10, n_words=12, largest=6).counts.toarray()
     counts[4] = 0  # a document without a token is predicted by the weights alone
-    keys = {"truncation": 4, "hyper_start": 2, "prior": prior}
+    keys: dict[str, Any] = {"truncation": 4, "hyper_start": 2, "prior": prior}
     state, data, settings = fitted(backend, corpus_of(counts), 5, **keys)
     assert state.n_k.min() >= 1  # topics below one token would share a row of the summary
     expected = np.zeros(counts.shape)

@@ -30,7 +30,7 @@ from hiertopics.families.hdp.variational import cvb0, pcvb0
 COUNTS = np.array([[4, 0, 1, 0], [2, 3, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 BY_WORD = COUNTS.sum(axis=0)
 LENGTHS = np.array([5, 5, 1])
-HELD = {"hyper_start": 10**6}
+HELD: dict[str, Any] = {"hyper_start": 10**6}
 
 
 def unigram(word_prior: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -60,7 +60,7 @@ def growth(sizes: NDArray[np.integer], value: float) -> float:
 @pytest.mark.parametrize("prior", ["AS", "AA"])
 def test_one_topic_makes_one_table_per_document_and_word_in_pcvb0(prior: str) -> None:
     """11.11: three documents and three words have a token: the first steps by hand."""
-    keys = {"truncation": 1, "alpha": 0.7, "eta": 0.3, "prior": prior}
+    keys: dict[str, Any] = {"truncation": 1, "alpha": 0.7, "eta": 0.3, "prior": prior}
     state, _, _ = fitted(pcvb0, corpus_of(COUNTS), 1, hyper_start=0, **keys)
     assert state.alpha == pytest.approx(3 / growth(LENGTHS, 0.7), rel=1e-12)
     assert state.word_mass == pytest.approx(3 / growth(np.array([11]), 1.2), rel=1e-12)
@@ -72,7 +72,7 @@ def test_one_topic_makes_one_table_per_document_and_word_in_pcvb0(prior: str) ->
 
 def test_concentrations_take_as_many_steps_as_asked() -> None:
     """3.4: ``hyper_steps`` per iteration, each from the value of the one before."""
-    keys = {"truncation": 1, "alpha": 0.7, "eta": 0.3, "hyper_steps": 3}
+    keys: dict[str, Any] = {"truncation": 1, "alpha": 0.7, "eta": 0.3, "hyper_steps": 3}
     state, _, _ = fitted(pcvb0, corpus_of(COUNTS), 1, hyper_start=0, **keys)
     alpha, word_mass = 0.7, 1.2
     for _ in range(3):
@@ -83,7 +83,7 @@ def test_concentrations_take_as_many_steps_as_asked() -> None:
 
 def test_one_topic_makes_expected_tables_in_cvb0() -> None:
     """11.11: without variance the expected tables are x (psi(x + n) - psi(x)) exactly."""
-    keys = {"truncation": 1, "alpha": 0.7, "eta": 0.3}
+    keys: dict[str, Any] = {"truncation": 1, "alpha": 0.7, "eta": 0.3}
     state, _, _ = fitted(cvb0, corpus_of(COUNTS), 1, hyper_start=0, **keys)
     tables = 0.7 * growth(LENGTHS, 0.7)
     assert state.n_tables == pytest.approx([tables], rel=1e-10)

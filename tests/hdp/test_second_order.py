@@ -29,7 +29,7 @@ from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.families.hdp.variational import cvb, cvb0, pcvb
 from hiertopics.numeric import special
 
-HELD = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}
+HELD: dict[str, Any] = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}
 
 
 @njit
@@ -127,7 +127,7 @@ def test_variances_are_recounted_with_the_counts(backend: Any) -> None:
 def test_cvb_refits_given_the_variances_of_its_counts() -> None:
     """5.2: the posteriors are those of tables whose counts vary as q(z) says."""
     corpus = random_corpus(84, n_docs=10, n_words=12, largest=6)
-    keys = {"truncation": 4, "hyper_start": 1, "hyper_every": 1}
+    keys: dict[str, Any] = {"truncation": 4, "hyper_start": 1, "hyper_every": 1}
     state, data, settings = fitted(cvb, corpus, 4, **keys)
     other, _, _ = fitted(cvb, corpus, 4, **keys)
     state, _ = cvb.step(state, data, settings, at(5))
@@ -172,7 +172,7 @@ def test_indicators_change_nothing_else(backend: Any) -> None:
 def test_the_denominator_is_the_mean_or_as_printed(backend: Any, denominator: str) -> None:
     """5.2: E[beta0] by derivation, G[beta0] as in (18) and (19)."""
     corpus = random_corpus(86, n_docs=8, n_words=10, largest=6)
-    keys = {"truncation": 4, "hyper_start": 2, "prior": "AA", "hyper_every": 1000}
+    keys: dict[str, Any] = {"truncation": 4, "hyper_start": 2, "prior": "AA", "hyper_every": 1000}
     state, data, settings = fitted(backend, corpus, 3, denominator=denominator, **keys)
     assert state.word_mass_geo < 0.99 * state.word_mass
     twin = second_order_sweep if backend is cvb else pair_sweep

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hdp_cases import BACKENDS
@@ -61,8 +63,9 @@ def test_counts_follow_theta_and_phi() -> None:
 
 def test_backends_tell_the_same_story() -> None:
     """One model, three methods: equal corpora from equal seeds."""
+    backends: list[Any] = BACKENDS
     corpora = [
         backend.simulate(settings_of(backend, truncation=6), Sizes(9, 12, 20), at(0))[0]
-        for backend in BACKENDS
+        for backend in backends
     ]
     assert len({corpus.fingerprint for corpus in corpora}) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -117,7 +119,7 @@ def test_the_partition_of_a_document_does_not_depend_on_its_neighbours(corpus: C
     docs = np.arange(corpus.n_docs)
     together, _ = partition(corpus.counts, docs, 3)
     for doc in docs:
-        alone, _ = partition(corpus.counts[[doc]], [doc], 3)
+        alone, _ = partition(corpus.counts[[doc]], [int(doc)], 3)
         assert (alone != together[[doc]]).nnz == 0
     backwards, _ = partition(corpus.counts[docs[::-1]], docs[::-1], 3)
     assert (backwards != together[docs[::-1]]).nnz == 0
@@ -175,7 +177,7 @@ def test_the_hash_covers_documents_partition_and_vocabulary(corpus: Corpus) -> N
         (*parts[:4], ("other", *corpus.vocab[1:])),
         (*parts[:4], corpus.vocab[::-1]),
     ]
-    hashes = [split_hash(*version) for version in changed]  # type: ignore[arg-type]
+    hashes = [split_hash(*version) for version in changed]
     assert split.hash not in hashes and len(set(hashes)) == len(hashes)
 
 
@@ -185,9 +187,9 @@ def test_the_hash_covers_nothing_else(corpus: Corpus) -> None:
     tagged = Corpus(corpus.counts, corpus.vocab, ids, marks, marks)
     split = split_of(corpus, "docs:0.3@1")
     assert split_of(tagged, "docs:0.3@1").hash == split.hash
-    wide = [part.astype(np.int64) for part in (split.observed, split.scored)]
-    docs = (split.train_docs.astype(np.int32), split.heldout_docs.astype(np.int32))
-    assert split_hash(*docs, *wide, corpus.vocab) == split.hash
+    seen, scored = (part.astype(np.int64) for part in (split.observed, split.scored))
+    docs: Any = (split.train_docs.astype(np.int32), split.heldout_docs.astype(np.int32))
+    assert split_hash(docs[0], docs[1], seen, scored, corpus.vocab) == split.hash
 
 
 def test_the_hash_sees_what_training_documents_hold_only_by_their_number(corpus: Corpus) -> None:

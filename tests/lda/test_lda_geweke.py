@@ -136,7 +136,9 @@ def alpha_without_its_jacobian(n_dk: Any, alpha: float, rng: Any) -> float:
 
 def sweep_with_alphas_swapped(tokens: Any, tables: Any, prior: Prior, rng: Any) -> int:
     """Sweep with the alphas of other topics."""
-    return int(sweep(tokens, tables, prior._replace(alpha=prior.alpha[::-1].copy()), rng))
+    return int(
+        sweep(tokens, tables, prior._replace(alpha=np.asarray(prior.alpha)[::-1].copy()), rng)
+    )
 
 
 def alphas_without_their_shares(n_dk: Any, alpha: Any, rng: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +62,7 @@ def test_draws_follow_the_conditional(name: str) -> None:
         assert stats.kstest(thinned, cdf(grid, without, jacobian=1)).pvalue < 1e-3
 
 
-def cdf(grid: np.ndarray, heights: list[float], jacobian: int):
+def cdf(grid: np.ndarray, heights: list[float], jacobian: int) -> Callable[[Any], Any]:
     """Return the distribution function of a log density on a grid even in logarithms."""
     logs = np.array(heights) + jacobian * np.log(grid)
     total = np.cumsum(np.exp(logs - logs.max()))

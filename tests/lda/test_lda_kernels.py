@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lda_cases import settings_of, split, varied_corpus
 from scipy import stats
-from stepping import at, docs_of
+from stepping import at, docs_of, twins
 
 from hiertopics.families.flat.kernels import fold_in
 from hiertopics.families.lda import gibbs
@@ -31,7 +31,7 @@ def start() -> tuple[kernels.Tokens, kernels.Tables]:
 def test_sweep_equals_its_python_source(alpha: Any) -> None:
     """The draw over whole vectors is one over numbers: equal topics, moves and generators."""
     results: list[list[Any]] = []
-    for function in (kernels.sweep, kernels.sweep.py_func):
+    for function in twins(kernels.sweep):
         tokens, tables = start()
         rng = np.random.default_rng(5)
         moved = [function(tokens, tables, PRIOR._replace(alpha=alpha), rng) for _ in range(3)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from lda_cases import log_joint, settings_of, split, varied_corpus
@@ -14,7 +16,7 @@ CORPUS = varied_corpus()
 DOCS = docs_of(CORPUS)
 
 
-def fitted(n_topics: int, iterations: int = 5, **model: float):
+def fitted(n_topics: int, iterations: int = 5, **model: Any) -> tuple[Any, Any, Any]:
     """Return state, data and settings of a short fit."""
     settings = settings_of(n_topics=n_topics, **model)
     data = gibbs.prepare(CORPUS, settings)
@@ -44,6 +46,7 @@ def test_alphas_begin_alike_and_are_drawn_apart() -> None:
     assert fitted(20, 0, prior="asymmetric")[0].alpha.tolist() == [2.5] * 20
     settings = settings_of(n_topics=4, prior="asymmetric", sample_alpha=True, hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
+    state: Any
     state, info = gibbs.step(gibbs.init(data, settings, at(0)), data, settings, at(1))
     assert len(set(state.alpha.tolist())) == 4
     assert info.alpha == pytest.approx(state.alpha.mean())
@@ -64,7 +67,7 @@ def test_alpha_and_eta_are_drawn_given_the_topics_just_drawn() -> None:
     """The same draws again, from the state that the step left."""
     settings = settings_of(n_topics=4, sample_alpha=True, sample_eta=True, hyper_start=0)
     data = gibbs.prepare(CORPUS, settings)
-    state = gibbs.init(data, settings, at(0))
+    state: Any = gibbs.init(data, settings, at(0))
     for iteration in range(1, 41):
         alpha, eta, context = state.alpha, state.eta, at(iteration)
         state, _ = gibbs.step(state, data, settings, context)

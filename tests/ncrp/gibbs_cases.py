@@ -59,6 +59,12 @@ def hyper_of(prior: Prior, n_words: int) -> Hyper:
     return Hyper(prior.level.tolist(), prior.gamma, prior.eta, n_words)
 
 
+def blank(chain: Chain) -> Chain:
+    """Return a chain as large as ``chain`` that holds nothing, with the same first nodes."""
+    zeros = {name: np.zeros_like(array) for name, array in chain._asdict().items()}
+    return Chain(**{**zeros, "first": chain.first})
+
+
 def copy_of(chain: Chain) -> Chain:
     """Return a chain that shares no memory with ``chain``."""
-    return Chain(*(array.copy() for array in chain))
+    return Chain(**{name: array.copy() for name, array in chain._asdict().items()})

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Path = tuple[int, ...]
 Docs = Sequence[Sequence[int]]
@@ -91,7 +91,7 @@ def level_chances(
     return [chances[level] for level in range(len(hyper.alpha))]
 
 
-def normalised(scores: dict) -> dict:
+def normalised(scores: dict[Any, float]) -> dict[Any, float]:
     """Return chances from log weights."""
     largest = max(scores.values())
     weights = {key: math.exp(value - largest) for key, value in scores.items()}

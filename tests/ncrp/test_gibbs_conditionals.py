@@ -9,7 +9,7 @@ import pytest
 from gibbs_cases import copy_of, hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import level_chances, path_chances
 from scipy.special import gammaln
-from stepping import docs_of
+from stepping import docs_of, twins
 
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import sweep_kernels
@@ -108,7 +108,7 @@ def test_chances_of_levels_are_ratios_of_the_joint(token: int) -> None:
         moved = copy_of(chain)
         dial: Any = Dial([0.35] * token + [(place + 0.5) / GRID])
         with pytest.raises(StopIteration):
-            sweep_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
+            twins(sweep_kernels.draw_levels)[1](doc, data.words, moved, prior, dial)
         levels = levels_of(CORPUS, moved.level)
         shares[levels[doc][token]] += 1 / GRID
     paths, hyper = paths_of(chain.path), hyper_of(prior, data.n_words)
@@ -133,7 +133,7 @@ def test_a_first_level_is_drawn_given_the_tokens_before_it() -> None:
         moved.level[begin : begin + length] = -1
         dial: Any = Dial([0.35] * 4 + [(place + 0.5) / GRID])
         with pytest.raises(StopIteration):
-            sweep_kernels.draw_levels.py_func(doc, data.words, moved, prior, dial)
+            twins(sweep_kernels.draw_levels)[1](doc, data.words, moved, prior, dial)
         drawn = moved.level[begin : begin + 5]
         shares[drawn[-1]] += 1 / GRID
     assert length > 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_topics_are_the_gibbs_counts_up_to_the_smoothing(mode: str) -> None:
     """T12: each token adds count / (count + 1) of itself where it is, the rest by the prior."""
     data, settings = prepared(mode=mode, start_sweeps=5)
     chain = best_draw(data, settings)
-    state = family(settings).init(data, settings, at(0))
+    state: Any = family(settings).init(data, settings, at(0))
     counts = counts_of(chain)
     assert state.n_nodes == len(counts)
     branch = chain.path[:, 1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def run(
 def off(corpus: Any, prior: Prior, n_sweeps: int = N_SWEEPS, n_shards: int = 0) -> float:
     """Return the total variation between the trees of a run and those of the posterior."""
     paths, _ = run(corpus, prior, n_sweeps, n_shards)
-    missing: Counter[Any] = Counter()
+    missing: dict[Any, float] = defaultdict(float)
     for (tree, _), chance in exact(prior, corpus).chances.items():
         missing[tree] += chance
     rows, times = np.unique(paths.reshape(n_sweeps, -1), axis=0, return_counts=True)

@@ -17,6 +17,7 @@ from test_tree_gibbs_kernels import assert_counts_are_recounts
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.partial_kernels import Table, Topics
+from hiertopics.numeric.streams import random_bits
 
 CORPUS = varied_corpus()
 KEY = np.uint64(20_181_001)
@@ -43,7 +44,7 @@ def drawn_topics(depth: int, seed: int = 3) -> tuple[Any, Any, Prior, Topics, ND
 
 def test_random_bits_are_those_of_splitmix64() -> None:
     """Reference values: the published generator from seed 0."""
-    found = [int(partial_kernels.random_bits(np.uint64(0), k)) for k in range(3)]
+    found = [int(random_bits(np.uint64(0), k)) for k in range(3)]
     assert found == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
 
@@ -221,7 +222,7 @@ def test_first_documents_stay_and_others_take_earlier_paths() -> None:
 
 
 def test_redraw_equals_its_python_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    results = []
+    results: list[Any] = []
     for twin in (False, True):
         data, chain, prior, topics, place = drawn_topics(3)
         if twin:
@@ -237,7 +238,7 @@ def test_redraw_equals_its_python_source(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_masses_equal_their_python_source(monkeypatch: pytest.MonkeyPatch) -> None:
     n_wk = np.random.default_rng(0).poisson(0.3, (30, 12)).astype(np.int32)
-    results = []
+    results: list[Any] = []
     for twin in (False, True):
         if twin:
             for name, value in vars(partial_kernels).copy().items():

@@ -18,7 +18,7 @@ from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chain_kernels, partial
+from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import State
 from hiertopics.runs.experiment import read_experiment
@@ -126,7 +126,7 @@ def trace(collapse: str, n_sweeps: int) -> Any:
 def step(collapse: str, data: Any, chain: Chain, prior: Prior, turn: int, rng: Any) -> Chain:
     """Return the chain after a sweep."""
     if collapse == "full":
-        return gibbs.sweep(data, chain, prior, rng)
+        return chains.sweep(data, chain, prior, rng)
     return partial.sweep(data, chain, prior, partial.Shards(2, at(turn)))
 
 

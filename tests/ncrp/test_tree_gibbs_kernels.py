@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gibbs_cases import copy_of, hyper_of, levels_of, paths_of, random_chain, varied_corpus
+from gibbs_cases import blank, copy_of, hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import log_joint
 from numpy.typing import NDArray
 from scipy.special import gammaln
@@ -93,7 +93,7 @@ def test_a_full_level_stops_the_sweep_before_it_breaks_anything() -> None:
 def test_what_a_sweep_keeps_at_hand_is_what_it_would_find_afresh() -> None:
     """Logarithms, last used and first free columns, document by document from an empty tree."""
     data, other, prior = random_chain(CORPUS, n_sweeps=0)
-    chain = Chain(*(np.zeros_like(array) for array in other[:-1]), first=other.first)
+    chain = blank(other)
     chain.level[:] = -1
     rng = np.random.default_rng(3)
     kept = chain_kernels.make_scratch(data.words, chain, prior, sweep_kernels.FACTORS)
@@ -133,7 +133,7 @@ def test_a_sweep_carries_nothing_from_document_to_document(fresh: bool) -> None:
     for at_once in (True, False):
         data, chain, prior = random_chain(CORPUS, 4, seed=2)
         if fresh:
-            chain = Chain(*(np.zeros_like(array) for array in chain[:-1]), first=chain.first)
+            chain = blank(chain)
             chain.level[:] = -1
         rng = np.random.default_rng(7)
         for turn in range(1 if fresh else 10):
@@ -165,11 +165,11 @@ def python_twins(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("fresh", [False, True])
 def test_sweep_equals_its_python_source(fresh: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal paths, levels and counts, and the generator in the same state afterwards."""
-    results = []
+    results: list[Any] = []
     for twin in (False, True):
         data, chain, prior = random_chain(CORPUS, n_sweeps=2)
         if fresh:
-            chain = Chain(*(np.zeros_like(array) for array in chain[:-1]), first=chain.first)
+            chain = blank(chain)
             chain.level[:] = -1
         if twin:
             python_twins(monkeypatch)
@@ -191,7 +191,7 @@ def test_inference_equals_its_python_source(monkeypatch: pytest.MonkeyPatch) -> 
         level_prior=np.array([1.0, 2.0, 0.5]),
     )
     words, counts = np.array([0, 2, 5], dtype=np.int32), np.array([3, 40, 1], dtype=np.int32)
-    results = []
+    results: list[Any] = []
     for twin in (False, True):
         if twin:
             python_twins(monkeypatch)

@@ -30,7 +30,7 @@ from hiertopics.families.ncrp.sampler.chains import State, keep, moved, revive
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment
 
-BACKEND = gibbs.backend
+BACKEND: Any = gibbs.backend
 CORPUS = varied_corpus(n_docs=12, n_words=8)
 LEARN = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +30,7 @@ def test_one_batch_of_all_at_full_rate_is_a_sweep(mode: str) -> None:
     whole = settings_of(**keys)
     batch = settings_of(batch_size=500, batch_delay=0.0, **keys)
     data = variational.prepare(CORPUS, whole)
-    state = family(whole).init(data, whole, at(0))
+    state: Any = family(whole).init(data, whole, at(0))
     same = copy.deepcopy(state)
     state, _ = variational.step(state, data, whole, at(1))
     same, _ = variational.step(same, data, batch, at(1))

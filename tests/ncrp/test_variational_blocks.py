@@ -74,7 +74,7 @@ def moved(q: Q, block: str, rng: np.random.Generator, size: float) -> Q:
     values = positive(getattr(q, block))
     if block in ("chances", "resp"):
         values = values / values.sum(axis=-1, keepdims=True)
-    return replace(q, **{block: values})
+    return replace(q, **{block: values})  # type: ignore[arg-type]
 
 
 def slope(q: Q, block: str, seed: int) -> float:

@@ -20,7 +20,7 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.variational import bound as bounds
 from hiertopics.families.ncrp.variational.state import local_pass, refit
 from hiertopics.families.nested.slots import Sticks, nodes_of
@@ -139,5 +139,5 @@ def test_learning_raises_the_bound_of_a_fit() -> None:
     fixed, data = fitted(corpus, settings_of(moves="none", eta=1.0), 0, 15)
     learned, _ = fitted(corpus, settings_of(moves="none", eta=1.0, **keys), 0, 15)
     assert bound(learned, data) > bound(fixed, data)
-    assert variational.Inference().learn_eta is False
+    assert Inference().learn_eta is False
     exact_sweep(learned)

@@ -210,10 +210,11 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
     corpus, branch, by_level = planted(3, 120)
     settings = settings_of(moves="none", eta=ETA)
     data = variational.prepare(corpus, settings)
-    levels = by_level[np.repeat(np.arange(120), np.diff(data.cells.ptr)), data.cells.word]
+    levels: Any = by_level[np.repeat(np.arange(120), np.diff(data.cells.ptr)), data.cells.word]
     cut = branch.copy()
     cut[branch[:, 1] == 0, 0] = 7
-    state = starts.from_assignment(family(settings).State, cut, levels, data, settings, at(0))
+    kind: Any = family(settings).State
+    state = starts.from_assignment(kind, cut, levels, data, settings, at(0))
     for iteration in range(1, 4):
         state, _ = variational.step(state, data, settings, at(iteration))
     assert state.nodes.bounds[2] == 5
@@ -235,6 +236,7 @@ def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
         tokens = (made.lam - made.lam.dtype.type(made.eta)).sum()
         assert tokens == pytest.approx(data.doc_lengths.sum(), rel=1e-3)
         if isinstance(state, MeanField):
+            assert isinstance(made, MeanField)
             assert made.chances.sum(axis=1) == pytest.approx(1)
 
 
@@ -296,7 +298,7 @@ def test_moves_come_at_iterations_known_beforehand() -> None:
     """No schedule depends on the total number of iterations."""
     settings = settings_of(moves_every=3, start_leaves=12)
     data = variational.prepare(CORPUS, settings)
-    state = family(settings).init(data, settings, at(0))
+    state: Any = family(settings).init(data, settings, at(0))
     tried = []
     for iteration in range(1, 10):
         state, info = variational.step(state, data, settings, at(iteration))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from stepping import at
@@ -21,6 +23,7 @@ from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.cells import Data, csr_of
 from hiertopics.families.ncrp.variational.state import State
+from hiertopics.families.nested.tree_state import MeanField
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
 FLAT = {"eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}
@@ -30,8 +33,8 @@ def from_truth(mode: str = "structured") -> tuple[State, Data]:
     """Return the state of the planted assignment."""
     settings = settings_of(mode=mode, moves="none", **FLAT)
     data = variational.prepare(CORPUS, settings)
-    levels = BY_LEVEL[np.repeat(np.arange(150), np.diff(data.cells.ptr)), data.cells.word]
-    kind = family(settings).State
+    levels: Any = BY_LEVEL[np.repeat(np.arange(150), np.diff(data.cells.ptr)), data.cells.word]
+    kind: Any = family(settings).State
     return starts.from_assignment(kind, BRANCH, levels, data, settings, at(0)), data
 
 
@@ -48,6 +51,7 @@ def test_an_assignment_gives_its_counts_up_to_the_smoothing(mode: str) -> None:
     assert (state.lam - state.eta).sum() == pytest.approx(data.doc_lengths.sum(), rel=3e-3)
     assert state.tau.sum(axis=1) == pytest.approx(15.0 + data.doc_lengths)
     if mode == "meanfield":
+        assert isinstance(state, MeanField)
         assert np.sort(state.chances, axis=1)[:, -1] == pytest.approx(1 - starts.UNSURE)
         assert state.chances.sum(axis=1) == pytest.approx(1)
     assert adjusted_rand(best_leaves(state, data), BRANCH[:, 1]) == 1.0
@@ -142,7 +146,7 @@ def test_the_default_fit_finds_the_planted_tree() -> None:
     corpus, branch, by_level = planted(7, 300)
     settings = settings_of(**FLAT)
     data = variational.prepare(corpus, settings)
-    levels = by_level[np.repeat(np.arange(300), np.diff(data.cells.ptr)), data.cells.word]
+    levels: Any = by_level[np.repeat(np.arange(300), np.diff(data.cells.ptr)), data.cells.word]
     truth = starts.from_assignment(State, branch, levels, data, settings, at(0))
     for iteration in range(1, 21):
         truth, _ = variational.step(truth, data, settings_of(moves="none", **FLAT), at(iteration))

@@ -10,6 +10,7 @@ from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of
 
 from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import state as states
+from hiertopics.families.nested.tree_state import MeanField
 
 DEEP = (-1, 0, 0, 1, 1, 2, 3, 5, 5, 6)
 PRIOR = np.array([2.0, 0.7, 1.5, 0.3, 1.0])
@@ -62,6 +63,7 @@ def test_a_sweep_is_the_naive_updates_in_their_order(q: Q, rounds: int) -> None:
     assert state.stick_a[1:] == pytest.approx(q.a[1:], rel=1e-9)
     assert state.stick_b[1:] == pytest.approx(q.b[1:], rel=1e-9)
     if not q.structured:
+        assert isinstance(state, MeanField)
         assert state.chances == pytest.approx(q.chances, rel=1e-9, abs=1e-12)
     assert bound(state, data) == pytest.approx(naive.elbo(naive.at_best_levels(q)), rel=1e-12)
 
@@ -113,7 +115,7 @@ def test_long_documents_keep_their_digits(mode: str) -> None:
     rng = np.random.default_rng(2)
     counts = rng.poisson(9.0, (2, 400)).astype(float)
     q = naive.random_q(rng, TREE, counts, np.ones(3), 1.0, 0.1, structured=mode == "structured")
-    q = naive.replace(q, lam=rng.gamma(0.3, 1.0, q.lam.shape) + 0.1)
+    q = naive.replace(q, lam=np.asarray(rng.gamma(0.3, 1.0, q.lam.shape)) + 0.1)
     data = data_of(counts)
     assert bound(state_of(q), data) == pytest.approx(naive.elbo(naive.at_best_levels(q)), rel=1e-11)
     value = states.local_pass(state_of(q), 0, dtype=np.float32).log_normaliser

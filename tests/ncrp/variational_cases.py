@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import stepping
@@ -79,7 +80,7 @@ def bound(state: State, data: Data) -> float:
 
 
 def planted(
-    seed: int, n_docs: int, level_prior: ArrayLike = (5.0, 5.0, 5.0)
+    seed: int, n_docs: int, level_prior: Any = (5.0, 5.0, 5.0)
 ) -> tuple[Corpus, NDArray[np.int64], NDArray[np.int64]]:
     """Return the planted tree of T10: counts, each document's (branch, leaf), tokens by level.
 

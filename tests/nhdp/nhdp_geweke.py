@@ -42,7 +42,7 @@ def measure(state: Any) -> list[float]:
 
 def room() -> tuple[Any, Any, Any]:
     """Return a state of two documents without words yet, its data and settings."""
-    settings = settings_of(gibbs, eta=ETA)  # type: ignore[arg-type]
+    settings = settings_of(gibbs, eta=ETA)
     data = gibbs.prepare(corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     z = np.zeros(sum(LENGTHS), np.int32)
     return gibbs.with_nodes(z, mixing_of(T5), data.tokens, at(0)), data, settings

@@ -12,7 +12,7 @@ from nhdp_cases import CERTAIN, mixing_of, random_mixing
 from nhdp_geweke import EXACT, STATISTICS, draw_words, joint_test, measure, room
 from numpy.typing import NDArray
 from scipy.special import gammaln
-from stepping import at, corpus_of, settings_of
+from stepping import at, corpus_of, settings_of, twins
 
 from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
@@ -86,7 +86,7 @@ def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     """Cutting the unit interval by the kernel's choice gives the ratios of the log joint."""
     rng = np.random.default_rng(seed)
     mixing = random_mixing(rng, 9)
-    settings = settings_of(gibbs, eta=0.3)  # type: ignore[arg-type]
+    settings = settings_of(gibbs, eta=0.3)
     corpus = corpus_of(rng.poisson(1.0, (3, 6)) + np.eye(3, 6, dtype=int))
     data = gibbs.prepare(corpus, settings)
     z = rng.integers(0, 9, corpus.n_tokens).astype(np.int32)
@@ -106,7 +106,15 @@ def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     for node in range(8, -1, -1):
         passing[node] = state.n_dk[2, node] + passing[shape.children(node)].sum()
         gibbs_kernels.refresh(node, state.n_dk[2], passing, prior, stay, go)
-    rows = (state.n_wk[word], 1.0 / (state.n_k + prior.eta_total), passing, prior, stay, go, total)
+    rows: Any = (
+        state.n_wk[word],
+        1.0 / (state.n_k + prior.eta_total),
+        passing,
+        prior,
+        stay,
+        go,
+        total,
+    )
     gibbs_kernels.weigh(*rows)
     cuts = (np.arange(200_000) + 0.5) / 200_000
     drawn = np.bincount([gibbs_kernels.descend(cut, *rows) for cut in cuts], minlength=9)
@@ -142,7 +150,7 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
             passing[node] + prior.concentration[node] + (go[node] == 0)
         )
 
-    right = gibbs_kernels.refresh.py_func
+    right = twins(gibbs_kernels.refresh)[1]
     for name in ("pass_by", "weigh", "descend", "sweep_block"):
         monkeypatch.setattr(gibbs_kernels, name, getattr(gibbs_kernels, name).py_func)
     monkeypatch.setattr(gibbs_kernels, "refresh", wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,7 +92,7 @@ def test_tables_equal_their_formula_on_any_tree(n_shards: int, least: float) -> 
         mine = slice(data.cells.cuts[doc, 0], data.cells.cuts[doc, -1])
         if mine.start == mine.stop:
             continue
-        of_doc = expected_tables(slow, r[mine], data.cells.tokens[mine])
+        of_doc = expected_tables(slow, r[mine], data.cells.tokens[mine].astype(float))
         tables, rates = tables + of_doc[0], rates + of_doc[1]
     assert sums.tables[1:] == pytest.approx(tables[1:], rel=1e-8)
     inner = mixing.shape.inner

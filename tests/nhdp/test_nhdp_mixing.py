@@ -94,7 +94,7 @@ def test_small_concentrations_send_all_tokens_of_a_document_to_one_child() -> No
 def test_chances_of_all_assignments_sum_to_one() -> None:
     mixing = mixing_of(T5)
     total = sum(
-        np.exp(mixing.log_chance(np.bincount(z, minlength=5)[None]))
+        np.exp(mixing.log_chance(np.bincount(z, minlength=5)[None].astype(float)))
         for z in itertools.product(range(5), repeat=4)
     )
     assert total == pytest.approx(1, abs=1e-12)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -39,13 +39,17 @@ def planted(seed: int, parent: list[int]) -> Planted:
     concentration = np.where(inner, 0.25 * shape.n_children, 0.0)
     stop = np.where(inner, 2.0, 1.0), np.where(inner, 3.0, 0.0)
     theta = draw_mixtures(Mixing(shape, share, concentration, *stop), 400, rng)
-    return Planted(corpus_of([rng.multinomial(60, row) for row in theta @ phi]), shape.parent, phi)
+    return Planted(
+        corpus_of([rng.multinomial(60, row) for row in theta @ phi]),
+        shape.parent.astype(np.int64),
+        phi,
+    )
 
 
-def fitted(text: Planted, seed: int = 0, iterations: int = 25, **keys: object) -> Tree:
-    settings = settings_of(variational, start_iterations=100, **keys)  # type: ignore[arg-type]
-    state, data = begin(variational, text.corpus, settings, seed=seed)  # type: ignore[arg-type]
-    state = advance(variational, state, data, settings, iterations, seed=seed)  # type: ignore[arg-type]
+def fitted(text: Planted, seed: int = 0, iterations: int = 25, **keys: Any) -> Tree:
+    settings = settings_of(variational, start_iterations=100, **keys)
+    state, data = begin(variational, text.corpus, settings, seed=seed)
+    state = advance(variational, state, data, settings, iterations, seed=seed)
     return variational.summarise(state, data, settings, at(iterations)).tree
 
 
@@ -70,7 +74,7 @@ EVEN = [-1, *[0] * 4, *[1] * 4, *[2] * 4, *[3] * 4, *[4] * 4]
 def test_a_planted_tree_is_found_in_one_of_three_starts() -> None:
     """T6: one cluster more than branches, since general words make one of their own."""
     text = planted(0, EVEN)
-    keys = {"branches": [5], "truncation": 24, "start": "random"}
+    keys: dict[str, Any] = {"branches": [5], "truncation": 24, "start": "random"}
     ends = [found(text, fitted(text, seed, **keys)) for seed in range(3)]
     assert max(edges for edges, _ in ends) == 20
     assert min(edges for edges, _ in ends) >= 15

@@ -96,7 +96,8 @@ def test_labels_undo_the_last_merges() -> None:
 
 def two_levels(sizes: list[int]) -> np.ndarray:
     """Return topics in clusters: alike within, unlike between."""
-    n_topics, rows = sum(sizes), []
+    n_topics = sum(sizes)
+    rows: list[np.ndarray] = []
     for cluster, size in enumerate(sizes):
         for _ in range(size):
             row = np.zeros(n_topics + len(sizes))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from nhdp_cases import random_mixing, resp_of
@@ -21,12 +23,13 @@ TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
 
 
 def test_a_drawn_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
-    keys = {"truncation": 6, "start_iterations": 25, "start": "random"}
-    settings = settings_of(variational, **keys)  # type: ignore[arg-type]
+    keys: dict[str, Any] = {"truncation": 6, "start_iterations": 25, "start": "random"}
+    settings = settings_of(variational, **keys)
     data = lay_out(TEXT, 1, np.float64)
     found = starts.flat_topics(data, settings, at(0, seed=3), np.float64)
-    flat = settings_of(cvb0, truncation=6)  # type: ignore[arg-type]
-    state = cvb0.init(data, flat, at(0, seed=3), np.float64)
+    flat = settings_of(cvb0, truncation=6)
+    init: Any = cvb0.init
+    state = init(data, flat, at(0, seed=3), np.float64)
     for iteration in range(1, 26):
         state, _ = cvb0.step(state, data, flat, at(iteration, seed=3))
     assert isinstance(state, posteriors.State)
@@ -72,7 +75,7 @@ def test_topics_are_divided_as_the_page_says() -> None:
 
 def test_a_start_says_how_far_it_is() -> None:
     told: list[tuple[int, int]] = []
-    settings = settings_of(variational, truncation=4, start_iterations=6)  # type: ignore[arg-type]
+    settings = settings_of(variational, truncation=4, start_iterations=6)
     context = at(0)
     object.__setattr__(context, "report", lambda done, total: told.append((done, total)))
     starts.init(lay_out(TEXT, 1), settings, context)
@@ -120,7 +123,7 @@ def test_what_is_written() -> None:
 def test_learned_stop_weights_and_a_flat_start_are_options() -> None:
     settings = settings_of(
         variational, truncation=5, start_iterations=5, stop="learned", branches=[], hyper_every=1
-    )  # type: ignore[arg-type]
+    )
     data = lay_out(TEXT, 1)
     state = starts.init(data, settings, at(0))
     state, _ = variational.step(state, data, settings, at(1))

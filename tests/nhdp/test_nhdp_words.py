@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ TEXT = RNG.poisson(0.8, (20, 15))
 def begun(counts: NDArray[np.int64], n_topics: int = 3, seed: int = 0, shards: int = 1) -> object:
     data = lay_out(corpus_of(counts), shards, np.float64)
     keys = {"truncation": n_topics, "start_iterations": 2}
-    settings = settings_of(variational, **keys)  # type: ignore[arg-type]
+    settings = settings_of(variational, **keys)
     return starts.begin_flat(data, settings, at(0, seed=seed), np.float64)
 
 
@@ -68,7 +70,12 @@ def test_distances_do_not_depend_on_the_order_of_their_sums(
     counts = np.random.default_rng(2).poisson(1.5, (90, 400)).astype(float)
     order = np.random.default_rng(3).permutation(400)
     seen: list[NDArray[np.float64]] = []
-    monkeypatch.setattr(words, "linkage", lambda distances, _: seen.append(distances) or [])
+
+    def note(distances: NDArray[np.float64], method: str) -> list[Any]:
+        seen.append(distances)
+        return []
+
+    monkeypatch.setattr(words, "linkage", note)
     words.linkage_of(sparse.csr_array(counts))
     words.linkage_of(sparse.csr_array(counts[:, order]))
     square = np.zeros((2, 400, 400))

@@ -226,7 +226,7 @@ def stayed(ledger: records.Ledger) -> dict[str, tuple[int, Outcome]]:
     """Return for each case its replicates and what they say."""
     found = {}
     for name, lines in said(ledger, "stay").items():
-        runs = [
+        runs: Any = [
             tuple({key: line[key][n][side] for key in line} for side in (0, 1))
             for line in lines
             for n in range(AT_ONCE)

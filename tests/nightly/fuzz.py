@@ -260,7 +260,7 @@ def _guided_one(name: str, seconds: int) -> dict[str, Any]:
         words = [sys.executable, str(program), name, str(seconds), folder]
         done = subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace")
         counts = [line.split()[1] for line in done.stderr.splitlines() if line.startswith("Done ")]
-        found = []
+        found: list[dict[str, Any]] = []
         for path in sorted(Path(folder).glob("find-*")):
             what = done.stdout[-3000:] + done.stderr[-3000:]
             keep(f"guided-{name}-{path.name}", path.read_bytes(), what)

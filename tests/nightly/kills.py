@@ -9,6 +9,7 @@ eval, infer, export and convert come after. Run ``.ci/nightly kills``.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -52,7 +53,7 @@ PARTS = (
     "tests/nightly/kills.py",
     "tests/nightly/tinyfits.py",
     "tests/nightly/victims.py",
-    "tests/runs/faults.py",
+    "tests/faults.py",
     "tests/runs/run_files.py",
     "tests/tiny.py",
 )
@@ -388,7 +389,7 @@ def kill_command(bench: Bench, command: str, seed: str, folder: Path) -> dict[st
         victim = forked(words, folder / "said", folder, last)
         if last is None:
             wait = chance.random() * whole.seconds
-            victim.until(lambda victim=victim, wait=wait: victim.seconds >= wait)
+            victim.until(functools.partial(_has_run, victim, wait))
             victim.send(signal.SIGKILL)
         if victim.wait() == -signal.SIGKILL:
             break
@@ -465,10 +466,15 @@ def _command_lines(rows: Any) -> list[str]:
     return lines
 
 
+def _has_run(victim: Victim, seconds: float) -> bool:
+    return victim.seconds >= seconds
+
+
 def all_backends(given: Any) -> int:
     """Work through the backends, a process each, as many at a time as there are cores."""
     deadline = Deadline(given.minutes)
-    waiting, running, codes = list(registry.BACKENDS), [], []
+    waiting, codes = list(registry.BACKENDS), []
+    running: list[Any] = []
     while waiting or running:
         if waiting and len(running) < given.jobs and not deadline.over:
             running.append(_of_backend(waiting.pop(0), given, deadline))

@@ -146,7 +146,12 @@ def _array(chance: random.Random, name: str) -> Any:
 
 
 def _words() -> dict[str, Reader]:
-    sets = ("model.truncation=10", "inference.iterations=20", "seed=3", "data.min_df=0.1")
+    sets: tuple[str, ...] = (
+        "model.truncation=10",
+        "inference.iterations=20",
+        "seed=3",
+        "data.min_df=0.1",
+    )
     sets += ("data.discretise={method: quantile, bins: 5}", "model={alpha: 1.5}", "data.holdout=")
     holdouts = ("docs:0.1@0", "tokens:0.2@3", "fold:2/5@0", "train:1200@0", "links:0.2@0,drop")
     durations = ("3h50m", "45m", "90s", "3600")
@@ -224,7 +229,7 @@ def _run(folder: Path) -> Iterator[tuple[str, bytes]]:
     write_corpus(hand_made(), corpus)
     settings = [*small_settings(RUN_BACKEND), "inference.chains=2", "output.record_every=2"]
     settings += ["inference.keep_every=4", "output.checkpoint_seconds=1000"]
-    asked = {"backend": RUN_BACKEND, "iterations": 8, "holdout": "docs:0.2@0"}
+    asked: dict[str, Any] = {"backend": RUN_BACKEND, "iterations": 8, "holdout": "docs:0.2@0"}
     fit(corpus, run=run, overrides=settings, **asked)
     for path in sorted(run.rglob("*")):
         if path.is_file():

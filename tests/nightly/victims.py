@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from runs.faults import meeting
+from faults import meeting
 
 from hiertopics.cli import main
 

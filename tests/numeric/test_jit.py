@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,7 +46,8 @@ def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_a_row_is_copied(dtype: type) -> None:
-    source, target = np.arange(6, dtype=dtype)[::2], np.zeros(3, dtype)
+    source: Any = np.arange(6, dtype=dtype)[::2]
+    target: Any = np.zeros(3, dtype)
     copy_row(source, target)
     assert target.tolist() == [0, 2, 4]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,8 @@ def settle_and_weigh(
     )
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """Tables of three rows; the functions are given the middle ones."""
 
     tables: dict[str, Row]
@@ -97,7 +99,7 @@ def case(length: int, dtype: type, seed: int = 0) -> Case:
 def assert_same(got: Case, want: Case) -> None:
     """The middle rows agree, and the others are not touched at all."""
     for name, table in want.tables.items():
-        tolerance = 20 * np.finfo(table.dtype).eps
+        tolerance = 20 * float(np.finfo(table.dtype).eps)
         np.testing.assert_allclose(got[name], table[1], rtol=tolerance, atol=tolerance)
         np.testing.assert_array_equal(got.tables[name][::2], table[::2])
 

@@ -109,8 +109,7 @@ def defaults() -> dict[str, dict[str, Any]]:
     for name in registry.BACKENDS:
         module = registry.load(name)
         layers = [("the backend", {"backend": name})]
-        types = {"model_type": module.Model, "inference_type": module.Inference}
-        experiment = build(layers, **types)
+        experiment = build(layers, model_type=module.Model, inference_type=module.Inference)
         values = {"seed": experiment.seed}
         for section in ("data", "model", "inference", "output"):
             record = getattr(experiment, section)

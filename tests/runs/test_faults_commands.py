@@ -96,9 +96,17 @@ def work(call: Call, inputs: Path, tmp_path: Path) -> Work:
 
 def in_folder(words: Words, folder: Path) -> list[object]:
     """Return the words with files as absolute paths."""
-    names = ("labelled", "linked", "tree", "tree-again", "a.ldac", "theta.npz", "tree.json")
+    names: tuple[str, ...] = (
+        "labelled",
+        "linked",
+        "tree",
+        "tree-again",
+        "a.ldac",
+        "theta.npz",
+        "tree.json",
+    )
     names += ("page.html", "b.mtx.gz", "s.ldac")
-    return [folder / word if str(word).partition("/")[0] in names else word for word in words]
+    return [folder / str(word) if str(word).partition("/")[0] in names else word for word in words]
 
 
 LAST = (".json", ".mtx.gz", "s.ldac")

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +141,8 @@ def test_split_and_training_documents_are_the_whole_corpus(
 def test_metrics_have_a_line_per_recorded_iteration(run: Path, backend: str) -> None:
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [row["iteration"] for row in rows] == [2, 4, 6, 8]
-    own = set(registry.load(backend).Info._fields)
+    info: Any = registry.load(backend).Info
+    own = set(info._fields)
     assert all(set(row) == {"iteration", "seconds", "objective"} | own for row in rows)
     manifest = json.loads((run / "manifest.json").read_text())
     assert rows[-1]["objective"] == manifest["objective"]

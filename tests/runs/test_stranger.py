@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny import counts_in
 
 from hiertopics import registry
 from hiertopics.corpora.observations import kind_of
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 from hiertopics.scoring.evaluation import evaluate
 
@@ -87,7 +87,7 @@ def test_one_count_from_the_file_to_the_tree(
     vocab[12] = "needle"
     (tmp_path / "corpus.vocab").write_text("\n".join(vocab) + "\n")
 
-    counts = read_corpus(Source(corpus)).counts
+    counts = counts_in(Source(corpus)).counts
     assert counts[40, 12] == 3 and counts[:, [12]].sum() == 3
 
     run = tmp_path / "run"

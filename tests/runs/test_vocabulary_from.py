@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from run_files import artefacts, stop_at
+from tiny import counts_in
 
 from hiertopics.errors import UsageError
-from hiertopics.formats.reading import read_corpus
 from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
@@ -55,7 +55,7 @@ def test_the_words_are_those_of_the_training_documents(
     overrides = [TRAINING, f"data.min_df={limits[0]}", f"data.max_df={limits[1]}"]
     fit_tiny(tmp_path / "run", "multinomial", 1, overrides, path, holdout=holdout)
     run = RunDir(tmp_path / "run")
-    counts = read_corpus(path).counts.toarray()
+    counts = counts_in(path).counts.toarray()
     train = counts[run.split.train_docs]
     scale = [limit if isinstance(limit, int) else limit * len(train) for limit in limits]
     n_docs = (train > 0).sum(axis=0)

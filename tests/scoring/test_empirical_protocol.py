@@ -142,7 +142,8 @@ def test_the_score_can_be_recomputed_from_draws_and_seed(backend: str, copied: C
     run = RunDir.open(copied(backend))
     record = evaluate(run, protocol="empirical", samples=63, seed=4)
     assert (record["n_samples"], record["seed"]) == (63, 4)
-    module, settings = registry.load(backend), settings_of(run)
+    module: Any = registry.load(backend)
+    settings = settings_of(run)
     trees = [tree for tree, _ in run.draws()] or [run.tree]
     assert record["n_draws"] == (len(trees) if (run.path / "draws").exists() else 0)
     chances = []
@@ -205,7 +206,8 @@ def test_one_topic_scores_as_the_smoothed_multinomial(
 
 def test_every_kept_draw_is_drawn_from(finished: Finished) -> None:
     run = RunDir.open(finished("lda-gibbs"))
-    module, settings = registry.load("lda-gibbs"), settings_of(run)
+    module: Any = registry.load("lda-gibbs")
+    settings = settings_of(run)
     seen: list[tuple[bytes, int]] = []
 
     def draw(tree: Tree, n_samples: int, rng: np.random.Generator) -> Iterator[Components]:

@@ -41,7 +41,7 @@ def run(fit_tiny: Fit, authored: Path, tmp_path_factory: pytest.TempPathFactory)
 def by_hand(truth: Any, scores: Any) -> dict[str, float]:
     """Return the metrics of rows without ties."""
     found: dict[str, float] = {}
-    ranks = [sorted(range(len(row)), key=lambda place, row=row: -row[place]) for row in scores]
+    ranks = [sorted(range(len(row)), key=lambda place: -row[place]) for row in scores]
     for n in (1, 5, 10):
         hits = [sum(own[g] for g in order[:n]) / n for own, order in zip(truth, ranks, strict=True)]
         found[f"precision_at_{n}"] = sum(hits) / len(hits)
@@ -63,7 +63,7 @@ def test_rankings_are_scored_as_by_hand() -> None:
 
 def test_equal_scores_are_ranked_by_lot() -> None:
     truth = np.eye(6, dtype=bool)[[2]]
-    ranks = [
+    ranks: list[Any] = [
         rank_metrics(truth, np.zeros((1, 6)), np.random.default_rng(seed).permutation(6))
         for seed in range(60)
     ]

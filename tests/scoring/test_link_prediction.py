@@ -73,8 +73,8 @@ def made(rows: list[list[bool]], seed: int = 0) -> Candidates:
     kinds = np.zeros((len(rows), n_columns), dtype=int)
     for row, positive in enumerate(rows):
         kinds[row, : len(positive)] = np.where(positive, 1, 2)
-    sides = (sparse.csr_array((kinds == kind).astype(np.int32)) for kind in (1, 2))
-    return candidates(*sides, np.random.default_rng(seed))
+    ones, twos = (sparse.csr_array((kinds == kind).astype(np.int32)) for kind in (1, 2))
+    return candidates(ones, twos, np.random.default_rng(seed))
 
 
 positives = st.lists(st.booleans(), min_size=1, max_size=9).filter(any)

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from task_corpora import LABELS, write_labelled
+from tiny import counts_in
 
 from hiertopics import files
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
-from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 from hiertopics.runs import newdocs
 from hiertopics.runs.newdocs import infer_theta
@@ -138,7 +138,7 @@ def classes(docs: Any) -> list[str]:
 
 
 def test_accuracy_is_that_of_a_search_by_hand(run: RunDir, labelled: Path) -> None:
-    corpus, split = read_corpus(Source(labelled)), run.split
+    corpus, split = counts_in(Source(labelled)), run.split
     theta = infer_theta(run, Corpus(corpus.counts[split.heldout_docs], run.vocab)).theta.toarray()
     truth, known = classes(split.heldout_docs), np.array(classes(split.train_docs))
     places = {name: place for place, name in enumerate(sorted(LABELS))}
@@ -229,7 +229,7 @@ def test_tfidf_vectors_are_those_of_the_formula_and_of_scikit_learn(
 
 
 def test_baselines_are_those_of_a_search_by_hand(run: RunDir, labelled: Path) -> None:
-    counts, split = read_corpus(Source(labelled)).counts.toarray(), run.split
+    counts, split = counts_in(Source(labelled)).counts.toarray(), run.split
     train, test = counts[split.train_docs], counts[split.heldout_docs]
     truth, known = split.heldout_docs % 3, split.train_docs % 3
     record = evaluate_task(run, "neighbours", k=3)

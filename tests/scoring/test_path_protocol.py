@@ -88,7 +88,11 @@ def test_with_one_path_it_is_the_score_token_by_token() -> None:
 
 def test_with_one_token_it_is_the_score_token_by_token_too() -> None:
     """A single word has the same chance whether its path is its own or not."""
-    first = PathMixture(np.array([0, 3]), *(part[:3] for part in MIXTURE[1:]))
+    parts: Any = [part[:3] for part in MIXTURE[1:]]
+    first = MIXTURE._replace(
+        indptr=np.array([0, 3]),
+        **dict(zip(MIXTURE._fields[1:], parts, strict=True)),
+    )
     theta = np.zeros((1, 6))
     for entry in range(3):
         columns = np.where(first.node[entry] < 0, 5, first.node[entry])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_npmi_equals_a_naive_double_loop() -> None:
         ([[1, 1], [1, 0], [0, 1], [0, 0]], 0.0),  # independent
     ],
 )
-def test_npmi_at_its_ends(rows: object, expected: float) -> None:
+def test_npmi_at_its_ends(rows: Any, expected: float) -> None:
     assert npmi(np.array([[0, 1]]), corpus_of(rows)) == pytest.approx([expected], abs=1e-12)
 
 
@@ -140,7 +141,9 @@ def test_npmi_counts_documents_not_tokens() -> None:
 def flat(phi: object, kind: list[int]) -> Tree:
     rows = np.asarray(phi, dtype=float)
     n = len(rows)
-    return Tree(rows, np.full(n, -1), np.array(kind), np.full(n, 1 / n), np.zeros(n), np.zeros(n))
+    return Tree(
+        rows, np.full(n, -1), np.array(kind), np.full(n, 1 / n), np.zeros(n, int), np.zeros(n)
+    )
 
 
 def test_diversity_is_the_share_of_distinct_top_words() -> None:

@@ -49,9 +49,9 @@ def planted(n_rows: int = 210, block: int = 12) -> tuple[Vectors, NDArray[np.int
     for node in range(1, 7):
         theta[node] = theta[PLANTED[node]]
         theta[node, (node - 1) * block : node * block] = 2.5
-    node = np.arange(n_rows) % 7
-    rows = (rng.random((n_rows, 6 * block)) < expit(theta[node])).astype(float)
-    return Vectors(rows, default_columns(6 * block)), node
+    home = np.arange(n_rows) % 7
+    rows = (rng.random((n_rows, 6 * block)) < expit(theta[home])).astype(float)
+    return Vectors(rows, default_columns(6 * block)), home
 
 
 def fitted(vectors: Vectors, settings: Settings, n_iterations: int, seed: int = 0) -> Any:
@@ -153,6 +153,7 @@ def test_the_chances_of_all_rows_add_up_to_one() -> None:
     vectors = Vectors(rows, default_columns(5))
     data, state = fitted(vectors, settings, 5)
     tree = binary.one.summarise(state, data, settings, at(0)).tree
+    assert binary.one.log_density is not None
     density = binary.one.log_density(tree, vectors, settings)
     assert np.exp(density).sum() == pytest.approx(1, abs=1e-7)
     theta = binary.one.infer(tree, vectors, settings, at(0)).theta.toarray()

@@ -16,7 +16,10 @@ from hiertopics.settings.layers import parse_set
 
 
 def built(*settings: str) -> Settings:
-    layers = [("the backend", {"backend": "tssb-mcmc"}), ("--set", parse_set(settings))]
+    layers: list[tuple[str, Any]] = [
+        ("the backend", {"backend": "tssb-mcmc"}),
+        ("--set", parse_set(settings)),
+    ]
     made = build(layers, model_type=text.one.Model, inference_type=text.one.Inference)
     return Settings(made.model, made.inference)
 

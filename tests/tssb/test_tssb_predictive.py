@@ -22,6 +22,7 @@ from hiertopics.settings.config import build
 
 ROWS = np.random.default_rng(3).poisson(1.5, (25, 6))
 CORPUS = corpus_of(ROWS)
+ONE: Any = text.one
 
 
 def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
@@ -29,19 +30,19 @@ def fitted(n_topics: int, **inference: Any) -> tuple[Summary, Settings]:
     layer = {"model": {"n_topics": n_topics}, "inference": {"start_sweeps": 5, **inference}}
     built = build(
         [("test", {"backend": "tssb-mcmc", **layer})],
-        model_type=text.one.Model,
-        inference_type=text.one.Inference,
+        model_type=ONE.Model,
+        inference_type=ONE.Inference,
     )
     settings = Settings(built.model, built.inference)
-    state, data = begin(text.one, CORPUS, settings)
-    state = advance(text.one, state, data, settings, 7)
-    return text.one.summarise(state, data, settings, at(0)), settings
+    state, data = begin(ONE, CORPUS, settings)
+    state = advance(ONE, state, data, settings, 7)
+    return ONE.summarise(state, data, settings, at(0)), settings
 
 
 def drawn(n_topics: int, n_samples: int) -> tuple[Summary, list[Any]]:
     summary, settings = fitted(n_topics)
     rng = np.random.default_rng(2)
-    return summary, list(text.one.predictive(summary.tree, n_samples, settings, rng))
+    return summary, list(ONE.predictive(summary.tree, n_samples, settings, rng))
 
 
 def test_one_topic_is_the_smoothed_multinomial() -> None:
@@ -69,15 +70,13 @@ def test_rounded_rows_are_distributions_near_the_exact_ones() -> None:
 
 def test_as_many_topics_as_nodes_stay_topics() -> None:
     """Only arrays by node get the row outside."""
-    settings = Settings(
-        text.one.Model(n_topics=5), text.one.Inference(start="root", start_sweeps=1)
-    )
-    data = text.one.prepare(CORPUS, settings)
+    settings = Settings(ONE.Model(n_topics=5), ONE.Inference(start="root", start_sweeps=1))
+    data = ONE.prepare(CORPUS, settings)
     for seed in range(200):
-        state = text.one.init(data, settings, at(0, seed=seed))
-        state, info = text.one.step(state, data, settings, at(1, seed=seed))
+        state = ONE.init(data, settings, at(0, seed=seed))
+        state, info = ONE.step(state, data, settings, at(1, seed=seed))
         if info.n_nodes == 5:
-            tree = text.one.summarise(state, data, settings, at(0)).tree
+            tree = ONE.summarise(state, data, settings, at(0)).tree
             assert tree.extra["topics"].shape == (5, 6)
             assert tree.extra["shares"].shape == (6, 5)
             return
@@ -135,7 +134,7 @@ def test_documents_drawn_are_as_varied_as_the_levels_that_they_go_down(max_depth
     mean, newborn = tree.extra["shares"][tree.shown], squares_of_newcomers(tree)
     own, below = np.exp(extra["log_mass"][tree.shown]), extra["below"][tree.shown]
     assert own.sum() + below.sum() == pytest.approx(1, abs=1e-9)
-    blocks = list(text.one.predictive(tree, n_samples, settings, np.random.default_rng(5)))
+    blocks = list(ONE.predictive(tree, n_samples, settings, np.random.default_rng(5)))
     found = sum(block.weights @ block.mixtures**2 for block in blocks) / n_samples
     fourth = sum(block.weights @ block.mixtures**4 for block in blocks) / n_samples
     error = np.sqrt((fourth - found**2) / n_samples)

@@ -32,7 +32,7 @@ from hiertopics.families.tssb.layout import (
     make_places,
 )
 
-assign = numba.njit(cached_assign.py_func)
+assign = numba.njit(cached_assign.py_func)  # type: ignore[attr-defined]
 """Compiled afresh: a cache must not know the law below, which no other program can import."""
 
 CAPACITY = 512

@@ -129,7 +129,8 @@ STORIES = {"text": story_of_text, "binary": story_of_rows}
 
 def draw_process(settings: Settings, rng: np.random.Generator) -> Process:
     ranges = process_bounds(settings.model)
-    return Process(*(float(rng.uniform(*ends)) for ends in ranges), settings.model.max_depth)
+    alpha0, decay, gamma = (float(rng.uniform(*ends)) for ends in ranges)
+    return Process(alpha0, decay, gamma, settings.model.max_depth)
 
 
 def begin_text(state: Any, data: Data, settings: Settings, rng: np.random.Generator) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from tiny import counts_in
 
 import hiertopics
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.metadata import Metadata, column_of
-from hiertopics.formats.reading import read_corpus
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.bycolumn import _intervals
 
@@ -140,6 +140,7 @@ def test_shares_are_means_over_the_documents_of_a_value(folder: Path) -> None:
         assert record["share"] == pytest.approx(below[mine, record["id"]].mean())
         rest = below[~mine, record["id"]].mean()
         assert record["difference"] == pytest.approx(record["share"] - rest)
+        assert run.paths is not None
         passing = (run.paths.node[mine] == record["id"]).any(axis=1).sum()
         assert record["n_docs"] == passing
         assert record["low"] <= record["share"] + 1e-9 and record["share"] <= record["high"] + 1e-9
@@ -218,8 +219,8 @@ def test_fields_that_come_late_or_go_are_empty_elsewhere() -> None:
 
 
 def test_metadata_are_no_part_of_the_corpus(folder: Path) -> None:
-    read = read_corpus(hiertopics.Source(folder / "raw.jsonl", metadata=True))
-    plain = read_corpus(hiertopics.Source(folder / "raw.jsonl"))
+    read = counts_in(hiertopics.Source(folder / "raw.jsonl", metadata=True))
+    plain = counts_in(hiertopics.Source(folder / "raw.jsonl"))
     assert read.metadata and not plain.metadata and read.fingerprint == plain.fingerprint
     assert read.select([1, 2]).metadata["year"].members.shape[0] == 2
     assert column_of(folder / "raw.csv", "year", "csv").names == read.metadata["year"].names

@@ -68,7 +68,7 @@ class Clade(NamedTuple):
     """A node of a Newick tree."""
 
     label: str
-    children: list[Clade]  # type: ignore[misc]
+    children: list[Clade]
 
 
 def parse_newick(text: str) -> Clade:
