@@ -240,7 +240,7 @@ def test_other_refusals(folder: Path, tmp_path: Path) -> None:
     run, out = folder / "hdp-gibbs", tmp_path / "b"
     strange = Corpus(sparse.csr_array(np.ones((3, 2), int)), ("x", "y"))
     write_corpus(strange, tmp_path / "strange.npz")
-    cases = [
+    cases: list[tuple[Path, dict[str, Any], str]] = [
         (folder / "old.npz", {}, "holds the documents that .* has already"),
         (tmp_path / "strange.npz", {"new_words": "drop"}, "no word of the new documents is known"),
         (folder / "new.npz", {"new_words": "maybe"}, "new words join or drop"),

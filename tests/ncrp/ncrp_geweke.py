@@ -52,8 +52,9 @@ def joint_test(*, n_replicates: int, n_rounds: int = 6, seed: int = 0, **keys: A
     settings = settings_of(gibbs, depth=DEPTH, start="sequential", burn_in=0, **learned, **keys)
     state, _ = begin(gibbs, corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     data = joint.room_for_words(LENGTHS, N_WORDS)
+    backend: Any = load("hlda-gibbs", inference=settings.inference)
     story = Story(
-        load("hlda-gibbs", inference=settings.inference),
+        backend,
         state,
         data,
         settings,

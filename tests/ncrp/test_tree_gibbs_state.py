@@ -31,6 +31,7 @@ from hiertopics.fitting.job import FitResult
 from hiertopics.runs.experiment import read_experiment
 
 BACKEND: Any = gibbs.backend
+ONE: Any = gibbs.one
 CORPUS = varied_corpus(n_docs=12, n_words=8)
 LEARN = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
 
@@ -57,7 +58,7 @@ def test_objective_is_the_joint_token_by_token(depth: int, n: int) -> None:
 
 def test_info_tells_the_objective_and_the_size_of_the_tree() -> None:
     state, data, settings = fitted(4)
-    state, info = gibbs.one.step(state, data, settings, at(5))
+    state, info = ONE.step(state, data, settings, at(5))
     assert info.log_joint == pytest.approx(gibbs.objective(state, data, settings, at(0)), rel=1e-12)
     nodes = {path[:cut] for path in map(tuple, state.chain.path.tolist()) for cut in (1, 2, 3)}
     leaves = [tuple(path) for path in state.chain.path.tolist()]
@@ -163,7 +164,7 @@ def test_the_most_probable_try_goes_on_from_where_it_ended() -> None:
     state, data, settings = fitted(0, **keys)
     told, ends = [], []
     for iteration in range(1, 13):
-        state, info = gibbs.one.step(state, data, settings, at(iteration))
+        state, info = ONE.step(state, data, settings, at(iteration))
         told.append(info.log_joint)
         if iteration in (4, 8):
             ends.append((state.chain.path.copy(), state.chain.level.copy()))
