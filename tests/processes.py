@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from hiertopics.engine import message_to
+from hiertopics.engine import Shared, message_to
 
 N_PROCESSES = 2
 
@@ -160,8 +160,10 @@ class ElsewherePieces:
         self.engine, self.n_pieces, self.key = engine, n_pieces, key
         self.line, self.generation = line, generation
 
-    def step(self, task: Any, message: Any) -> list[Any]:
-        """See ``Pieces``."""
+    def step(self, task: Any, message: Any, added: Any = None) -> list[Any]:
+        """See ``Pieces``; each piece is sent what is made of a message for all."""
+        if isinstance(message, Shared):
+            message = message.make(message.arrays, message.recipe, message.table, self.engine)
         results = self._all(task, message, step=True)
         self.generation += 1
         return results

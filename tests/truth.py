@@ -25,7 +25,7 @@ from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_kernels import SMALLEST as LEAST_MASS
 from hiertopics.families.chdp.gibbs_kernels import log_weights
 from hiertopics.families.chdp.gibbs_state import weights_of
-from hiertopics.families.hdp.block_layout import Blocks
+from hiertopics.families.hdp.block_layout import Blocks, Piece
 from hiertopics.families.ncrp.sampler import chains as tree_state
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
@@ -160,6 +160,7 @@ def rows_of(data: Blocks) -> sparse.csr_array:
     """Return the counts of all documents as they lie in the blocks."""
     rows, columns, counts, n_before = [], [], [], 0
     for piece in data.pieces:
+        assert isinstance(piece, Piece)
         block = np.repeat(np.arange(len(piece.block_doc) - 1), np.diff(piece.block_pair))
         rows.append(n_before + piece.block_doc[block] + piece.doc)
         columns.append(np.repeat(piece.word, piece.n_pairs))

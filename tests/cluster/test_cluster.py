@@ -217,7 +217,7 @@ def test_of_what_a_message_is_made_of_only_changes_travel(engine: Cluster) -> No
         sent.append(engine.sent - before)
     assert sent[0] > 2 * 200_000
     assert max(sent[1:]) < 4000
-    results = there.step(_first_and_sum, shared(counts, 2), added=len)
+    results: list[Any] = there.step(_first_and_sum, shared(counts, 2), added=len)
     assert sum(results) == 3 and len(results) == 2
 
 

@@ -21,7 +21,7 @@ from hiertopics.chains import chains
 from hiertopics.engine import Each, as_given
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import partial
-from hiertopics.families.hdp.block_layout import Blocks, lay_block, made_piece
+from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_block, made_piece
 from hiertopics.numeric.jit import kernel
 
 DOC_PTR = np.concatenate([[0], np.cumsum(LENGTHS)])
@@ -91,6 +91,7 @@ def draw_words(state: Any, data: Blocks, rng: np.random.Generator) -> None:
     words = np.zeros(len(state.z), np.int32)
     joint.draw_words(state.z.astype(np.int64), state.word_mass * state.tau, words, state.n_wk, rng)
     piece = data.pieces[0]
+    assert isinstance(piece, Piece)
     lay_words(
         DOC_PTR,
         words,

@@ -23,7 +23,7 @@ from hiertopics.families.hdp import (
     table_kernels,
     topic_kernels,
 )
-from hiertopics.families.hdp.block_layout import Blocks, lay_out
+from hiertopics.families.hdp.block_layout import Blocks, lay_out, made_piece
 from hiertopics.numeric.simd_draw import LANES
 from hiertopics.numeric.streams import random_bits, uniform
 
@@ -202,7 +202,7 @@ def test_layout_and_cuts_hold_the_corpus() -> None:
             np.testing.assert_array_equal(rows_of(data).toarray(), counts)
             assert len(data.pieces) <= n_pieces
             assert data.bounds["z"][0] == 0 and data.bounds["z"][-1] == corpus.n_tokens
-            sizes = [piece.n_tokens_in_all for piece in data.pieces]
+            sizes = [made_piece(piece).n_tokens_in_all for piece in data.pieces]
             assert np.diff(data.bounds["z"]).tolist() == sizes
 
 
@@ -234,13 +234,13 @@ def test_more_topics_than_two_bytes_name() -> None:
     corpus = random_corpus(8, n_docs=20, n_words=20)
     n_topics = 70_000
     data = lay_out(corpus, n_topics)
-    z = blocks.begin_uniform(data.pieces[0], (KEY, n_topics)).z
+    z = blocks.begin_uniform(made_piece(data.pieces[0]), (KEY, n_topics)).z
     assert z.dtype == np.uint32 and z.max() > np.iinfo(np.uint16).max
     scale = np.ones(data.table.shape[1], np.float32)
     scale[n_topics:] = 0
     data.table[:, :n_topics] = 1.0
     held = blocks.hold(data.table, scale, np.full(n_topics, 1.0), at(0))
-    local, _ = blocks.sweep_piece(data.pieces[0], blocks.Local(z), (held, n_topics))
+    local, _ = blocks.sweep_piece(made_piece(data.pieces[0]), blocks.Local(z), (held, n_topics))
     after = local.z
     assert after.max() > np.iinfo(np.uint16).max and (after != z).all()
 
@@ -314,8 +314,9 @@ def test_masses_equal_their_python_source(monkeypatch: pytest.MonkeyPatch) -> No
 def test_ranges_of_words_change_no_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = random_corpus(9, n_docs=20, n_words=50)
     data = lay_out(corpus, 7)
-    begun = blocks.begin_uniform(data.pieces[0], (KEY, 7))
-    n_wk = blocks.count_words(data.pieces[0], begun, (50, 7))
+    piece = made_piece(data.pieces[0])
+    begun = blocks.begin_uniform(piece, (KEY, 7))
+    n_wk = blocks.count_words(piece, begun, (50, 7))
     whole = np.zeros((50, 16), np.float32)
     prior = np.full(50, 0.2)
     topic_kernels.draw_masses(0, 50, n_wk, prior, KEY, whole)
