@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def piped(monkeypatch: pytest.MonkeyPatch) -> Put:
 
 
 def test_a_fit_of_standard_input_is_a_run_that_only_the_same_input_continues(
-    call: Callable[..., object], piped: Put, tmp_path: Path
+    call: Callable[..., Any], piped: Put, tmp_path: Path
 ) -> None:
     run = tmp_path / "runs" / "stdin-lda-gibbs-s0"
     for iterations in (1, 2):
@@ -51,7 +52,7 @@ def test_a_fit_of_standard_input_is_a_run_that_only_the_same_input_continues(
 
 
 def test_standard_input_needs_a_format_and_leaves_nothing_of_a_mistake(
-    call: Callable[..., object], piped: Put, tmp_path: Path
+    call: Callable[..., Any], piped: Put, tmp_path: Path
 ) -> None:
     piped(LINES)
     done = call("fit", "-", *FLAGS)
@@ -66,14 +67,14 @@ def test_standard_input_needs_a_format_and_leaves_nothing_of_a_mistake(
 
 
 def test_without_a_pipe_nothing_is_read(
-    call: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     done = call("fit", "-", "--from", "jsonl", *FLAGS)
     assert done.code == 2 and "reads the corpus from a pipe, but there is none" in done.err
 
 
-def test_check_tells_lines_of_standard_input(call: Callable[..., object], piped: Put) -> None:
+def test_check_tells_lines_of_standard_input(call: Callable[..., Any], piped: Put) -> None:
     piped(LINES + "[]\n")
     done = call("check", "-", "--from", "jsonl")
     assert done.code == 2
@@ -83,9 +84,7 @@ def test_check_tells_lines_of_standard_input(call: Callable[..., object], piped:
     assert done.code == 0 and done.err.startswith("- (jsonl): 4 documents")
 
 
-def test_new_texts_are_cut_like_those_of_the_run(
-    call: Callable[..., object], tmp_path: Path
-) -> None:
+def test_new_texts_are_cut_like_those_of_the_run(call: Callable[..., Any], tmp_path: Path) -> None:
     """Words, phrases and stop words of a run: its own texts hold nothing unknown."""
     (tmp_path / "a.jsonl").write_text(LINES)
     how = ("-s", "data.phrases.min_count=2", "-s", "data.stop_words=english")
@@ -99,7 +98,7 @@ def test_new_texts_are_cut_like_those_of_the_run(
 
 
 def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
-    call: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.jsonl").write_text(LINES)
     (tmp_path / "mycut.py").write_text("def cut(text):\n    return text.upper().split()\n")

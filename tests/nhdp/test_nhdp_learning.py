@@ -26,7 +26,7 @@ from hiertopics.families.nhdp import learning
 from hiertopics.families.nhdp.table_kernels import growth
 
 
-def tiny_tables() -> learning.Sums:
+def tiny_tables() -> Any:
     """Return what the tiny document's start adds up to."""
     start = PHI.T * T5.theta(np.zeros(5), np.zeros(5))
     data = tiny_document()
@@ -82,7 +82,7 @@ def test_tables_equal_their_formula_on_any_tree(n_shards: int, least: float) -> 
     mixing = random_mixing(rng, 20)
     corpus = corpus_of(rng.poisson(1.0, (12, 15)))
     data = lay_out(corpus, n_shards, np.float64)
-    r = random_resp(rng, len(data.cells.word), 20)
+    r: Any = random_resp(rng, len(data.cells.word), 20)
     with Workers(2) as workers:
         state = state_of(mixing, data, r, workers, least)
         r = resp_of(state, data)

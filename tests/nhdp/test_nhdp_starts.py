@@ -45,7 +45,7 @@ def test_topics_are_divided_as_the_page_says() -> None:
         RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
     )
     rho = 0.7
-    settings = settings_of(variational, inner_share=rho, least=0)  # type: ignore[arg-type]
+    settings = settings_of(variational, inner_share=rho, least=0)
     state = starts.begin(flat, arranged, data, settings, at(0), np.float64)
     resp = resp_of(state, data)
     logs = {0: [0, 1, 2, 3, 4], 1: [0, 2, 3, 4]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from nhdp_cases import n_di_of, naive_of, random_mixing, random_resp, resp_of, state_of, swept
@@ -99,7 +101,7 @@ def test_a_document_begins_with_the_nodes_where_it_expects_tokens(
 def test_at_own_nodes_the_sweep_equals_its_slow_twin(least: float) -> None:
     rng = np.random.default_rng(12)
     mixing, data = random_mixing(rng, 60), some_corpus(12)
-    r = random_resp(rng, len(data.cells.word), 60)
+    r: Any = random_resp(rng, len(data.cells.word), 60)
     state, own = state_of(mixing, data, r, least=least), own_nodes(mixing, data, r, least)
     r = resp_of(state, data)
     for _ in range(2):
