@@ -29,6 +29,7 @@ BENCHMARKS = (
     "tree-distance",
     "time-to-quality",
     "memory",
+    "scale",
     "startup",
     "page",
 )
@@ -133,6 +134,56 @@ def train_peer(
 
     score = scoring.train_peer(Source(data, corpus, split), name, seed, iterations)
     click.echo(json.dumps(score))
+
+
+@cli.command("scale-part", hidden=True)
+@click.argument("shards", type=options.FOLDER)
+@click.argument("output", type=options.NEW_FOLDER)
+@click.argument("tokens", type=options.NUMBER)
+def scale_part(shards: Path, output: Path, tokens: int) -> None:
+    """Write a part of a corpus (``scale`` starts this and what follows)."""
+    from benchmarks import scale_parts
+
+    click.echo(scale_parts.take(shards, output, tokens))
+
+
+@cli.command("scale-score", hidden=True)
+@click.argument("shards", type=options.FOLDER)
+@click.argument("split")
+@click.argument("run", type=options.FOLDER)
+def scale_score(shards: Path, split: str, run: Path) -> None:
+    """Print the score of a run as JSON."""
+    from benchmarks import scale_parts
+
+    click.echo(json.dumps(scale_parts.score(shards, split, run)))
+
+
+@cli.command("scale-peer", hidden=True)
+@click.argument("shards", type=options.FOLDER)
+@click.argument("split")
+@click.argument("name")
+@click.option("--seconds", type=float, required=True)
+def scale_peer(shards: Path, split: str, name: str, seconds: float) -> None:
+    """Train a peer and print its score as JSON."""
+    from benchmarks import scale_parts
+
+    click.echo(json.dumps(scale_parts.train(shards, split, name, seconds)))
+
+
+@cli.command("scale-cost", hidden=True)
+@click.argument("work", type=options.NEW_FOLDER)
+@click.argument("shards", type=options.FOLDER, nargs=-1, required=True)
+@click.option("--truncation", type=int, required=True)
+@click.option("--burn-in", type=int, required=True)
+@click.option("--rounds", type=int, required=True)
+def scale_cost(
+    work: Path, shards: tuple[Path, ...], truncation: int, burn_in: int, rounds: int
+) -> None:
+    """Print what a token costs at each size, a line of JSON each."""
+    from benchmarks import scale_parts
+
+    for record in scale_parts.costs(work, shards, truncation, burn_in, rounds):
+        click.echo(json.dumps(record))
 
 
 @cli.command("score-run")

@@ -155,6 +155,37 @@ class _GensimHdp:
         )
 
 
+class _GensimLda:
+    """LdaMulticore with its defaults: online variational inference, a sweep is a pass."""
+
+    def __init__(self, counts: sparse.csr_array, seed: int, n_topics: int) -> None:
+        from gensim.models import LdaMulticore
+
+        self._corpus = gensim_bags(counts)
+        self._model = LdaMulticore(
+            num_topics=n_topics, id2word=gensim_words(counts), workers=1, random_state=seed
+        )
+
+    def sweep(self, n_sweeps: int = 1) -> None:
+        """See Peer."""
+        for _ in range(n_sweeps):
+            self._model.update(self._corpus)
+
+    def _tokens(self) -> NDArray[np.float64]:
+        tokens: NDArray[np.float64] = self._model.state.sstats.sum(axis=1, dtype=np.float64)
+        return tokens
+
+    def live_topics(self) -> int:
+        """See Peer."""
+        return int((self._tokens() >= 1).sum())
+
+    def model(self) -> TopicModel:
+        """See Peer."""
+        tokens = self._tokens()
+        phi = self._model.get_topics().astype(np.float64)
+        return TopicModel(phi, tokens / tokens.sum(), doc_prior=float(np.sum(self._model.alpha)))
+
+
 class _SklearnLda:
     """LatentDirichletAllocation with its defaults.
 
@@ -224,6 +255,7 @@ PEERS = {
     "tomotopy-lda-500": Entry(partial(start_tomotopy_lda, n_topics=500), 500),
     "tomotopy-hdp": Entry(start_tomotopy_hdp, 300),
     "gensim-hdp": Entry(_GensimHdp, 5),
+    "gensim-lda-500": Entry(partial(_GensimLda, n_topics=500), 5),
     "sklearn-lda-100": Entry(partial(_SklearnLda, n_topics=100), 40),
 }
 

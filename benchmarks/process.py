@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -51,8 +51,8 @@ def benchmarks(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "benchmarks", *map(str, arguments)]
 
 
-def run(command: Sequence[str]) -> Finished:
-    """Run ``command`` to its end, with this source tree importable."""
+def run(command: Sequence[str], well: Collection[int] = (0,)) -> Finished:
+    """Run ``command`` to its end, with this source tree importable. well: exit codes to take."""
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         start = time.perf_counter()
         child = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=_environment())
@@ -60,7 +60,7 @@ def run(command: Sequence[str]) -> Finished:
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
         printed, complaints = _text(stdout), _text(stderr)
-    if child.returncode != 0:
+    if child.returncode not in well:
         raise CommandFailed(f"exit code {child.returncode}: {' '.join(command)}\n{complaints}")
     spent = usage.ru_utime + usage.ru_stime
     return Finished(printed, complaints, seconds, spent, usage.ru_maxrss * 1024)

@@ -122,6 +122,9 @@ class Engine(Protocol):
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``[function(item) for item in items]``, in that order."""
 
+    def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
+        """Return what ``task``, of an importable module, answers to each message, wherever."""
+
     def place(
         self,
         build: Callable[[Part], Piece],
@@ -188,6 +191,10 @@ class Workers:
         if self._pool is None:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
+
+    def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
+        """See ``Engine``."""
+        return self.map(task, messages)
 
     def place(
         self,

@@ -83,6 +83,10 @@ class Context:
         """Apply ``function`` to shards, maybe on several threads; results in order of items."""
         return self.workers.map(function, items)
 
+    def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
+        """Let whoever works answer messages by a function of a module; answers in their order."""
+        return self.workers.deal(task, messages)
+
     def place(
         self,
         build: Callable[[Part], Piece],
@@ -259,7 +263,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     sampler: successive states are draws of a posterior, thinned ones are kept.
     monotone: whether the objective is promised never to fall between structural moves, under the
     settings at hand. shelves: ``prepare`` and ``memory`` take a ``Shelf`` as well, a corpus in
-    files, and what grows with its documents is made in its ``room``.
+    files, and what grows with its documents is made in its ``room``. deals: what its shards do goes
+    through ``Context.deal``, so that other processes can do it, though no piece of it lives there.
 
     Optional. pieces: how what belongs to documents is placed. draw: the current draw of a sampler
     whose ``summarise`` may return another one. per_chain: what the chains of a sampler are
@@ -306,6 +311,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     sampler: bool = False
     monotone: Callable[[SettingsT], bool] = never
     shelves: bool = False
+    deals: bool = False
 
     pieces: Sharded[DataT] | None = None
     draw: Callable[[StateT, DataT, SettingsT, Context], Summary] | None = None

@@ -73,6 +73,18 @@ class Cluster:
         """Return ``[function(item) for item in items]``: what is no piece stays here."""
         return [function(item) for item in items]
 
+    def deal(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
+        """Let processes answer messages, which travel with all that they hold; see ``Engine``."""
+        return Elsewhere(self, self._owners(len(messages))).send("call", task, Each(messages))
+
+    def _owners(self, n_pieces: int) -> list[str]:
+        """Return the address of the process for each piece: neighbours live together."""
+        threads = self._threads()
+        if not threads:
+            raise WorkersLost("the cluster has no workers")
+        seats = [address for address in sorted(threads) for _ in range(threads[address])]
+        return [seats[number * len(seats) // n_pieces] for number in range(n_pieces)]
+
     def place(
         self,
         build: Callable[[Part], Piece],
@@ -84,13 +96,7 @@ class Cluster:
 
         Neighbours live together; every process gets pieces by the number of its threads.
         """
-        threads = self._threads()
-        addresses = sorted(threads)
-        if not addresses:
-            raise WorkersLost("the cluster has no workers")
-        seats = [address for address in addresses for _ in range(threads[address])]
-        owners = [seats[number * len(seats) // len(parts)] for number in range(len(parts))]
-        pieces: Elsewhere[Piece, Local] = Elsewhere(self, owners, self.new_line(), 0)
+        pieces: Elsewhere[Piece, Local] = Elsewhere(self, self._owners(len(parts)))
         first = [(part, message_to(number, message)) for number, part in enumerate(parts)]
         pieces.send("place", (build, begin), Each(first))
         return pieces
@@ -224,11 +230,13 @@ class Cluster:
 class Elsewhere(Generic[Piece, Local]):
     """Pieces in processes of a cluster. owners: the address of each."""
 
-    def __init__(self, engine: Cluster, owners: Sequence[str], line: str, generation: int) -> None:
+    def __init__(
+        self, engine: Cluster, owners: Sequence[str], line: str | None = None, generation: int = 0
+    ) -> None:
         self._engine, self._owners = engine, owners
-        self._line, self._generation = line, generation
+        self._line, self._generation = line or engine.new_line(), generation
         self._told: dict[str, NDArray[Any]] = {}
-        weakref.finalize(self, engine.forget, line, frozenset(owners))
+        weakref.finalize(self, engine.forget, self._line, frozenset(owners))
 
     @property
     def n_pieces(self) -> int:

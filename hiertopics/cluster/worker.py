@@ -23,9 +23,9 @@ Local = TypeVar("Local")
 class Order(NamedTuple):
     """What a process is to do with pieces ``numbers`` of ``line``.
 
-    kind: place, copy, step, ask or forget. generation: that of the states. gone: lines that nobody
-    needs any more. function: what is called; for place, build and begin. other: for copy, the new
-    line. added: for step, makes one result of several.
+    kind: call, place, copy, step, ask or forget; ``call`` knows no pieces. generation: that of the
+    states. gone: lines that nobody needs any more. function: what is called; for place, build and
+    begin. other: for copy, the new line. added: for step, makes one result of several.
     """
 
     kind: str
@@ -158,6 +158,8 @@ def serve(packed: bytes, message: bytes, threads: int) -> bytes:
 def _carried_out(order: Order, packed: bytes, threads: int) -> Answer:
     message = pickle.loads(packed)
     own = {number: message_to(place, message) for place, number in enumerate(order.numbers)}
+    if order.kind == "call":
+        return Answer("done", STORE.map(lambda n: order.function(own[n]), order.numbers, threads))
     if order.kind == "place":
         parts, (build, begin) = own, order.function
 

@@ -161,7 +161,8 @@ def _run_to_end(
 def check_spreads(experiment: Experiment) -> None:
     """Raise UsageError where a cluster would have nothing to share out under these settings."""
     inference = experiment.inference
-    if registry.load_for(experiment).pieces is None:
+    backend = registry.load_for(experiment)
+    if backend.pieces is None and not backend.deals:
         raise UsageError(
             f"{experiment.backend} keeps all documents in one process with these settings and "
             "does not run on a cluster (docs/cluster.md lists those that do)"

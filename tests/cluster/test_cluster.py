@@ -35,6 +35,7 @@ BACKENDS = {
     "hdp-gibbs": ("inference.collapse=partial",),
     "nhdp-variational": (),
     "hlda-variational": (),
+    "hlda-gibbs": ("inference.collapse=partial",),
     "chdp-variational": (),
 }
 PRODUCTS = ("model.npz", "theta.npz", "tree.json", "topics.csv")
@@ -90,6 +91,17 @@ def test_a_cluster_changes_no_byte(
     assert done.status == "done"
     assert products(tmp_path / "there") == products(tmp_path / "here")
     assert {held for held, _ in client.run(_load).values()} == {0}
+
+
+@pytest.mark.slow
+def test_messages_are_answered_by_the_processes(engine: Cluster) -> None:
+    homes = engine.deal(_home_of, [5, 6, 7, 8])
+    assert [number for number, _ in homes] == [5, 6, 7, 8]
+    assert os.getpid() not in {home for _, home in homes} and len({home for _, home in homes}) == 2
+
+
+def _home_of(number: int) -> tuple[int, int]:
+    return number, os.getpid()
 
 
 @pytest.mark.slow

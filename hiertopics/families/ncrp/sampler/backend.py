@@ -296,6 +296,8 @@ def sampler(
     sweep: Sweep,
     memory: Callable[[Corpus, Settings], int] = memory,
     summarise: Callable[[State, Data, Settings, Context], Summary] = summarise,
+    *,
+    deals: bool = False,
 ) -> tuple[Backend[Corpus, Data, State, Settings], Backend[Corpus, Data, Chains[State], Settings]]:
     """Return the sampler that moves documents by a sweep, of one chain and of several."""
     one = Backend(
@@ -312,6 +314,7 @@ def sampler(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        deals=deals,
         regrouped=regrouped,
         per_chain=per_chain,
         draw_hyperparameters=draw_hyperparameters,

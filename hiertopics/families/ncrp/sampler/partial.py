@@ -71,7 +71,7 @@ class Shards(NamedTuple):
 
     def map(self, task: Callable[[Item], Result], messages: list[Item]) -> list[Result]:
         """Return what ``task``, a function of a module, answers to each shard's message."""
-        return self.context.map(task, messages)
+        return self.context.deal(task, messages)
 
 
 def sweep(data: Data, chain: Chain, prior: Prior, shards: Shards) -> Chain:
@@ -268,4 +268,4 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return collapsed.memory(corpus, settings) + topics
 
 
-one, backend = collapsed.sampler(side_by_side, memory)
+one, backend = collapsed.sampler(side_by_side, memory, deals=True)

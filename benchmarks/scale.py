@@ -1,0 +1,255 @@
+"""How far one machine goes: tokens/s, bytes and scores at 1, 10 and 100 million tokens.
+
+The parts of a corpus are random documents of it over the same words. Ours is the whole command
+``hiertopics fit`` on shards, within a limit of memory that the system holds it to; what was fitted
+already goes on, so that a run that was killed, or that had too little time, is not lost. The peers
+train on the same documents within the same memory and some processor time. All are scored by the
+benchmark's rules. This module starts processes and so stays free of numpy.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from benchmarks import options, process
+from benchmarks.benchmark import benchmark
+from benchmarks.process import CommandFailed
+from benchmarks.records import Record
+from benchmarks.table import MIB, Table, markdown
+
+PEERS = ("tomotopy-lda-500", "gensim-lda-500", "gensim-hdp")
+HELD_OUT = 2000
+"""Documents that are put aside, at most a tenth of all."""
+
+GIB = 2**30
+FITS = Table(
+    ("kind", "n_tokens", "model", "truncation"),
+    {
+        "model": "{model}",
+        "tokens": "{n_tokens:,}",
+        "words": "{n_words:,}",
+        "iterations": "{sweeps}",
+        "tokens/s of a core": lambda record: _or_reason(record, "tokens_per_second", "{:,.0f}"),
+        "peak, MiB": lambda record: (
+            f"{record['peak_bytes'] / MIB:,.0f}" if "peak_bytes" in record else ""
+        ),
+        "bytes per token": lambda record: (
+            f"{record['peak_bytes'] / record['n_tokens']:.1f}" if "peak_bytes" in record else ""
+        ),
+        "perplexity": lambda record: _or_reason(record, "perplexity", "{:.0f}"),
+    },
+)
+COSTS = Table(
+    ("n_tokens", "truncation"),
+    {
+        "tokens": "{n_tokens:,}",
+        "T": "{truncation}",
+        "iterations before": "{burn_in}",
+        "ns per token": "{nanoseconds:.0f}",
+        "of it drawing topics": "{drawing_nanoseconds:.1f}",
+        "cost per token, the second largest = 1": "{ratio:.3f}",
+    },
+)
+
+SIZES = (1e9, 28e9)
+MACHINES = (1, 16, 50)
+CORES = 16
+BANDWIDTH = 1e9
+"""Bytes per second of the network between machines."""
+
+CHANGE_BYTES = 6
+CROSSING = 0.05, 0.004
+"""Seconds of an iteration on a cluster, and of each machine in it."""
+
+ITERATIONS = 500
+PUBLISHED = (
+    ("HDP, Terenin et al. 2020", "768 million", "20 threads of one machine", "82 h, 25,000 it."),
+    ("hLDA, Chen et al. 2018", "28 billion", "50 machines", "7 h"),
+)
+
+
+def table(results: Sequence[Record]) -> str:
+    """Return the fits, the costs per token, and what follows for larger corpora."""
+    fits = [record for record in results if record["kind"] in ("ours", "peer")]
+    costs = [record for record in results if record["kind"] == "cost"]
+    parts = [FITS(fits)] if fits else []
+    if costs:
+        parts += [COSTS(costs), projection(max(costs, key=lambda record: record["n_tokens"]))]
+    return "\n\n".join(parts)
+
+
+def projection(cost: Record) -> str:
+    """Return what ITERATIONS would take at other sizes, if all went as at the largest measured.
+
+    theory: tokens and topics are shared by all cores of a machine, each machine draws all topics,
+    changed cells go from and to every machine one after the other.
+    """
+    rows: list[Sequence[object]] = []
+    cells = cost["n_words"] * cost["truncation"]
+    for tokens in SIZES:
+        for machines in MACHINES:
+            sweep = tokens * (cost["nanoseconds"] - cost["drawing_nanoseconds"]) / 1e9
+            drawn = cost["drawing_nanoseconds"] * cost["n_tokens"] / 1e9
+            changed = min(cells, cost["changed_share"] * tokens)
+            wire = CHANGE_BYTES * changed * (1 + machines) / BANDWIDTH
+            crossing = CROSSING[0] + CROSSING[1] * machines + wire if machines > 1 else 0.0
+            seconds = sweep / (machines * CORES) + drawn / CORES + crossing
+            hours = f"{ITERATIONS * seconds / 3600:.1f} h"
+            place = f"{machines} x {CORES} cores"
+            rows.append((f"hdp-gibbs, T={cost['truncation']}", f"{tokens / 1e9:g} billion", place))
+            rows[-1] = (*rows[-1], f"{hours}, {ITERATIONS} it., projected")
+    heads = ("model", "tokens", "machines", "time")
+    return markdown(heads, [*rows, *PUBLISHED])
+
+
+@benchmark("scale", table)
+@click.argument("shards", type=options.FOLDER)
+@click.option("--work", type=options.NEW_FOLDER, required=True, help="Folder of parts and runs.")
+@click.option("--tokens", type=options.NUMBER, multiple=True, default=("1M", "10M", "100M"))
+@click.option("--truncation", default=500, show_default=True)
+@click.option("--iterations", default=100, show_default=True)
+@click.option("--memory", default=6.0, show_default=True, help="GB that a model may take.")
+@click.option("--workers", default=2, show_default=True, help="Threads of our fit.")
+@click.option("--time-limit", help="Of each of our fits, as 40m; what was fitted is scored.")
+@options.peers(*PEERS)
+@click.option("--seconds", default=600, show_default=True, help="Processor time of a peer.")
+@click.option("--burn-in", default=10, show_default=True, help="Iterations before costs are taken.")
+@click.option("--rounds", default=3, show_default=True, help="Measurements of the cost; 0: none.")
+@click.option("--fits/--no-fits", default=True, help="Our fits.")
+def measure(
+    shards: Path,
+    work: Path,
+    tokens: tuple[int, ...],
+    truncation: int,
+    iterations: int,
+    memory: float,
+    workers: int,
+    time_limit: str | None,
+    peer: tuple[str, ...],
+    seconds: int,
+    burn_in: int,
+    rounds: int,
+    fits: bool,
+) -> Iterator[Record]:
+    """One machine at 1, 10 and 100 million tokens: speed, memory and score; SHARDS holds the text.
+
+    A peer that does not end a sweep in its time, or that takes more memory, gives up.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    limit = round(memory * 1e9)
+    parts = {size: _part(shards, work, size) for size in tokens}
+    for size, path in parts.items():
+        about = _sizes(path)
+        split = f"docs:{min(0.1, HELD_OUT / about['n_docs']):.6f}@0"
+        shared = {**about, "split": split, "truncation": truncation, "memory": limit}
+        if fits:
+            settings = ["inference.collapse=partial", f"model.truncation={truncation}"]
+            found = _ours(
+                path, work / f"run-{size}", split, settings, iterations, limit, workers, time_limit
+            )
+            yield {"kind": "ours", "model": f"hdp-gibbs-{truncation}", **shared, **found}
+        for name in peer:
+            yield {
+                "kind": "peer",
+                "model": name,
+                **shared,
+                **_peer(path, split, name, limit, seconds),
+            }
+    if rounds:
+        arguments = [
+            work,
+            *parts.values(),
+            "--truncation",
+            truncation,
+            "--burn-in",
+            burn_in,
+            "--rounds",
+            rounds,
+        ]
+        for line in process.run(process.benchmarks("scale-cost", *arguments)).stdout.splitlines():
+            yield {"kind": "cost", **json.loads(line)}
+
+
+def _part(shards: Path, work: Path, size: int) -> Path:
+    """Return shards of about so many tokens, made where they are not there yet."""
+    path = work / f"part-{size}.shards"
+    if not path.exists():
+        process.run(process.benchmarks("scale-part", shards, path, size))
+    return path
+
+
+def _sizes(path: Path) -> Record:
+    manifest = json.loads((path / "shards.json").read_text(encoding="utf-8"))
+    return {name: manifest[name] for name in ("n_docs", "n_words", "n_tokens", "n_pairs")}
+
+
+def _ours(
+    path: Path,
+    run: Path,
+    split: str,
+    settings: Sequence[str],
+    iterations: int,
+    limit: int,
+    workers: int,
+    time_limit: str | None,
+) -> Record:
+    """Fit, or go on; the speed is that of the iterations of this command, its start included."""
+    before = _manifest(run).get("iterations", 0)
+    chosen = [word for pair in settings for word in ("--set", pair)]
+    arguments = ["fit", path, "--backend", "hdp-gibbs", "--holdout", split, "--run", run, "-q"]
+    arguments += ["--iterations", iterations, "--workers", workers, "--memory", limit]
+    arguments += ["--time-limit", time_limit] if time_limit else []
+    done = process.run(_within(limit, process.hiertopics(*arguments, *chosen)), (0, 75))
+    manifest = _manifest(run)
+    score = json.loads(process.run(process.benchmarks("scale-score", path, split, run)).stdout)
+    n_new = manifest["iterations"] - before
+    tokens = _sizes(path)["n_tokens"] * n_new
+    return {
+        **done.record,
+        "peak_bytes": manifest["peak_memory_bytes"],
+        "sweeps": manifest["iterations"],
+        "status": manifest["status"],
+        "tokens_per_second": tokens / done.cpu_seconds if n_new else math.nan,
+        **score,
+    }
+
+
+def _manifest(run: Path) -> Record:
+    path = run / "manifest.json"
+    found: Record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def _peer(path: Path, split: str, name: str, limit: int, seconds: int) -> Record:
+    command = process.benchmarks("scale-peer", path, split, name, "--seconds", seconds)
+    try:
+        done = process.run(_within(limit, command, seconds))
+    except CommandFailed as error:
+        return {"sweeps": 0, "gave_up": _why(str(error), limit, seconds)}
+    found: Record = json.loads(done.stdout)
+    return {"peak_bytes": done.peak_bytes, **found}
+
+
+def _why(complaint: str, limit: int, seconds: int) -> str:
+    out_of_time = "exit code -24" in complaint or "exit code -9" in complaint
+    return f"no sweep in {seconds} s" if out_of_time else f"more than {limit / 1e9:g} GB"
+
+
+def _within(limit: int, command: Sequence[str], seconds: int | None = None) -> list[str]:
+    """Return the command with the system holding it to so many bytes of data and seconds.
+
+    Twice the seconds: a peer that is done with a sweep has to be scored, too.
+    """
+    # Code of the libraries is mapped privately; so it counts for the system, but not for --memory.
+    bounds = [f"--data={limit + 96 * MIB}"]
+    bounds += [f"--cpu={2 * seconds}"] if seconds else []
+    return ["prlimit", *bounds, "--", *command]
+
+
+def _or_reason(record: Record, name: str, template: str) -> str:
+    return template.format(record[name]) if name in record else str(record.get("gave_up", ""))

@@ -1,0 +1,146 @@
+"""What runs in the processes that ``scale`` starts: parts of a corpus, scores, peers, costs."""
+
+from __future__ import annotations
+
+import resource
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks import scorer
+from benchmarks.ours import OurBackend, open_run
+from benchmarks.peers import PEERS
+from benchmarks.records import Record
+from benchmarks.scorer import TopicModel
+from benchmarks.splits import split_corpus
+from benchmarks.timing import Timed, alternate, paired
+from hiertopics.data.shelf import Shelf
+from hiertopics.families.hdp import blocks
+from hiertopics.families.hdp.gibbs import Inference
+from hiertopics.families.hdp.gibbs import Model as Hdp
+from hiertopics.formats.shards import open_shelf, write_bags
+from hiertopics.formats.source import Source
+from hiertopics.model import Settings
+from hiertopics.room import Room
+
+
+def take(shards: Path, path: Path, n_tokens: int) -> int:
+    """Write random documents of about so many tokens, all over the same words.
+
+    Return how many tokens there are: fewer where the corpus has no more.
+    """
+    shelf = open_shelf(Source(shards))
+    order = np.random.default_rng(0).permutation(shelf.n_docs)
+    within = np.cumsum(shelf.doc_lengths[order]) <= n_tokens
+    part = shelf.select(np.sort(order[within]))
+    write_bags(part, path)
+    return part.n_tokens
+
+
+def score(shards: Path, spec: str, path: Path) -> Record:
+    """Score a run on shards; raises ValueError if it was fitted on another split."""
+    _, split = split_corpus(open_shelf(Source(shards)), spec)
+    run = open_run(path, split)
+    model = TopicModel(run.tree.phi, run.tree.weight)
+    return {"topics": len(run.tree.shown), **scorer.score(model, split)._asdict()}
+
+
+def train(shards: Path, spec: str, name: str, seconds: float) -> Record:
+    """Train a peer, sweep by sweep, until ``seconds`` of processor time are over; score it."""
+    train, split = split_corpus(open_shelf(Source(shards)), spec)
+    counts = train.counts
+    peer = PEERS[name].start(counts, 0)
+    began, sweeps, spent = _spent(), 0, 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while not sweeps or _spent() + spent / sweeps < seconds:
+            peer.sweep()
+            sweeps, spent = sweeps + 1, _spent() - began
+    return {
+        "sweeps": sweeps,
+        "tokens_per_second": sweeps * train.n_tokens / spent,
+        "topics": peer.live_topics(),
+        **scorer.score(peer.model(), split)._asdict(),
+    }
+
+
+def costs(
+    work: Path, shards: Sequence[Path], truncation: int, burn_in: int, rounds: int
+) -> Iterator[Record]:
+    """Yield what a token costs at each size: whole iterations in turn, processor time, one thread.
+
+    And what of it is drawing topics, whose cost does not grow with tokens.
+    """
+    settings = Settings(Hdp(truncation=truncation), Inference(collapse="partial"))
+    shelves = [replace(open_shelf(Source(path)), room=Room(work)) for path in shards]
+    systems = [_Drawing(shelf, settings) for shelf in shelves]
+    for system in systems:
+        system.sweep(burn_in)
+        system.drawing.clear()
+        system.changed.clear()
+    found = alternate(
+        {number: Timed(system, 1) for number, system in enumerate(systems)},
+        rounds,
+        clock="processor",
+    )
+    per_token = [
+        [seconds / shelf.n_tokens for seconds in found.seconds[number]]
+        for number, shelf in enumerate(shelves)
+    ]
+    base = sorted(range(len(shelves)), key=lambda number: shelves[number].n_tokens)[-2:][0]
+    for number, (system, shelf) in enumerate(zip(systems, shelves, strict=True)):
+        yield {
+            "n_tokens": shelf.n_tokens,
+            "n_words": shelf.n_words,
+            "truncation": truncation,
+            "burn_in": burn_in,
+            **found.about,
+            "seconds": found.seconds[number],
+            "nanoseconds": 1e9 * median(per_token[number]),
+            "drawing_nanoseconds": 1e9 * median(system.drawing) / shelf.n_tokens,
+            "changed_share": median(system.changed) / shelf.n_tokens,
+            "ratio": paired(per_token[number], per_token[base]),
+        }
+
+
+class _Drawing:
+    """Our backend on shards; how long it draws topics and how many counts change is noted."""
+
+    def __init__(self, shelf: Shelf, settings: Settings[Any, Any]) -> None:
+        self.drawing: list[float] = []
+        self.changed: list[int] = []
+        self._system = OurBackend("hdp-gibbs", shelf, settings)
+
+    def sweep(self, n_sweeps: int = 1) -> None:
+        """Do some iterations."""
+        draw, add = blocks.draw_topics, blocks.add_results
+
+        def timed(*arguments: Any) -> Any:
+            began = time.process_time()
+            result = draw(*arguments)
+            self.drawing.append(time.process_time() - began)
+            return result
+
+        def counted(answers: Any, *others: Any) -> Any:
+            self.changed.append(
+                sum(len(answer.cells) or np.count_nonzero(answer.amounts) for answer in answers)
+            )
+            return add(answers, *others)
+
+        blocks.draw_topics, blocks.add_results = timed, counted
+        try:
+            self._system.sweep(n_sweeps)
+        finally:
+            blocks.draw_topics, blocks.add_results = draw, add
+
+
+def _spent() -> float:
+    """Return the processor time of this process and of those that it began and that ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
