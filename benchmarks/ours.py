@@ -12,6 +12,7 @@ from benchmarks.scorer import TopicModel
 from benchmarks.tree_scorer import Prior, TreeModel
 from hiertopics import registry
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.engine import Workers
 from hiertopics.fitting.loop import iterate
 from hiertopics.holdouts.split import Split
@@ -31,7 +32,7 @@ class OurBackend:
     name: a backend. corpus: what it is fitted to, from seed 0. settings: of the backend's types.
     """
 
-    def __init__(self, name: str, corpus: Corpus, settings: Settings, workers: int = 1) -> None:
+    def __init__(self, name: str, corpus: Bags, settings: Settings, workers: int = 1) -> None:
         """Lay the corpus out and make the first state."""
         self._settings = settings
         self._backend = registry.load(name, model=settings.model, inference=settings.inference)

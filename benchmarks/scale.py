@@ -118,7 +118,13 @@ def projection(cost: Record) -> str:
 @click.option("--time-limit", help="Of each of our fits, as 40m; what was fitted is scored.")
 @options.peers(*PEERS)
 @click.option("--seconds", default=600, show_default=True, help="Processor time of a peer.")
-@click.option("--burn-in", default=10, show_default=True, help="Iterations before costs are taken.")
+@click.option(
+    "--burn-in",
+    type=click.IntRange(min=5),
+    default=10,
+    show_default=True,
+    help="Iterations before costs are taken.",
+)
 @click.option("--rounds", default=3, show_default=True, help="Measurements of the cost; 0: none.")
 @click.option("--fits/--no-fits", default=True, help="Our fits.")
 def measure(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from benchmarks.ours import OurBackend, open_run
 from benchmarks.peers import PEERS
 from benchmarks.records import Record
 from benchmarks.scorer import TopicModel
-from benchmarks.splits import split_corpus
 from benchmarks.timing import Timed, alternate, paired
 from hiertopics.data.shelf import Shelf
 from hiertopics.families.hdp import blocks
@@ -26,6 +26,8 @@ from hiertopics.families.hdp.gibbs import Inference
 from hiertopics.families.hdp.gibbs import Model as Hdp
 from hiertopics.formats.shards import open_shelf, write_bags
 from hiertopics.formats.source import Source
+from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.holdouts.split import make_split
 from hiertopics.model import Settings
 from hiertopics.room import Room
 
@@ -45,7 +47,7 @@ def take(shards: Path, path: Path, n_tokens: int) -> int:
 
 def score(shards: Path, spec: str, path: Path) -> Record:
     """Score a run on shards; raises ValueError if it was fitted on another split."""
-    _, split = split_corpus(open_shelf(Source(shards)), spec)
+    _, split = make_split(open_shelf(Source(shards)), parse_holdout(spec))
     run = open_run(path, split)
     model = TopicModel(run.tree.phi, run.tree.weight)
     return {"topics": len(run.tree.shown), **scorer.score(model, split)._asdict()}
@@ -53,7 +55,7 @@ def score(shards: Path, spec: str, path: Path) -> Record:
 
 def train(shards: Path, spec: str, name: str, seconds: float) -> Record:
     """Train a peer, sweep by sweep, until ``seconds`` of processor time are over; score it."""
-    train, split = split_corpus(open_shelf(Source(shards)), spec)
+    train, split = make_split(open_shelf(Source(shards)), parse_holdout(spec))
     counts = train.counts
     peer = PEERS[name].start(counts, 0)
     began, sweeps, spent = _spent(), 0, 0.0
@@ -128,16 +130,12 @@ class _Drawing:
             return result
 
         def counted(answers: Any, *others: Any) -> Any:
-            self.changed.append(
-                sum(len(answer.cells) or np.count_nonzero(answer.amounts) for answer in answers)
-            )
+            changes = [len(one.cells) or int(np.count_nonzero(one.amounts)) for one in answers]
+            self.changed.append(sum(changes))
             return add(answers, *others)
 
-        blocks.draw_topics, blocks.add_results = timed, counted
-        try:
+        with mock.patch.multiple(blocks, draw_topics=timed, add_results=counted):
             self._system.sweep(n_sweeps)
-        finally:
-            blocks.draw_topics, blocks.add_results = draw, add
 
 
 def _spent() -> float:
