@@ -155,6 +155,7 @@ def measure(
         shared = {**about, "split": split, "truncation": truncation, "memory": limit}
         if fits:
             settings = ["inference.collapse=partial", f"model.truncation={truncation}"]
+            settings.append(f"inference.shards={workers}")
             found = _ours(
                 path, work / f"run-{size}", split, settings, iterations, limit, workers, time_limit
             )
