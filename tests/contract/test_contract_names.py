@@ -46,7 +46,7 @@ PARAMETERS = {
 
 def test_every_function_of_the_contract_is_tested_here() -> None:
     values = {"Model", "Inference", "State", "Info", "objective_name"}
-    values |= {"observes", "sampler", "pieces", "shelves"}
+    values |= {"observes", "sampler", "pieces", "shelves", "deals"}
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
 
 
