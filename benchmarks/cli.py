@@ -24,6 +24,7 @@ BENCHMARKS = (
     "trees",
     "paired",
     "treepages",
+    "planted",
     "tree-speed",
     "tssb-assign",
     "tree-distance",
