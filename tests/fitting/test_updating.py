@@ -26,7 +26,10 @@ from hiertopics.states import to_arrays
 from hiertopics.views.changes import changes
 
 FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")
-HOW: dict[str, list[str]] = {"hdp-gibbs": ["inference.collapse=partial", "model.truncation=8"]}
+HOW: dict[str, list[str]] = {
+    "hdp-gibbs": ["inference.collapse=partial", "model.truncation=8"],
+    "nhdp-variational": ["model.truncation=8", "inference.start_iterations=10"],
+}
 OLD, NEW = "abcdefghij", "abcdefghijklmno"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
@@ -22,9 +23,16 @@ BLOCK = 1024
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
     """Return theta of new documents, topics and shares held fixed."""
-    mixing, counts = mixing_of(tree), corpus.counts
     phi = np.ascontiguousarray(tree.phi.T)
-    theta = mixing.weights(np.zeros((1, tree.n_nodes)))[0]
+    return Posterior(all_entries(fold_in(mixing_of(tree), phi, corpus.counts, context)))
+
+
+def fold_in(
+    mixing: Mixing, phi: NDArray[np.float64], counts: sparse.csr_array, context: Context
+) -> NDArray[np.float64]:
+    """Return theta [n_docs, K] of documents by their counts; phi: [n_words, K]."""
+    n_nodes = phi.shape[1]
+    theta = mixing.weights(np.zeros((1, n_nodes)))[0]
     parts = (mixing.shape.first, mixing.mass, *mixing[2:])
 
     def count(doc: int) -> NDArray[np.float64]:
@@ -33,8 +41,8 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
         n = infer_kernels.fold_in(words, times, phi, *parts, theta, SWEEPS, TOLERANCE)
         return mixing.weights(n[None])[0]
 
-    rows = context.map(count, range(corpus.n_docs))
-    return Posterior(all_entries(np.array(rows).reshape(corpus.n_docs, tree.n_nodes)))
+    rows = context.map(count, range(counts.shape[0]))
+    return np.array(rows).reshape(counts.shape[0], n_nodes)
 
 
 def predictive(

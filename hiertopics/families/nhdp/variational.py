@@ -31,6 +31,7 @@ from hiertopics.families.nhdp import document_kernels, regrowing
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
+from hiertopics.families.nhdp.continuing import continued as continued
 from hiertopics.families.nhdp.documents import counts_of
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import learn
@@ -156,5 +157,6 @@ backend: Backend[Corpus, Data, State] = Backend(
     regrouped=common.regrouped,
     predictive=predictive,
     regrown=regrown,
+    continued=continued,
     pieces=sharded(Local),
 )
