@@ -221,9 +221,13 @@ CHILD = """
     from hiertopics.errors import UsageError
     from hiertopics.families.hdp import blocks, partial
     from hiertopics.fitting import driver
+    from hiertopics.runs import placing
+    from hiertopics.runs.newdocs import infer
+    from hiertopics.scoring.evaluation import evaluate
 
     # What is the same for all corpora would hide what a corpus in memory takes.
     blocks.CHANGES_AT_ONCE, partial.BUFFERS = 1 << 12, 4 << 20
+    placing.MOST_ENTRIES, placing.ROWS = 1 << 10, 1 << 7
     folder = Path(sys.argv[1])
     settings = ["inference.collapse=partial", "inference.start=uniform", "model.truncation=6"]
     how = {"backend": "hdp-gibbs", "iterations": 1, "overrides": settings}
@@ -232,7 +236,9 @@ CHILD = """
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))
 
-    driver.fit(folder / "small.shards", run=folder / "small", **how)  # kernels and libraries
+    small = driver.fit(folder / "small.shards", run=folder / "small", **how).run
+    evaluate(small)  # kernels and libraries
+    infer(small, folder / "small.shards", folder / "small.csv")
     reserved = bytes_of("VmData") - bytes_of("RssAnon")
     corpus = folder / sys.argv[2]
     try:
@@ -243,7 +249,11 @@ CHILD = """
     limit = reserved + int(least.removesuffix("MB")) * 1_000_000
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     memory = least if corpus.suffix == ".shards" else None
-    driver.fit(corpus, run=folder / "large", memory=memory, **how)
+    run = driver.fit(corpus, run=folder / "large", memory=memory, **how).run
+    print("fitted")
+    assert evaluate(run)["n_tokens"] > 100_000
+    for suffix in ("npz", "csv", "jsonl"):
+        infer(run, folder / "large.shards", folder / f"placed.{suffix}")
     print("done")
 """
 
@@ -265,7 +275,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
 @pytest.mark.parametrize("name", ["large.shards", "large.ldac"])
-def test_a_fit_of_shards_stays_below_its_limit_of_memory(
+def test_a_fit_of_shards_and_what_is_asked_of_it_stay_below_a_limit_of_memory(
     large: Path, tmp_path: Path, name: str
 ) -> None:
     """In a process that gets no more; the same corpus in memory does not fit."""
@@ -278,4 +288,5 @@ def test_a_fit_of_shards_stays_below_its_limit_of_memory(
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
     assert "--memory 76.3 MiB is too little: the least for this fit is" in done.stdout, done.stderr
     assert ("done" in done.stdout) == (name == "large.shards"), done.stderr
+    assert ("fitted" in done.stdout) == (name == "large.shards"), done.stderr
     assert done.returncode == 0 or "MemoryError" in done.stderr

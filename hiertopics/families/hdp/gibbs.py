@@ -40,7 +40,7 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
-from hiertopics.families.flat.summary import notes_on_shards, topic_counts
+from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.flat.tokens import in_chains, renumber, sweep
 from hiertopics.families.flat.variational import prior_of_blocks
@@ -224,9 +224,10 @@ def _log_counts(counts: NDArray[np.int32], prior: NDArray[np.float64]) -> float:
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of tokens and counts."""
+    """Return the bytes of tokens, counts and the summary."""
     n_topics = settings.model.truncation
-    return 16 * corpus.n_tokens + 4 * n_topics * (corpus.n_docs + corpus.n_words)
+    counts = 4 * n_topics * (corpus.n_docs + corpus.n_words)
+    return 16 * corpus.n_tokens + counts + summary_bytes(corpus, n_topics)
 
 
 def _sweep(state: State, data: Data, settings: Settings, context: Context) -> int:

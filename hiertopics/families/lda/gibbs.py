@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat.prediction import FoldIn, infer
+from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
@@ -133,9 +134,10 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of tokens and of both tables of counts."""
+    """Return the bytes of tokens, of both tables of counts and of the summary."""
     n_columns = padded(settings.model.n_topics)
-    return 8 * corpus.n_tokens + 4 * n_columns * (corpus.n_docs + corpus.n_words)
+    counts = 4 * n_columns * (corpus.n_docs + corpus.n_words)
+    return 8 * corpus.n_tokens + counts + summary_bytes(corpus, n_columns)
 
 
 def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int32]:
