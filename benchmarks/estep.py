@@ -27,8 +27,7 @@ from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.config import VariationalInference
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
-from hiertopics.families.ncrp.variational.cells import csr_of
-from hiertopics.families.ncrp.variational.state import State, Sums, local_pass, refit
+from hiertopics.families.ncrp.variational.state import State, Sums, csr_of, local_pass, refit
 from hiertopics.model import Context, Settings
 
 LEAVES_PER_BRANCH = 7

@@ -10,7 +10,7 @@ import pytest
 from truth import CASES, start_at_truth
 
 from hiertopics import registry
-from hiertopics.families.tssb import share_kernels, stick_kernels, text, trees
+from hiertopics.families.tssb import stick_kernels, text, text_kernels, trees
 
 REPLICATES, STEPS = 300, 4
 LARGEST_Z, SMALLEST_P = 4.2, 3e-4
@@ -44,14 +44,14 @@ def sticks_drawn_as_if_ordered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def own_counts_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A token of a document that is alone at its node does not see the document's other tokens."""
-    kernels = SimpleNamespace(**vars(share_kernels))
+    kernels = SimpleNamespace(**vars(text_kernels))
 
     def base(nodes: Any, kappa: float) -> tuple[Any, Any]:
-        rows, alone = share_kernels.token_base(nodes, kappa)
+        rows, alone = text_kernels.token_base(nodes, kappa)
         return rows, np.zeros_like(alone)
 
     kernels.token_base = base
-    monkeypatch.setattr(text, "share_kernels", kernels)
+    monkeypatch.setattr(text, "text_kernels", kernels)
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from naive_hca import MODEL, Local
 from stepping import at
 
-from hiertopics.families.hca import updates
+from hiertopics.families.hca import state as updates
 from hiertopics.families.hca.kernels import Sums
 from hiertopics.families.hca.state import (
     Data,

@@ -15,7 +15,7 @@ from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import meanfield
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
-from hiertopics.families.hca.prediction import log_density
+from hiertopics.families.hca.variational import log_density
 from hiertopics.families.nested.slots import mean_masses
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.files import read_npz

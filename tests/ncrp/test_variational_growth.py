@@ -14,8 +14,7 @@ from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of
 from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import state as states
-from hiertopics.families.ncrp.variational.cells import Data
-from hiertopics.families.ncrp.variational.state import State
+from hiertopics.families.ncrp.variational.state import Data, State
 
 COUNTS = varied().counts.toarray().astype(float)
 

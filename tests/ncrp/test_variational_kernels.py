@@ -12,8 +12,8 @@ from stepping import corpus_of
 from variational_cases import TREE
 
 from hiertopics.families.ncrp.variational import bound, expectations, slot_kernels
-from hiertopics.families.ncrp.variational.cells import lay_out
 from hiertopics.families.ncrp.variational.slot_simd import multiply_four
+from hiertopics.families.ncrp.variational.state import lay_out
 from hiertopics.families.nested.slots import nodes_of
 from hiertopics.numeric.jit import kernel
 

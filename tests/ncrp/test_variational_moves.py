@@ -24,10 +24,9 @@ from variational_cases import (
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import moves, reshaping, splits, starts
-from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import GONE, Draft, draft_of, state_of_draft
 from hiertopics.families.ncrp.variational.reshaping import FRESH
-from hiertopics.families.ncrp.variational.state import State
+from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.states import to_arrays
 

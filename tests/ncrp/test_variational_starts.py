@@ -21,8 +21,7 @@ from variational_cases import (
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
-from hiertopics.families.ncrp.variational.cells import Data, csr_of
-from hiertopics.families.ncrp.variational.state import State
+from hiertopics.families.ncrp.variational.state import Data, State, csr_of
 from hiertopics.families.nested.tree_state import MeanField
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)

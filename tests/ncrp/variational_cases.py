@@ -16,8 +16,14 @@ from hiertopics import registry
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational.cells import Data, lay_out
-from hiertopics.families.ncrp.variational.state import State, local_pass, place, refit
+from hiertopics.families.ncrp.variational.state import (
+    Data,
+    State,
+    lay_out,
+    local_pass,
+    place,
+    refit,
+)
 from hiertopics.model import AnyBackend, Settings
 
 MODES = ("meanfield", "structured")

@@ -89,7 +89,7 @@ def test_every_backend_and_score_has_a_row() -> None:
 
 def test_variants_by_type_reach_who_calls_the_function() -> None:
     """The urn calls what the shares give a variant to, and imports the declaring module alone."""
-    reached = importers("hiertopics/families/tssb/share_kernels.py")
+    reached = importers("hiertopics/families/tssb/text_kernels.py")
     assert "hiertopics.families.tssb.urn_kernels" in reached
     assert "hiertopics.families.ncrp.sampler.sweep_kernels" not in reached
 

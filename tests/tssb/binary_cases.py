@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb.diffusion_kernels import Family
+from hiertopics.families.tssb.binary_kernels import Family
 
 
 def log_joint(theta: NDArray[np.float64], family: Family) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
 
 from hiertopics.families.tssb import stick_kernels
 from hiertopics.families.tssb.layout import Nodes, Process
-from hiertopics.families.tssb.process_kernels import ProcessBounds, draw_process
+from hiertopics.families.tssb.stick_kernels import ProcessBounds, draw_process
 
 AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED = range(4)
 NEARLY_ONE = 1.0 - 1e-6

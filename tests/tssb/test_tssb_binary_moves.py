@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from hiertopics.families.tssb import binary_kernels
-from hiertopics.families.tssb import diffusion_kernels as moves
-from hiertopics.families.tssb.diffusion_kernels import Family
+from hiertopics.families.tssb.binary_kernels import Family
 
 GRID = np.linspace(-9.0, 9.0, 3601)
 
@@ -23,17 +22,21 @@ def z_of(draws: NDArray[np.float64], expected: float) -> float:
 
 def test_the_log_density_is_that_of_the_theory() -> None:
     family, theta = some_family(), np.random.default_rng(0).normal(size=(5, 3))
-    assert moves.log_density(theta, family) == pytest.approx(log_joint(theta, family), rel=1e-12)
+    assert binary_kernels.log_density(theta, family) == pytest.approx(
+        log_joint(theta, family), rel=1e-12
+    )
 
 
 def test_the_slope_is_that_of_central_differences() -> None:
     family, theta = some_family(), np.random.default_rng(0).normal(size=(5, 3))
     slope, step = np.empty((5, 3)), 1e-5
-    moves.slope(theta, family, slope)
+    binary_kernels.slope(theta, family, slope)
     for node in range(5):
         shift = np.zeros((5, 3))
         shift[node] = step
-        rise = moves.log_density(theta + shift, family) - moves.log_density(theta - shift, family)
+        rise = binary_kernels.log_density(theta + shift, family) - binary_kernels.log_density(
+            theta - shift, family
+        )
         assert slope[node] == pytest.approx(rise / (2 * step), abs=1e-6)
 
 
@@ -41,19 +44,19 @@ def test_masses_are_a_quarter_of_the_rows_and_what_neighbours_pull() -> None:
     family = some_family()
     children = np.bincount(family.up[1:], minlength=5)
     expected = family.n_at[:, None] / 4 + np.outer(1 + 0.81 * children, family.precision)
-    assert moves.masses(family) == pytest.approx(expected, rel=1e-12)
+    assert binary_kernels.masses(family) == pytest.approx(expected, rel=1e-12)
 
 
 def leapt(step_size: float, n_steps: int) -> tuple[NDArray[np.float64], ...]:
     """Return parameters, momenta and energy before and after leaps of one length."""
     family, rng = some_family(), np.random.default_rng(1)
-    mass = moves.masses(family)
+    mass = binary_kernels.masses(family)
     theta, momentum = rng.normal(size=(5, 3)), rng.normal(size=(5, 3)) * np.sqrt(mass)
-    before = theta.copy(), moves.energy(theta, momentum, mass, family)
-    moves.leap(theta, momentum, mass, step_size, n_steps, family)
-    after = moves.energy(theta, momentum, mass, family)
+    before = theta.copy(), binary_kernels.energy(theta, momentum, mass, family)
+    binary_kernels.leap(theta, momentum, mass, step_size, n_steps, family)
+    after = binary_kernels.energy(theta, momentum, mass, family)
     back = theta.copy()
-    moves.leap(back, -momentum, mass, step_size, n_steps, family)
+    binary_kernels.leap(back, -momentum, mass, step_size, n_steps, family)
     return before[0], back, after - before[1]
 
 
@@ -75,7 +78,7 @@ def hmc_draws(family: Family, n_draws: int, n_steps: int = 25) -> NDArray[np.flo
     theta = np.zeros(family.sums.shape)
     found = np.empty((n_draws, *theta.shape))
     for place in range(n_draws):
-        moves.hamiltonian_step(theta, family, 0.3, n_steps, rng)
+        binary_kernels.hamiltonian_step(theta, family, 0.3, n_steps, rng)
         found[place] = theta
     return found
 
@@ -115,7 +118,7 @@ def test_two_nodes_have_the_moments_of_quadrature(how: str) -> None:
         theta, rng = np.zeros((2, 40)), np.random.default_rng(3)
         found = np.empty((6000, 2, 40))
         for place in range(6000):
-            moves.slice_sweep(theta, family, rng)
+            binary_kernels.slice_sweep(theta, family, rng)
             found[place] = theta
     axis = GRID[::10]
     for node in (0, 1):
@@ -133,7 +136,7 @@ def test_slices_weigh_every_child() -> None:
     family = Family(up, np.zeros(3), np.zeros((3, 50)), 0.9, precision, precision)
     theta, rng, found = np.zeros((3, 50)), np.random.default_rng(6), np.empty((4000, 2))
     for row in found:
-        moves.slice_sweep(theta, family, rng)
+        binary_kernels.slice_sweep(theta, family, rng)
         row[:] = (theta[0] ** 2).mean(), (theta[1] * theta[2]).mean()
     assert abs(z_of(found[:, 0], 0.4)) < 4
     assert abs(z_of(found[:, 1], 0.81 * 0.4)) < 4
@@ -147,11 +150,11 @@ def test_steps_are_those_from_what_persists_of_the_parent() -> None:
 
 def test_columns_are_accepted_one_by_one_and_blocks_of_them_agree() -> None:
     """More columns than a block holds, the last one impossible to move."""
-    family = some_family(moves.COLUMNS + 3)
+    family = some_family(binary_kernels.COLUMNS + 3)
     theta = np.zeros(family.sums.shape)
     theta[:, -1] = np.nan
-    accepted = moves.hamiltonian_step(theta, family, 0.3, 10, np.random.default_rng(0))
-    assert moves.COLUMNS // 2 < accepted < moves.COLUMNS + 3
+    accepted = binary_kernels.hamiltonian_step(theta, family, 0.3, 10, np.random.default_rng(0))
+    assert binary_kernels.COLUMNS // 2 < accepted < binary_kernels.COLUMNS + 3
     assert np.isfinite(theta[:, :-1]).all() and np.isnan(theta[:, -1]).all()
     assert accepted == (theta[0, :-1] != 0).sum()
 
@@ -166,7 +169,7 @@ def test_slices_of_one_parameter_pass_kolmogorov_and_smirnov(
     rng, value = np.random.default_rng(5), 0.0
     draws = []
     for _ in range(8000):
-        value = moves.slice_logistic(value, linear, precision, n_at, rng)
+        value = binary_kernels.slice_logistic(value, linear, precision, n_at, rng)
         draws.append(value)
     thinned = draws[::4]
     assert stats.kstest(thinned, lambda x: np.interp(x, GRID, cdf)).pvalue > 0.01

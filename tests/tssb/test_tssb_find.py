@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb import find_kernels, stick_kernels, trees
+from hiertopics.families.tssb import assign_kernels, stick_kernels, trees
 from hiertopics.families.tssb.layout import (
     FULL,
     NONE,
@@ -18,8 +18,8 @@ from hiertopics.families.tssb.layout import (
     places_with_room,
     with_room,
 )
-from hiertopics.families.tssb.share_kernels import Dirichlet
 from hiertopics.families.tssb.summary import masses_below
+from hiertopics.families.tssb.text_kernels import Dirichlet
 from hiertopics.families.tssb.trees import plant
 
 WIDE = Process(2.0, 0.9, 60.0, 64)
@@ -30,8 +30,8 @@ def bare_root(capacity: int, process: Process) -> tuple[Nodes, Places]:
     """Return a tree of a root without data."""
     nodes, places = make_nodes(capacity, 2), make_places(capacity)
     nodes.size[0], nodes.parent[0], nodes.known[0] = 1, NONE, True
-    find_kernels.break_nu(0, nodes, process, np.random.default_rng(9))
-    find_kernels.lay_out(nodes, places)
+    assign_kernels.break_nu(0, nodes, process, np.random.default_rng(9))
+    assign_kernels.lay_out(nodes, places)
     return nodes, places
 
 
@@ -40,7 +40,7 @@ def explored(n_finds: int, process: Process = WIDE) -> tuple[Nodes, Places, list
     nodes, places = bare_root(200_000, process)
     rng = np.random.default_rng(4)
     points = rng.random(n_finds).tolist()
-    found = [find_kernels.find(u, 1, nodes, places, process, rng) for u in points]
+    found = [assign_kernels.find(u, 1, nodes, places, process, rng) for u in points]
     assert FULL not in found
     return nodes, places, found, points
 
@@ -63,7 +63,7 @@ def test_masses_and_remainders_add_up_to_one() -> None:
         nodes, places = bare_root(100_000, process)
         rng = np.random.default_rng(seed)
         for u in rng.random(60):
-            find_kernels.find(u, 1, nodes, places, process, rng)
+            assign_kernels.find(u, 1, nodes, places, process, rng)
         n = int(nodes.size[0])
         own = np.exp(stick_kernels.log_masses(nodes))
         assert own.sum() + places.rest[:n].sum() == pytest.approx(1, abs=1e-12)
@@ -118,9 +118,9 @@ def test_a_number_is_found_again_in_the_tree_at_rest() -> None:
     expected = [names[node] for node in found]
     packed = trees.cull(nodes, home)
     places = make_places(len(packed.parent))
-    find_kernels.lay_out(packed, places)
+    assign_kernels.lay_out(packed, places)
     rng, n = np.random.default_rng(1), int(packed.size[0])
-    again = [find_kernels.find(u, n, packed, places, WIDE, rng) for u in points]
+    again = [assign_kernels.find(u, n, packed, places, WIDE, rng) for u in points]
     assert again == home.tolist()
     assert [positions(packed)[node] for node in again] == expected
 
@@ -148,7 +148,7 @@ def test_want_of_room_changes_nothing() -> None:
     rng.random(60)
     grown = 0
     for u, node in zip(points, found, strict=True):
-        while (here := find_kernels.find(u, 1, small, spots, WIDE, rng)) == FULL:
+        while (here := assign_kernels.find(u, 1, small, spots, WIDE, rng)) == FULL:
             small = with_room(small, 2 * len(small.parent))
             spots = places_with_room(spots, len(small.parent))
             grown += 1

@@ -13,10 +13,9 @@ from tssb_geweke import N_TOPICS, joint_test
 from hiertopics.chains import chains
 from hiertopics.families.tssb import (
     binary,
-    share_kernels,
     stick_kernels,
     text,
-    topic_kernels,
+    text_kernels,
     urn_kernels,
 )
 from hiertopics.families.tssb.binary_kernels import Diffusion
@@ -54,42 +53,42 @@ def another_gamma_of_the_urn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def counts_of_lone_documents_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
-    token_base = share_kernels.token_base
+    token_base = text_kernels.token_base
 
     def wrong(nodes: Any, kappa: float) -> Any:
         base, alone = token_base(nodes, kappa)
         return base, np.zeros_like(alone)
 
-    monkeypatch.setattr(share_kernels, "token_base", wrong)
+    monkeypatch.setattr(text_kernels, "token_base", wrong)
 
 
 def shares_of_lone_documents_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    token_base = share_kernels.token_base
+    token_base = text_kernels.token_base
 
     def wrong(nodes: Any, kappa: float) -> Any:
         base, alone = token_base(nodes, kappa)
         return np.exp(nodes.value[: len(base)]).astype(np.float32), alone
 
-    monkeypatch.setattr(share_kernels, "token_base", wrong)
+    monkeypatch.setattr(text_kernels, "token_base", wrong)
 
 
 def tokens_ignore_their_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep = topic_kernels.sweep
+    sweep = text_kernels.sweep
 
     def wrong(words: Any, topics: Any, base: Any, node: Any, mixing: Any, *others: Any) -> Any:
         flat, first = np.ones((1, N_TOPICS), np.float32), np.zeros_like(node)
         return sweep(words, topics, flat, first, np.zeros_like(mixing), *others)
 
-    monkeypatch.setattr(topic_kernels, "sweep", wrong)
+    monkeypatch.setattr(text_kernels, "sweep", wrong)
 
 
 def kappa_ignores_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(nodes: Any, counts: Any, kappa: float, bounds: Any, share: float, rng: Any) -> float:
-        tables = share_kernels.seat_tables(nodes, counts, kappa, rng)
-        share_kernels.draw_weights(nodes, counts, kappa, kappa * share, rng)
-        return float(share_kernels.draw_kappa(kappa, bounds, share, counts, 0 * tables, rng))
+        tables = text_kernels.seat_tables(nodes, counts, kappa, rng)
+        text_kernels.draw_weights(nodes, counts, kappa, kappa * share, rng)
+        return float(text_kernels.draw_kappa(kappa, bounds, share, counts, 0 * tables, rng))
 
-    monkeypatch.setattr(share_kernels, "draw_shares", wrong)
+    monkeypatch.setattr(text_kernels, "draw_shares", wrong)
 
 
 def root_too_weak(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,15 +15,14 @@ from tree_cases import PRIOR
 from hiertopics.families.tssb import (
     binary,
     binary_kernels,
-    share_kernels,
     stick_kernels,
+    text_kernels,
     urn_kernels,
 )
-from hiertopics.families.tssb.binary_kernels import Diffusion
+from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model
-from hiertopics.families.tssb.diffusion_kernels import Family
 from hiertopics.families.tssb.layout import Memo, Nodes, make_nodes
-from hiertopics.families.tssb.share_kernels import Dirichlet
+from hiertopics.families.tssb.text_kernels import Dirichlet
 from hiertopics.families.tssb.urn_kernels import Urn
 
 PARENT = np.array([-1, 0, 1, 1, 0, 4], np.int32)
@@ -135,7 +134,7 @@ def test_a_founded_node_knows_its_document() -> None:
     nodes, rng, memo = tree_of(), np.random.default_rng(4), no_memo()
     draws = np.empty((N_DRAWS, 3))
     for row in draws:
-        share_kernels.found_dirichlet(LAW, COUNTS, 1, 7, nodes, memo, rng)
+        text_kernels.found_dirichlet(LAW, COUNTS, 1, 7, nodes, memo, rng)
         row[:] = np.exp(nodes.value[7])
     mass = LAW.kappa * np.exp(nodes.value[1]) + COUNTS
     assert_betas(draws, mass, mass.sum() - mass)

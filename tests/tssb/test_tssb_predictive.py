@@ -15,8 +15,7 @@ from tree_cases import PRIOR, at_root, urn
 from hiertopics.data.tree import Tree
 from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Nodes
-from hiertopics.families.tssb.process_kernels import log_stops
-from hiertopics.families.tssb.stick_kernels import count
+from hiertopics.families.tssb.stick_kernels import count, log_stops
 from hiertopics.model import Settings, Summary
 from hiertopics.settings.config import build
 

@@ -29,7 +29,7 @@ from tree_cases import (
 
 from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.process_kernels import ProcessBounds
+from hiertopics.families.tssb.stick_kernels import ProcessBounds
 
 LAW = TwoStates(0.7)
 DATA = (1, 0, 1)

@@ -12,7 +12,7 @@ from text_cases import exact_shares, share_draws, stirling
 from tree_cases import z_scores
 
 from hiertopics.families.tssb.layout import make_nodes
-from hiertopics.families.tssb.share_kernels import count_tables, draw_log_dirichlet, token_base
+from hiertopics.families.tssb.text_kernels import count_tables, draw_log_dirichlet, token_base
 
 PARENTS = np.array([-1, 0, 1, 0], np.int32)
 COUNTS = np.array([(1, 3), (4, 0), (0, 2), (2, 2)])

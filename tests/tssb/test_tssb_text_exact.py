@@ -12,7 +12,7 @@ from scipy.special import gammaln, softmax
 from stepping import advance, at, begin, corpus_of, docs_of, settings_of
 
 from hiertopics.families.flat.token_layout import lay_out
-from hiertopics.families.tssb import text, topic_kernels
+from hiertopics.families.tssb import text, text_kernels
 
 CORPUS = corpus_of(np.random.default_rng(5).poisson(1.2, (12, 5)))
 TINY = corpus_of([[2, 1, 0], [1, 0, 2]])
@@ -58,7 +58,7 @@ def test_topics_of_tokens_are_as_often_as_their_posterior_says() -> None:
     rows, mixing = np.arange(2, dtype=np.int32), np.array([True, False])
     found = np.zeros(64)
     for _ in range(N_SWEEPS):
-        topic_kernels.sweep(data.words, topics, BASE, rows, mixing, ETA, rng)
+        text_kernels.sweep(data.words, topics, BASE, rows, mixing, ETA, rng)
         found[int("".join(map(str, topics.z)), 2)] += 1 / N_SWEEPS
     assert abs(found - chances_of_topics()).sum() / 2 < 0.025
     np.testing.assert_array_equal(topics.n_wk.sum(axis=0), topics.n_k)

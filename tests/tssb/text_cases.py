@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb import share_kernels
+from hiertopics.families.tssb import text_kernels
 from hiertopics.families.tssb.layout import Nodes
 
 
@@ -26,7 +26,7 @@ def share_draws(
     nodes.value[:n] = math.log(0.5)
     found, kappa = np.empty((n_sweeps, 4)), 0.5 * (bounds[0] + bounds[1])
     for place in range(n_sweeps):
-        kappa = share_kernels.draw_shares(nodes, counts.copy(), kappa, bounds, 1.0, rng)
+        kappa = text_kernels.draw_shares(nodes, counts.copy(), kappa, bounds, 1.0, rng)
         root, child = math.exp(nodes.value[0, 0]), math.exp(nodes.value[1, 0])
         found[place] = kappa, root, child, root * child
     return found

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.tssb import stick_kernels
 from hiertopics.families.tssb.assign_kernels import assign as cached_assign
-from hiertopics.families.tssb.find_kernels import (
+from hiertopics.families.tssb.assign_kernels import (
     lay_out,
     log_gamma_draw,
     log_sum,

@@ -18,8 +18,8 @@ from hiertopics.families.tssb import binary, text
 from hiertopics.families.tssb.binary_kernels import Diffusion, offset_of
 from hiertopics.families.tssb.config import process_bounds
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.share_kernels import Dirichlet, draw_log_dirichlet
 from hiertopics.families.tssb.state import State
+from hiertopics.families.tssb.text_kernels import Dirichlet, draw_log_dirichlet
 from hiertopics.families.tssb.trees import plant
 from hiertopics.model import Settings
 

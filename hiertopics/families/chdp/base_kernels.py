@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.chdp.layout import Parents
+from hiertopics.families.chdp.layout import Parents, Piece
 from hiertopics.numeric.jit import kernel
 
 
@@ -27,9 +27,9 @@ class Weights(NamedTuple):
     share: NDArray[np.float64]
     maximization: bool
 
-    def with_shares(self, parents: Parents, learned: NDArray[np.float64]) -> Weights:
+    def with_shares(self, links: Parents | Piece, learned: NDArray[np.float64]) -> Weights:
         """Return them with the shares of these links, uniform ones where none are learned: [0]."""
-        return self._replace(share=parents.shares(learned))
+        return self._replace(share=links.shares(learned))
 
 
 @kernel()

@@ -162,7 +162,7 @@ def _sweep_block(
 ) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
     before, weights, alpha_doc, eta, word_total, rng = block.given
-    own = weights.with_shares(piece.parents, local.share)
+    own = weights.with_shares(piece, local.share)
     (n_wk,) = block.rows
     n_k = before.copy()
     tables = Tables(local.z, local.n_dk, n_wk, n_k)
@@ -234,7 +234,7 @@ def _seat(
     """Draw the tables of a piece."""
     (weights, alpha_doc), rng = told
     parents = piece.parents
-    own = weights.with_shares(parents, local.share)
+    own = weights.with_shares(piece, local.share)
     m_dk, totals = np.zeros_like(local.n_dk), np.empty(piece.n_docs)
     kernels.seat_tokens(local.n_dk, alpha_doc, parents, own, m_dk, totals, rng)
     by_topic = m_dk.sum(axis=0, dtype=np.int64)
@@ -251,7 +251,7 @@ def _split(
     """Split tables of a piece over parents; answer with those of each group [n_groups, T]."""
     weights, rng = told
     assert local.m_dk is not None
-    own = weights.with_shares(piece.parents, local.share)
+    own = weights.with_shares(piece, local.share)
     by_group = np.zeros(weights.group.shape, np.int32)
     by_link = np.zeros(len(piece.parents.group), dtype=np.int64)
     kernels.split_tables(local.m_dk, piece.parents, own, by_group, by_link, rng)

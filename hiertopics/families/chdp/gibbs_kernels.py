@@ -88,7 +88,8 @@ def count_tables(counts: NDArray[np.int32], x: float, rng: np.random.Generator) 
     n_tables = 0
     for row in range(counts.shape[0]):
         for column in range(counts.shape[1]):
-            n_tables += draw_n_tables(counts[row, column], x, rng)
+            count = counts[row, column]
+            n_tables += draw_n_tables(count, x, rng) if count > 1 else count
     return n_tables
 
 

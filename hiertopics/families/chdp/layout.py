@@ -66,17 +66,25 @@ class Part(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece as of ``flat.layout``, and the links of its documents."""
+    """A piece as of ``flat.layout``, and the links of its documents.
+
+    even: float64 [n_links], shares of links where a document's parents weigh alike.
+    """
 
     cells: Cells
     blocks: Cells
     first_doc: int
     parents: Parents
+    even: NDArray[np.float64]
 
     @property
     def n_docs(self) -> int:
         """Number of documents, empty ones included."""
         return len(self.cells.cuts)
+
+    def shares(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``learned``, or the uniform shares where none are learned: [0]."""
+        return learned if len(learned) else self.even
 
 
 class Data(NamedTuple):
@@ -127,7 +135,8 @@ def build_piece(part: Part) -> Piece:
     flat = layout.build_piece(part.cells)
     ptr = part.ptr - part.ptr[0]
     doc = np.repeat(np.arange(flat.n_docs), np.diff(ptr))
-    return Piece(*flat, linked(ptr, part.group, doc, part.n_groups))
+    parents = linked(ptr, part.group, doc, part.n_groups)
+    return Piece(*flat, parents, parents.uniform())
 
 
 def bounds(data: Data) -> dict[str, NDArray[np.int64]]:

@@ -162,7 +162,7 @@ def _begun(piece: Piece, message: tuple[variational.Drawing, bool]) -> Local:
     """Draw q(z) of a piece; its parents weigh alike, where that is learned."""
     drawing, learned = message
     drawn = variational.draw(piece, drawing)
-    return Local(drawn.resp, drawn.n_dk, piece.parents.uniform() if learned else np.empty(0))
+    return Local(drawn.resp, drawn.n_dk, piece.even if learned else np.empty(0))
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -199,7 +199,7 @@ def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> NDAr
     """Return the pseudo-counts of a piece's documents, a row for each: weights and alpha_doc."""
     weights, alpha_doc = given
     rows = np.empty_like(local.n_dk)
-    own = weights.with_shares(piece.parents, local.share)
+    own = weights.with_shares(piece, local.share)
     kernels.prior_rows(piece.parents, own, alpha_doc, rows)
     return rows
 
@@ -253,7 +253,7 @@ class Served(NamedTuple):
 def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
     """Split a piece's expected tables over parents; refit mixing weights (theory/chdp 5.3)."""
     parents = piece.parents
-    weights = asked.weights.with_shares(parents, local.share)
+    weights = asked.weights.with_shares(piece, local.share)
     seen_dk, prior = local.seen_dk, local.doc_prior
     assert seen_dk is not None and prior is not None
     m_dk = seen_dk.copy()

@@ -17,11 +17,9 @@ from hiertopics.data.tree import NODE, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.families.hca import state as structured
 from hiertopics.families.hca.config import Model, Settings
-from hiertopics.families.hca.kernels import Globals, Sums
-from hiertopics.families.hca.meanfield_kernels import meanfield_scores, meanfield_step
-from hiertopics.families.hca.prediction import given_by, where
+from hiertopics.families.hca.kernels import Globals, Sums, meanfield_scores, meanfield_step
 from hiertopics.families.hca.state import Given, Rows, globals_of
-from hiertopics.families.hca.variational import variational
+from hiertopics.families.hca.variational import given_by, variational, where
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.model import Context, Posterior, without
 

@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from hiertopics.families.hca.config import Settings
 from hiertopics.families.hca.draft import Draft, draft_of, state_of_draft
-from hiertopics.families.hca.state import Data, State, elbo, local_pass, slot_chances, slot_scores
-from hiertopics.families.hca.updates import refit
+from hiertopics.families.hca.state import (
+    Data,
+    State,
+    elbo,
+    local_pass,
+    refit,
+    slot_chances,
+    slot_scores,
+)
 from hiertopics.families.nested.pairs import cosines, disjoint_pairs
 from hiertopics.model import Context
 

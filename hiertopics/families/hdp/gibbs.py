@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
@@ -97,16 +97,16 @@ class Local(NamedTuple):
     n_dk: NDArray[np.int32]
 
 
-@dataclass
-class State:
-    """One draw.
+@dataclass(kw_only=True)
+class Draw:
+    """One draw of either way to draw.
 
-    local: topics of tokens and counts of documents, in pieces. n_wk int32 [n_words, T], n_k int64
-    [T]: counts. n_tables: int64 [T]. log_rest: float64 [T - 1], log(1 - v) of the sticks. pi:
-    float64 [T]. tau: float64 [n_words].
+    local: topics of tokens, in pieces. n_wk int32 [n_words, T], n_k int64 [T]: counts. n_tables:
+    int64 [T]. log_rest: float64 [T - 1], log(1 - v) of the sticks. pi: float64 [T]. tau: float64
+    [n_words].
     """
 
-    local: Pieces[Piece, Local]
+    local: Pieces[Any, Any]
     n_wk: NDArray[np.int32]
     n_k: NDArray[np.int64]
     n_tables: NDArray[np.int64]
@@ -121,6 +121,11 @@ class State:
     def z(self) -> NDArray[np.int32]:
         """The topics of all tokens [n_tokens]; of a single piece not a copy."""
         return joined(self.local, "z")
+
+
+@dataclass(kw_only=True)
+class State(Draw):
+    """A draw whose pieces have counts of documents, too."""
 
     @property
     def n_dk(self) -> NDArray[np.int32]:
@@ -168,9 +173,9 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     count_tokens(data.cells, z, n_dk, n_wk)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     return State(
-        dealt(data, context, Local, z=z, n_dk=n_dk),
-        n_wk,
-        n_dk.sum(axis=0, dtype=np.int64),
+        local=dealt(data, context, Local, z=z, n_dk=n_dk),
+        n_wk=n_wk,
+        n_k=n_dk.sum(axis=0, dtype=np.int64),
         n_tables=np.zeros(n_topics, dtype=np.int64),
         log_rest=np.log1p(-fractions),
         pi=weights_from_fractions(fractions),

@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ from numpy.typing import NDArray
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, Shared, joined
+from hiertopics.engine import Each, Pieces, Shared
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
     draw_by_sticks,
@@ -62,33 +61,16 @@ def no_topics() -> NDArray[np.float32]:
     return np.zeros((0, 0), np.float32)
 
 
-@dataclass
-class State:
-    """One draw.
+@dataclass(kw_only=True)
+class State(gibbs.Draw):
+    """A draw whose topics keep their numbers; n_tables and pi are by topic.
 
-    local: topics of tokens, in pieces. n_wk int32 [n_words, T], n_k int64 [T]: counts. n_tables:
-    int64 [T]. order: int64 [T], topics along the sticks. log_rest: float64 [T - 1], log(1 - v) of
-    the sticks. pi: float64 [T], by topic. tau: float64 [n_words]. topics: float32 [n_words, T],
-    those that the first iterations hold; else without rows.
+    order: int64 [T], topics along the sticks. topics: float32 [n_words, T], those that the first
+    iterations hold; else without rows.
     """
 
-    local: Pieces[Piece, Local]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    n_tables: NDArray[np.int64]
     order: NDArray[np.int64]
-    log_rest: NDArray[np.float64]
-    pi: NDArray[np.float64]
-    tau: NDArray[np.float64]
-    alpha: float
-    gamma: float
-    word_mass: float
     topics: NDArray[np.float32] = field(default_factory=no_topics)
-
-    @property
-    def z(self) -> NDArray[Any]:
-        """The topics of all tokens [n_tokens]; of a single piece not a copy."""
-        return joined(self.local, "z")
 
 
 def prepare(corpus: Bags, settings: Settings) -> Blocks:
@@ -104,9 +86,9 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     n_wk = _count_words(local, data, n_topics)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     state = State(
-        local,
-        n_wk,
-        n_wk.sum(axis=0, dtype=np.int64),
+        local=local,
+        n_wk=n_wk,
+        n_k=n_wk.sum(axis=0, dtype=np.int64),
         n_tables=np.zeros(n_topics, dtype=np.int64),
         order=np.arange(n_topics),
         log_rest=np.log1p(-fractions),
@@ -148,9 +130,9 @@ def continued(before: Arrays, data: Blocks, settings: Settings, context: Context
     local = context.place(made_piece, data.pieces, blocks.begin_known, Each(messages))
     n_wk = _count_words(local, data, n_topics)
     return State(
-        local,
-        n_wk,
-        n_wk.sum(axis=0, dtype=np.int64),
+        local=local,
+        n_wk=n_wk,
+        n_k=n_wk.sum(axis=0, dtype=np.int64),
         **{name: before[name] for name in ("n_tables", "order", "log_rest", "pi")},
         tau=tau,
         alpha=float(before["alpha"]),

@@ -12,6 +12,7 @@ T. Griffiths, M. Steyvers: Finding scientific topics, PNAS 2004 (theory/tssb 6).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -21,19 +22,26 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import Tree
 from hiertopics.families.flat.prediction import FoldIn, infer
-from hiertopics.families.flat.summary import summary_bytes
+from hiertopics.families.flat.summary import (
+    by_size,
+    notes_on_idle_shards,
+    summary_by_node,
+    summary_bytes,
+)
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
-from hiertopics.families.lda import summary as common
 from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
-from hiertopics.families.lda.predictive import predictive as predictive
 from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
-from hiertopics.model import Backend, Context, Summary
+from hiertopics.model import Backend, Components, Context, Summary
 from hiertopics.numeric.simd_draw import padded
+
+BLOCK = 1024
+"""Documents that are drawn at once."""
 
 
 @dataclass
@@ -112,11 +120,28 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return this draw's topics with a token as roots, largest first, and theta."""
+    """Return this draw's topics with a token as roots, largest first, and theta.
+
+    Topics without a token all have the flat distribution over words, so that one row outside with
+    the sum of their priors loses nothing. The tree keeps ``doc_prior`` [n_nodes], the pseudo-count
+    alpha of each row in a document.
+    """
     n_topics = settings.model.n_topics
-    n_dk = _document_counts(state, data, n_topics)
-    n_wk = state.n_wk[:, :n_topics]
-    return common.summarise(n_dk, n_wk, state.alpha, state.eta, settings.inference.shards)
+    n_dk, n_wk = _document_counts(state, data, n_topics), state.n_wk[:, :n_topics]
+    topics = by_size(n_wk.sum(axis=0, dtype=np.int64))
+    phi = n_wk[:, topics.live].T + state.eta
+    prior = np.broadcast_to(state.alpha, len(topics.n_k))
+    doc_prior = prior[topics.live]
+    theta = np.asarray(n_dk[:, topics.live] + doc_prior, dtype=np.float64)
+    if len(topics.dropped):
+        phi = np.vstack([phi, np.ones(len(n_wk))])
+        prior_of_empty = prior[topics.dropped].sum()
+        theta = np.column_stack([theta, np.full(len(n_dk), prior_of_empty)])
+        doc_prior = np.append(doc_prior, prior_of_empty)
+    theta /= theta.sum(axis=1, keepdims=True)
+    rows = np.asarray(phi / phi.sum(axis=1, keepdims=True), dtype=np.float64)
+    summary = summary_by_node(topics, rows, theta, n_dk, {"doc_prior": doc_prior})
+    return summary.noting(*notes_on_idle_shards(settings.inference.shards, "tokens"))
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -145,6 +170,20 @@ def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int3
     n_dk = np.zeros((len(data.doc_lengths), n_topics), dtype=np.int32)
     kernels.count_topics(data.tokens.doc_ptr, state.z, n_dk)
     return n_dk
+
+
+def predictive(
+    tree: Tree, n_samples: int, settings: Settings, rng: np.random.Generator
+) -> Iterator[Components]:
+    """Yield ``n_samples`` draws of theta ~ Dir(alpha, ..., alpha), each of weight 1.
+
+    A gamma number of a tiny shape may be 0 for every topic; the largest prior then has it all.
+    """
+    prior = tree.extra["doc_prior"]
+    for start in range(0, n_samples, BLOCK):
+        theta = rng.standard_gamma(prior, (min(BLOCK, n_samples - start), len(prior)))
+        theta[theta.sum(axis=1) == 0, prior.argmax()] = 1.0
+        yield Components(np.ones(len(theta)), theta / theta.sum(axis=1, keepdims=True))
 
 
 one: Backend[Corpus, Data, State, Settings] = Backend(

@@ -1,15 +1,189 @@
-"""The slice sampler of the assignments of data to nodes (theory/tssb 4.1)."""
+"""The slice sampler of the assignments of data to nodes (theory/tssb 4.1).
+
+A number in (0, 1) belongs to a node; sticks are broken on the way to it. Numbers stay where they
+are: each node knows the interval of its subtree and of its own piece, so that one node precedes
+another exactly if its left end is the smaller one.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb.find_kernels import find_from, make_guide, reveal
-from hiertopics.families.tssb.layout import FULL, Nodes, Places, Process
+from hiertopics.families.tssb.layout import FULL, NONE, Nodes, Places, Process, bear
 from hiertopics.numeric.jit import REASSOCIATE, kernel
+
+LEAST = 1e-300
+
+
+@kernel()
+def concentration(process: Process, depth: int) -> float:
+    """Return alpha(depth) of the sticks nu."""
+    return process.alpha0 * process.decay**depth
+
+
+@kernel()
+def log_gamma_draw(shape: float, rng: np.random.Generator) -> float:
+    """Return the log of a Gamma(shape, 1) draw, finite however small the shape is."""
+    if shape >= 1.0:
+        return math.log(max(rng.standard_gamma(shape), LEAST))
+    drawn = math.log(max(rng.standard_gamma(shape + 1.0), LEAST))
+    return drawn - rng.standard_exponential() / shape
+
+
+@kernel()
+def log_sum(x: float, y: float) -> float:
+    """Return log(e^x + e^y)."""
+    high = max(x, y)
+    return high + math.log1p(math.exp(-abs(x - y)))
+
+
+@kernel()
+def break_nu(node: int, nodes: Nodes, process: Process, rng: np.random.Generator) -> None:
+    """Draw nu of a node without data from the prior."""
+    if nodes.depth[node] >= process.max_depth:
+        nodes.log_nu[node], nodes.log_rest[node] = 0.0, -np.inf
+        return
+    log_rest = -rng.standard_exponential() / concentration(process, nodes.depth[node])
+    nodes.log_rest[node] = log_rest
+    nodes.log_nu[node] = math.log(max(-math.expm1(log_rest), LEAST))
+
+
+@kernel()
+def lay_out(nodes: Nodes, places: Places) -> None:
+    """Fill the places of a tree at rest, none of whose nodes was born in this pass."""
+    for node in range(nodes.size[0]):
+        left, right = 0.0, 1.0
+        if node > 0:
+            parent = nodes.parent[node]
+            end = places.right[parent]
+            left = end - places.rest[parent]
+            places.rest[parent] *= math.exp(nodes.log_psi_rest[node])
+            right = max(end - places.rest[parent], left)
+        settle(node, left, right, nodes, places)
+
+
+@kernel()
+def settle(node: int, left: float, right: float, nodes: Nodes, places: Places) -> None:
+    """Note the interval of a node's subtree; its own piece is the left end of it."""
+    mid = min(left + math.exp(nodes.log_nu[node]) * (right - left), right)
+    places.left[node], places.mid[node], places.right[node] = left, mid, right
+    places.rest[node] = right - mid
+    places.first[node] = places.last[node] = places.next[node] = NONE
+
+
+@kernel()
+def add_child(
+    parent: int, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
+) -> int:
+    """Break a new child off the rest of ``parent``; return it, or FULL where there is no room."""
+    child = nodes.size[0]
+    if child == len(nodes.parent):
+        return FULL
+    nodes.size[0] = child + 1
+    nodes.parent[child] = parent
+    nodes.depth[child] = nodes.depth[parent] + 1
+    nodes.n_at[child] = nodes.n_sub[child] = 0
+    nodes.known[child] = False
+    log_rest = -rng.standard_exponential() / process.gamma
+    nodes.log_psi_rest[child] = log_rest
+    nodes.log_psi[child] = math.log(max(-math.expm1(log_rest), LEAST))
+    break_nu(child, nodes, process, rng)
+    left = places.right[parent] - places.rest[parent]
+    places.rest[parent] *= math.exp(log_rest)
+    settle(child, left, max(places.right[parent] - places.rest[parent], left), nodes, places)
+    if places.first[parent] == NONE:
+        places.first[parent] = child
+    else:
+        places.next[places.last[parent]] = child
+    places.last[parent] = child
+    return child
+
+
+@kernel()
+def find(
+    u: float,
+    n_rest: int,
+    nodes: Nodes,
+    places: Places,
+    process: Process,
+    rng: np.random.Generator,
+) -> int:
+    """Return the node whose own piece holds u; FULL where there is no room for a new one.
+
+    n_rest: how many of the nodes were there at rest. After FULL, the same u may be asked for
+    again in larger arrays: the sticks that were broken stay.
+    """
+    node, above = 0, n_rest
+    while above - node > 1:
+        middle = (node + above) // 2
+        if places.left[middle] <= u:
+            node = middle
+        else:
+            above = middle
+    return find_from(node, u, nodes, places, process, rng)
+
+
+@kernel()
+def find_from(
+    node: int,
+    u: float,
+    nodes: Nodes,
+    places: Places,
+    process: Process,
+    rng: np.random.Generator,
+) -> int:
+    """Return what ``find`` does, given the last node at rest that begins at or below u."""
+    if u < places.mid[node]:
+        return node
+    while u >= places.right[node]:
+        node = nodes.parent[node]
+    while True:
+        child = places.first[node]
+        while child != NONE and u >= places.right[child]:
+            child = places.next[child]
+        while child == NONE or u >= places.right[child]:
+            child = add_child(node, nodes, places, process, rng)
+            if child == FULL:
+                return FULL
+        if u < places.mid[child]:
+            return child
+        node = child
+
+
+@kernel()
+def make_guide(left: NDArray[np.float64], n_rest: int) -> NDArray[np.int32]:
+    """Return where to begin the search for u among ``left[:n_rest]``, int32 [n].
+
+    Entry floor(n u) is the last node that begins at or below floor(n u) / n. n is a power of two,
+    so that n u is exact, and a few times the number of nodes, so that few steps are left.
+    """
+    n = 4
+    while n < 4 * n_rest:
+        n *= 2
+    guide = np.empty(n, np.int32)
+    node = 0
+    for place in range(n):
+        while node + 1 < n_rest and left[node + 1] <= place / n:
+            node += 1
+        guide[place] = node
+    return guide
+
+
+@kernel(inline=True)
+def reveal(node: int, nodes: Nodes, law: Any, rng: np.random.Generator) -> None:
+    """Draw the parameters of an empty node, and of those above it, where they are not known."""
+    while not nodes.known[node]:
+        top = node
+        while not nodes.known[nodes.parent[top]]:
+            top = nodes.parent[top]
+        parent = nodes.parent[top]
+        nodes.offset[top] = bear(law, nodes.value[parent], nodes.value[top], rng)
+        nodes.known[top] = True
+
 
 BELOW_ONE = 1.0 - 2.0**-53
 NARROW = 1e-15

@@ -21,20 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 
-from hiertopics.chains import Chains, chains
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
-from hiertopics.families.tssb import diffusion_kernels as moves
-from hiertopics.families.tssb.binary_kernels import Diffusion
+from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
-from hiertopics.families.tssb.diffusion_kernels import Family
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.mcmc import sampler, score
+from hiertopics.families.tssb.mcmc import sampler
 from hiertopics.families.tssb.state import Likelihood, Rng, Rows, State, before
 from hiertopics.families.tssb.summary import used_nodes
 from hiertopics.families.tssb.trees import bare, seated
-from hiertopics.model import Backend, Context, Hyperparameters, Sizes, without
+from hiertopics.model import Context, Hyperparameters, Sizes, without
 
 FIRST_STEP = 0.3
 STEPS = (0.001, 0.9)
@@ -96,9 +93,9 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     family = family_of(state, data, used, model, variance)
     theta = nodes.value[used].astype(np.float64)
     n_steps = inference.leapfrog_steps
-    accepted = moves.hamiltonian_step(theta, family, step_size, n_steps, draws)
+    accepted = kernels.hamiltonian_step(theta, family, step_size, n_steps, draws)
     if inference.slice_every and context.iteration % inference.slice_every == 0:
-        moves.slice_sweep(theta, family, draws)
+        kernels.slice_sweep(theta, family, draws)
     draw_law(theta, family, variance, model, draws)
     if context.iteration <= inference.burn_in:
         step_size = adapted(step_size, accepted / len(variance))
@@ -302,7 +299,4 @@ likelihood = Likelihood(
     log_density=log_density,
     renewed=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
 )
-one: Backend[Vectors, Data, State, Settings] = sampler(likelihood)
-backend: Backend[Vectors, Data, Chains[State], Settings] = chains(
-    one, score=score, numbered=True, before=before
-)
+one, backend = sampler(likelihood, before)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.process_kernels import ProcessBounds
+from hiertopics.families.tssb.stick_kernels import ProcessBounds
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import Iterations, SamplerConfig, Summarise
 

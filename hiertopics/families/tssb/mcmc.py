@@ -19,13 +19,15 @@ What data are and what nodes have for parameters is up to a likelihood: ``text``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.chains import Chains, chains
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat.summary import notes_on_idle_shards
 from hiertopics.families.tssb import stick_kernels as kernels
@@ -39,8 +41,8 @@ from hiertopics.families.tssb.config import (
     process_bounds,
 )
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.process_kernels import draw_process
 from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT
+from hiertopics.families.tssb.stick_kernels import draw_process
 from hiertopics.families.tssb.trees import assign, plant, reordered, resettle
 from hiertopics.model import (
     NONE_DRAWN,
@@ -53,6 +55,7 @@ from hiertopics.model import (
     Summary,
     value_of,
 )
+from hiertopics.states import Arrays
 
 NODES_PER_DATUM = 4
 PROCESS = ("alpha0", "decay", "gamma")
@@ -227,10 +230,14 @@ def score(state: State, info: Info) -> float:
 
 def sampler(
     likelihood: Likelihood[SeenT, DataT, StateT],
-) -> Backend[SeenT, DataT, StateT, Settings]:
-    """Return the backend of one chain under a likelihood."""
+    before: Callable[[Arrays, Settings], Chains[StateT]],
+    keep: Callable[[StateT], StateT] = copy.deepcopy,
+) -> tuple[
+    Backend[SeenT, DataT, StateT, Settings], Backend[SeenT, DataT, Chains[StateT], Settings]
+]:
+    """Return the sampler under a likelihood, of one chain and of several (see ``chains``)."""
     of = Sampler(likelihood)
-    return Backend(
+    one = Backend(
         Model=Model,
         Inference=Inference,
         State=likelihood.State,
@@ -251,3 +258,4 @@ def sampler(
         draw_hyperparameters=of.draw_hyperparameters,
         renewed=likelihood.renewed,
     )
+    return one, chains(one, score=score, keep=keep, numbered=True, before=before)

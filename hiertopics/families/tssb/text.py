@@ -22,20 +22,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from hiertopics.chains import Chains, chains
+from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat.token_layout import Data, lay_out
-from hiertopics.families.tssb import share_kernels, topic_kernels
 from hiertopics.families.tssb import state as common
+from hiertopics.families.tssb import text_kernels
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
 from hiertopics.families.tssb.layout import Nodes, Process
-from hiertopics.families.tssb.mcmc import sampler, score
-from hiertopics.families.tssb.share_kernels import Dirichlet
+from hiertopics.families.tssb.mcmc import sampler
 from hiertopics.families.tssb.state import Likelihood, Rng, Rows
-from hiertopics.families.tssb.topic_kernels import Topics
+from hiertopics.families.tssb.text_kernels import Dirichlet, Topics
 from hiertopics.families.tssb.trees import bare, seated
-from hiertopics.model import Backend, Components, Context, Hyperparameters, Sizes
+from hiertopics.model import Components, Context, Hyperparameters, Sizes
 from hiertopics.states import Arrays
 
 BITS = 16
@@ -69,11 +68,11 @@ def start(data: Data, settings: Settings, rng: Rng) -> State:
     flat = np.full((1, model.n_topics), START_MASS / model.n_topics, np.float32)
     rows, mixing = np.zeros(data.n_docs, np.int32), np.ones(data.n_docs, np.bool_)
     for _ in range(settings.inference.start_sweeps):
-        topic_kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
+        text_kernels.sweep(data.words, topics, flat, rows, mixing, model.eta, draws)
     kappa = float(np.clip(model.n_topics, *ends(model.kappa)))
     root = np.empty(model.n_topics)
     mass = np.full(model.n_topics, kappa * root_share(model))
-    share_kernels.draw_log_dirichlet(mass, root, rng("root"))
+    text_kernels.draw_log_dirichlet(mass, root, rng("root"))
     return State(rows, bare(root, 0.0), middle(model), np.array([kappa]), topics)
 
 
@@ -82,7 +81,7 @@ def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
     n_dk = np.zeros((data.n_docs, n_topics), np.int32)
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     topics = Topics(z, n_dk, n_wk, np.zeros(n_topics, np.int64))
-    topic_kernels.count_topics(data.words, topics)
+    text_kernels.count_topics(data.words, topics)
     return topics
 
 
@@ -105,14 +104,14 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     """Redraw the topics of tokens, kappa, and the topic shares of all nodes with data."""
     model = settings.model
     if context.iteration > settings.inference.hold_topics:
-        base, alone = share_kernels.token_base(state.nodes, state.law[0])
+        base, alone = text_kernels.token_base(state.nodes, state.law[0])
         mixing = alone[state.node]
-        topic_kernels.sweep(
+        text_kernels.sweep(
             data.words, state.topics, base, state.node, mixing, model.eta, context.rng("tokens")
         )
     counts = counts_at(state.nodes, state.node, state.topics)
     rng = context.rng("shares")
-    kappa = share_kernels.draw_shares(
+    kappa = text_kernels.draw_shares(
         state.nodes, counts, state.law[0], ends(model.kappa), root_share(model), rng
     )
     return replace(state, law=np.array([kappa]))
@@ -221,7 +220,7 @@ def predictive(
     for start in range(0, len(parents), BLOCK):
         chosen = parents[start : start + BLOCK]
         drawn = shares[chosen].copy()
-        share_kernels.draw_newcomers(drawn, tree.depth[chosen], kappa, process, rng)
+        text_kernels.draw_newcomers(drawn, tree.depth[chosen], kappa, process, rng)
         yield Components(np.ones(len(chosen)), drawn, tree.extra["topics"])
 
 
@@ -240,7 +239,7 @@ def story(
     """
     kappa = float(drawn.get("kappa", np.clip(model.n_topics, *ends(model.kappa))))
     root = np.empty(model.n_topics)
-    share_kernels.draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
+    text_kernels.draw_log_dirichlet(np.full(model.n_topics, kappa * root_share(model)), root, rng)
     nodes, node = seated(sizes.n_docs, root, 0.0, process, Dirichlet(kappa), rng)
     n = int(nodes.size[0])
     shares = np.exp(nodes.value[:n])
@@ -312,7 +311,4 @@ likelihood = Likelihood(
     memory=memory,
     predictive=predictive,
 )
-one: Backend[Corpus, Data, State, Settings] = sampler(likelihood)
-backend: Backend[Corpus, Data, Chains[State], Settings] = chains(
-    one, score=score, keep=keep, numbered=True, before=before
-)
+one, backend = sampler(likelihood, before, keep)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.tssb import assign_kernels, find_kernels, start_kernels, urn_kernels
+from hiertopics.families.tssb import assign_kernels, urn_kernels
 from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb.layout import (
     NONE,
@@ -47,7 +47,7 @@ def plant(
         if how == "insertion":
             order, done = rng.permutation(len(home)), 0
             while True:
-                done = start_kernels.insert(features, order, done, home, nodes, process, law, rng)
+                done = urn_kernels.insert(features, order, done, home, nodes, process, law, rng)
                 if done == len(home):
                     break
                 nodes = with_room(nodes, GROWTH * len(nodes.parent))
@@ -71,7 +71,7 @@ def seated(
     """
     nodes, home, done = bare(root, offset), np.zeros(n_data, np.int32), 0
     while True:
-        done = start_kernels.seat(home, done, nodes, process, law, rng)
+        done = urn_kernels.seat(home, done, nodes, process, law, rng)
         if done == n_data:
             return cull(nodes, home), home
         nodes = with_room(nodes, GROWTH * len(nodes.parent))
@@ -103,7 +103,7 @@ def assign(
     n_rest, before = int(nodes.size[0]), home.copy()
     nodes = with_room(nodes, room(GROWTH * n_rest))
     places = make_places(len(nodes.parent))
-    find_kernels.lay_out(nodes, places)
+    assign_kernels.lay_out(nodes, places)
     at_rest = nodes.known[:n_rest].copy()
     pending = np.full(4, np.nan)
     size = BLOCK if tabled else max(len(home), 1)

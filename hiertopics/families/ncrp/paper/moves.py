@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import psi
 
-from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import Draft
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import State
+from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.families.nested.pairs import cosines, disjoint_pairs
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.model import Context

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import psi, softmax
 
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
-from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
+from hiertopics.families.ncrp.variational.state import Data
 from hiertopics.families.nested.slots import fit_sticks, in_order, log_masses, nodes_of, renumbered
 from hiertopics.model import Context
 

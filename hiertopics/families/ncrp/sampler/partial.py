@@ -185,30 +185,25 @@ def redraw(
 ) -> None:
     """Redraw path and levels of ``docs`` given topics; the tables of counts stay as they were."""
     number = np.searchsorted(topics.path[:, -1], chain.path[:, -1])
-    parts = [(docs[part], own) for part, own in shards.parts(len(docs), "documents")]
-    taken = [words_of(data.words, part) for part, _ in parts]
-    messages = [
-        Documents(
-            words,
-            chain.path[part],
-            chain.level[token],
-            chain.n_dl[part],
-            place[part],
-            number[part],
-            prior,
-            topics,
-            own,
-        )
-        for (part, own), (words, token) in zip(parts, taken, strict=True)
-    ]
-    found = shards.map(_redraw, messages)
-    for (part, _), (_, token), (path, level) in zip(parts, taken, found, strict=True):
-        chain.path[part], chain.level[token] = path, level
+    messages, places = [], []
+    for part, rng in shards.parts(len(docs), "documents"):
+        taken = Taken(data.words, docs, slice(None), slice(None))
+        if shards.n_shards > 1:
+            taken = words_of(data.words, docs[part])
+        words, own, row, token = taken
+        state = (chain.path[row], chain.level[token], chain.n_dl[row])
+        messages.append(Documents(own, words, *state, place[row], number[row], prior, topics, rng))
+        places.append((row, token))
+    for (row, token), (path, level) in zip(places, shards.map(_redraw, messages), strict=True):
+        chain.path[row], chain.level[token] = path, level
 
 
 class Documents(NamedTuple):
-    """Documents to be redrawn: their words, path, level, n_dl, place and row in ``topics``."""
+    """Documents to be redrawn, ``docs`` of those whose words, path, level, n_dl, place and row in
+    ``topics`` are given.
+    """
 
+    docs: NDArray[np.int64]
     words: Words
     path: NDArray[np.int32]
     level: NDArray[np.int8]
@@ -222,18 +217,28 @@ class Documents(NamedTuple):
 
 def _redraw(documents: Documents) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
     """Return the new paths and levels of documents."""
-    words, path, level, n_dl, place, number, prior, topics, rng = documents
+    docs, words, path, level, n_dl, place, number, prior, topics, rng = documents
     none, nowhere = np.empty(0, np.int32), np.empty(0, np.int64)
     chain = Chain(path, level, n_dl, none.reshape(0, 0), nowhere, none, none, nowhere)
-    partial_kernels.redraw(np.arange(len(path)), place, number, words, chain, prior, topics, rng)
+    partial_kernels.redraw(docs, place, number, words, chain, prior, topics, rng)
     return path, level
 
 
-def words_of(words: Words, docs: NDArray[np.int64]) -> tuple[Words, NDArray[np.int64]]:
-    """Return the words of some documents by themselves, and the numbers of their tokens."""
+class Taken(NamedTuple):
+    """Words, the documents among theirs that are meant, and where path and level of them are."""
+
+    words: Words
+    docs: NDArray[np.int64]
+    row: NDArray[np.int64] | slice
+    token: NDArray[np.int64] | slice
+
+
+def words_of(words: Words, docs: NDArray[np.int64]) -> Taken:
+    """Return the words of some documents by themselves."""
     pair, pair_ptr = _taken(words.pair_ptr, docs)
     token, token_ptr = _taken(words.token_ptr, pair)
-    return Words(pair_ptr, words.word[pair], token_ptr), token
+    own = Words(pair_ptr, words.word[pair], token_ptr)
+    return Taken(own, np.arange(len(docs)), docs, token)
 
 
 def _taken(

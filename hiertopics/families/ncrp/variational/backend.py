@@ -12,40 +12,53 @@ a document's levels depend on its path; the paper's mean field is in ``paper.mea
     beta, lambda          phi, lam
     v; a, b               sticks; stick_a, stick_b
     alpha (50, 20, 10)    level_prior
+
+With ``inference.batch_size`` topics and sticks move after every batch of documents (theory/ncrp
+8): an iteration is an epoch, every document in one batch, and the bound may fall.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.tree import NODE, Tree
+from hiertopics.engine import Each
+from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import VariationalInference as Inference
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
-from hiertopics.families.ncrp.variational import (
-    bound,
-    minibatch,
-    moves,
-    prediction,
-    sampled_starts,
-    starts,
-)
-from hiertopics.families.ncrp.variational.cells import Data, build_piece, lay_out, parts_of
-from hiertopics.families.ncrp.variational.prediction import infer as infer
+from hiertopics.families.ncrp.variational import bound, expectations, moves, starts
+from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
+    Data,
+    Given,
     State,
     Sums,
+    added,
     bounds,
+    build_piece,
     elbo,
+    lay_out,
     local_pass,
+    parts_of,
     refit,
+    selected,
+    visit,
 )
+from hiertopics.families.ncrp.variational.structured_kernels import infer_structured
+from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
+from hiertopics.families.nested.slots import fit_sticks, mean_masses, nodes_of
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
-from hiertopics.model import Backend, Context, Renewed, Sharded, Summary
+from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary
+
+ROUNDS, TOLERANCE = 100, 1e-5
+"""Of new documents."""
 
 
 class Info(NamedTuple):
@@ -70,11 +83,11 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
 
 START = {
-    "clusters": sampled_starts.from_clusters,
+    "clusters": starts.from_clusters,
     "crp": starts.one_by_one,
     "one_path_per_doc": starts.one_by_one,
     "overcomplete": starts.overcomplete,
-    "gibbs": sampled_starts.from_gibbs,
+    "gibbs": starts.from_gibbs,
     "root": starts.from_root,
 }
 """The first state, by what ``inference.start`` says (theory/ncrp 4)."""
@@ -88,7 +101,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     """
     inference = settings.inference
     if inference.batch_size:
-        sums = minibatch.epoch(state, data, settings, context)
+        sums = epoch(state, data, settings, context)
     else:
         sums = local_pass(state, inference.local_rounds)
         refit(state, sums)
@@ -122,9 +135,113 @@ def _learn(state: State, sums: Sums, inference: Inference) -> None:
         state.lam = sums.words + sums.words.dtype.type(state.eta)
 
 
+def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sums:
+    """Visit all documents once, in batches drawn at random; the state moves in place.
+
+    Returns the epoch's sums: slots and tokens outside as they were when their batch came, words
+    as the topics hold them at the end.
+    """
+    inference = settings.inference
+    n_batches = max(1, -(-data.n_docs // inference.batch_size))
+    batches = np.array_split(context.rng("batches").permutation(data.n_docs), n_batches)
+    slot, n_outside = np.zeros(state.n_nodes), 0.0
+    for number, batch in enumerate(batches, start=1):
+        updates = (context.iteration - 1) * n_batches + number
+        rate = (inference.batch_delay + updates) ** -inference.batch_decay
+        sums = _visit(state, data, np.sort(batch), inference.local_rounds)
+        _blend(state, sums, rate, data.n_docs / max(len(batch), 1))
+        slot += sums.slot
+        n_outside += sums.n_outside
+    state.n_outside = n_outside
+    words = np.maximum(state.lam - state.lam.dtype.type(state.eta), 0)
+    return Sums(words, slot, n_outside, 0.0)
+
+
+def _visit(state: State, data: Data, docs: NDArray[np.int64], rounds: int) -> Sums:
+    """Do the local step of some documents."""
+    given, first = state.given(rounds, state.nodes.path), data.shard_bounds
+    by_piece = np.split(docs, np.searchsorted(docs, first[1:-1]))
+    own = [part - start for part, start in zip(by_piece, first[:-1], strict=True)]
+    return added(state.local.step(_some, Each([Batch(given, part) for part in own])))
+
+
+class Batch(NamedTuple):
+    """What a piece takes to some of its documents, int64 [n]."""
+
+    given: Given
+    docs: NDArray[np.int64]
+
+
+def _some(piece: Cells, local: Any, batch: Batch) -> tuple[Any, Sums]:
+    docs = batch.docs
+    cells = selected(piece, len(batch.given.tables.e_table), docs)
+    part = local._replace(**{name: rows[docs] for name, rows in local._asdict().items()})
+    sums = visit(cells, part, batch.given)
+    for rows, moved in zip(local, part, strict=True):
+        rows[docs] = moved
+    return local, sums
+
+
+def _blend(state: State, sums: Sums, rate: float, scale: float) -> None:
+    """Move topics and sticks by ``rate`` towards what the batch, scaled up, asks for."""
+    kind = state.lam.dtype.type
+    state.lam = kind(1 - rate) * state.lam
+    state.lam += kind(rate * scale) * sums.words
+    state.lam += kind(rate * state.eta)
+    asked = fit_sticks(state.nodes, scale * sums.slot, state.gamma)
+    state.stick_a = (1 - rate) * state.stick_a + rate * asked.a
+    state.stick_b = (1 - rate) * state.stick_b + rate * asked.b
+
+
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training documents."""
-    return prediction.summarise(state, data)
+    n_wn = np.maximum(np.asarray(state.lam, dtype=np.float64) - state.eta, 0.0)
+    fitted = common.Fitted(
+        parent=state.parent,
+        n_wn=n_wn,
+        slot_probs=sparse_rows(state.slot_chances()),
+        level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
+        log_mass=np.log(mean_masses(state.nodes, state.sticks)),
+        eta=state.eta,
+        level_prior=state.level_prior,
+        n_tokens=float(data.doc_lengths.sum()),
+        extra={"gamma": np.array([state.gamma])},
+    )
+    return common.summarise(fitted)
+
+
+def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
+    """Return theta and the best paths of new documents, the tree held fixed (theory/ncrp 6).
+
+    Topics enter by their means, not by exp E log as in training: new words are predicted by the
+    means, and paths found by the same measure score better on unseen words. Levels depend on the
+    path, whatever family the tree was fitted in, for the same reason.
+    """
+    shown = tree.kind == NODE
+    level_prior = tree.extra["level_prior"]
+    depth = len(level_prior)
+    order = np.argsort(tree.depth[shown], kind="stable")
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    above = tree.parent[shown][order]
+    nodes = nodes_of(np.where(above < 0, -1, rank[above]).astype(np.int32), depth)
+    log_mass = tree.extra["log_mass"][shown][order]
+    phi = tree.phi[shown][order]
+    given = expectations.plug_in_tables(phi, nodes, log_mass, level_prior)
+    data = lay_out(corpus, 1)
+
+    def fit(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        tau = level_prior * (1.0 + data.doc_lengths[doc] / level_prior.sum())
+        chances, weights = np.empty(nodes.n_nodes), np.empty((nodes.n_nodes, depth))
+        scratch = expectations.scratch_for(nodes.n_nodes, np.float64)
+        infer_structured(data.cells, doc, given, scratch, tau, ROUNDS, TOLERANCE, chances, weights)
+        chances, weights = chances[rank], weights[rank]
+        return chances, weights[chances > RARE]
+
+    rows = context.map(fit, range(corpus.n_docs))
+    chances = np.array([row[0] for row in rows]).reshape(-1, nodes.n_nodes)
+    weights = np.concatenate([np.empty((0, depth)), *(row[1] for row in rows)])
+    return place(tree.parent[shown], depth, sparse_rows(chances), weights)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:

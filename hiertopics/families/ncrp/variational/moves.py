@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.paper.moves import grow, merge_alike
-from hiertopics.families.ncrp.variational.cells import Data
 from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
 from hiertopics.families.ncrp.variational.reshaping import reshape
 from hiertopics.families.ncrp.variational.splits import join_level, split_level
-from hiertopics.families.ncrp.variational.state import State, elbo, local_pass, refit
+from hiertopics.families.ncrp.variational.state import Data, State, elbo, local_pass, refit
 from hiertopics.model import Context
 
 PRUNE_BELOW = 1e-6

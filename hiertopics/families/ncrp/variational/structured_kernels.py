@@ -1,4 +1,8 @@
-"""Local steps of the structured family, in which levels depend on the path (theory/ncrp 2.5 B)."""
+"""Local steps where levels depend on the path (theory/ncrp 2.5 B); new documents (section 6).
+
+The chances of a document's words on the few paths that matter to it are brought together once,
+pairs contiguous; the rounds of a local step then are short loops over them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.ncrp.variational.level_kernels import (
-    add_words,
-    gather_chances,
-    gather_scaled,
-    levels_of_slot,
-    log_chance,
-)
 from hiertopics.families.ncrp.variational.slot_kernels import (
     Cells,
     Globals,
@@ -22,9 +19,123 @@ from hiertopics.families.ncrp.variational.slot_kernels import (
     Statistics,
     level_chances,
     levels_gap,
+    normalise,
     weigh_slots,
 )
-from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import copy_row, log
+
+
+@kernel()
+def gather_chances(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    active: NDArray[np.int32],
+    chance: NDArray[np.floating],
+    count: NDArray[np.floating],
+) -> None:
+    """Write exp E log phi of a document's words on the active paths [n_active, depth, n_pairs]
+    and their ``count`` [n_pairs].
+    """
+    table, path = given.e_table, given.slots.path
+    first = cells.ptr[doc]
+    for pair in range(len(count)):
+        row = table[cells.word[first + pair]]
+        count[pair] = cells.tokens[first + pair]
+        for place in range(len(active)):
+            for level in range(path.shape[1]):
+                node = path[active[place], level]
+                chance[place, level, pair] = row[node] if node >= 0 else given.slots.outside
+
+
+@kernel()
+def gather_scaled(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    active: NDArray[np.int32],
+    chance: NDArray[np.floating],
+    count: NDArray[np.floating],
+) -> None:
+    """Do as ``gather_chances`` does, each word's chances over exp(``Globals.log_scale``).
+
+    It reads the rows that have just been read to weigh all slots.
+    """
+    first = cells.ptr[doc]
+    for pair in range(len(count)):
+        word = cells.word[first + pair]
+        rows, at_root = given.by_slot[word], given.at_root[word]
+        count[pair] = cells.tokens[first + pair]
+        for place in range(len(active)):
+            chance[place, 0, pair] = at_root
+            for level in range(len(rows)):
+                chance[place, level + 1, pair] = rows[level, active[place]]
+
+
+@kernel(fastmath=REASSOCIATE)
+def levels_of_slot(
+    chance: NDArray[np.floating],
+    count: NDArray[np.floating],
+    e_theta: NDArray[np.floating],
+    total: NDArray[np.floating],
+    scale: NDArray[np.floating],
+    tokens: NDArray[np.float64],
+) -> None:
+    """Write each pair's chance on one path to ``total`` and count / total to ``scale`` [n_pairs],
+    and the expected tokens of each level to ``tokens``; chance [depth, n_pairs].
+    """
+    n_pairs = len(count)
+    for pair in range(n_pairs):
+        total[pair] = e_theta[0] * chance[0, pair]
+    for level in range(1, len(e_theta)):
+        for pair in range(n_pairs):
+            total[pair] += e_theta[level] * chance[level, pair]
+    for pair in range(n_pairs):
+        scale[pair] = count[pair] / total[pair]
+    for level in range(len(e_theta)):
+        weight = 0.0
+        for pair in range(n_pairs):
+            weight += scale[pair] * chance[level, pair]
+        tokens[level] = e_theta[level] * weight
+
+
+@kernel(fastmath=REASSOCIATE)
+def log_chance(count: NDArray[np.floating], total: NDArray[np.floating]) -> float:
+    """Return the sum over pairs of count * log(total)."""
+    value = 0.0
+    for pair in range(len(count)):
+        value += count[pair] * log(float(total[pair]))
+    return value
+
+
+@kernel()
+def add_words(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    slot: int,
+    share: float,
+    chance: NDArray[np.floating],
+    scale: NDArray[np.floating],
+    e_theta: NDArray[np.floating],
+    sums: Statistics,
+) -> None:
+    """Add ``share`` of a document's expected tokens in one slot to ``sums``.
+
+    chance [depth, n_pairs] and scale [n_pairs]: see ``levels_of_slot``.
+    """
+    first, words = cells.ptr[doc], sums.words
+    for level in range(len(e_theta)):
+        weight, column = words.dtype.type(share * e_theta[level]), sums.columns[slot, level]
+        if column >= 0:
+            for pair in range(len(scale)):
+                amount = weight * scale[pair] * chance[level, pair]
+                words[cells.word[first + pair], column] += amount
+        if given.slots.path[slot, level] < 0:
+            for pair in range(len(scale)):
+                sums.outside[0] += weight * scale[pair] * chance[level, pair]
+
 
 SETTLED = 1e-3
 """Tokens: local rounds end when no level of a document moves by more."""
@@ -244,3 +355,117 @@ def _share(
         total += scores[place]
     for place in range(len(active)):
         chances[active[place]] = scores[place] * mass / total
+
+
+NEGLIGIBLE = 1e-8
+
+
+@kernel()
+def infer_structured(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    scratch: Scratch,
+    tau: NDArray[np.float64],
+    n_rounds: int,
+    tolerance: float,
+    chances: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> None:
+    """Fit ``chances`` [n_nodes] and level weights [n_nodes, depth] of one document (theory/ncrp 6).
+
+    The tree is held fixed. A common tau [depth] finds the slots that are not negligible; each of
+    them then gets a tau of its own, the exact optimum of levels given the path. Rounds end when
+    a bound moves by less than ``tolerance`` of itself.
+    """
+    n_nodes, depth = given.slots.path.shape
+    log_weights, own = np.empty(n_nodes), np.empty(depth)
+    e_log_theta, tokens = np.empty(depth), np.empty(depth)
+    e_theta = np.empty(depth, given.e_table.dtype)
+    before = -np.inf
+    for _ in range(n_rounds):
+        level_chances(tau, e_log_theta, e_theta)
+        now = weigh_slots(cells, doc, tau, given, scratch, log_weights, chances)
+        now += levels_gap(tau, given.level_prior, e_log_theta)
+        if abs(now - before) <= tolerance * abs(now):
+            break
+        before = now
+        tokens[:] = 0.0
+        for slot in range(n_nodes):
+            if chances[slot] > NEGLIGIBLE:
+                _add_tokens(cells, doc, e_theta, given, slot, chances[slot], tokens)
+        _add(given.level_prior, tokens, tau)
+    for slot in range(n_nodes):
+        log_weights[slot] = -np.inf
+        copy_row(tau, own)
+        if chances[slot] > NEGLIGIBLE:
+            log_weights[slot] = _fit_slot(cells, doc, given, slot, own, n_rounds, tolerance)
+        _scale(own, weights[slot])
+    normalise(log_weights, chances)
+
+
+@kernel()
+def _fit_slot(
+    cells: Cells,
+    doc: int,
+    given: Globals,
+    slot: int,
+    tau: NDArray[np.float64],
+    n_rounds: int,
+    tolerance: float,
+) -> float:
+    """Fit tau of one document in one slot; return its log weight, E_theta included."""
+    depth, kind = len(tau), given.e_table.dtype
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    e_log_theta, e_theta, tokens = np.empty(depth), np.empty(depth), np.empty(depth)
+    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    total, scale = np.empty(n_pairs, kind), np.empty(n_pairs, kind)
+    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
+    before = now = -np.inf
+    for _ in range(n_rounds):
+        level_chances(tau, e_log_theta, e_theta)
+        levels_of_slot(chance[0], count, e_theta, total, scale, tokens)
+        now = given.slots.log_mass[slot] + log_chance(count, total)
+        now += levels_gap(tau, given.level_prior, e_log_theta)
+        if abs(now - before) <= tolerance * abs(now):
+            break
+        before = now
+        _add(given.level_prior, tokens, tau)
+    return now
+
+
+@kernel()
+def _add_tokens(
+    cells: Cells,
+    doc: int,
+    e_theta: NDArray[np.floating],
+    given: Globals,
+    slot: int,
+    share: float,
+    tokens: NDArray[np.float64],
+) -> None:
+    """Add ``share`` of a document's expected tokens of each level in one slot to ``tokens``."""
+    depth, kind = len(e_theta), given.e_table.dtype
+    n_pairs = cells.ptr[doc + 1] - cells.ptr[doc]
+    chance, count = np.empty((1, depth, n_pairs), kind), np.empty(n_pairs, kind)
+    total, scale, own = np.empty(n_pairs, kind), np.empty(n_pairs, kind), np.empty(depth)
+    gather_chances(cells, doc, given, np.array([slot], np.int32), chance, count)
+    levels_of_slot(chance[0], count, e_theta, total, scale, own)
+    for level in range(depth):
+        tokens[level] += share * own[level]
+
+
+@kernel()
+def _add(left: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+    for level in range(len(total)):
+        total[level] = left[level] + right[level]
+
+
+@kernel()
+def _scale(amounts: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+    """Write the amounts over their sum to ``shares``."""
+    total = 0.0
+    for amount in amounts:
+        total += amount
+    for level in range(len(amounts)):
+        shares[level] = amounts[level] / total
