@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from tssb_geweke import N_TOPICS, joint_test
 
-from hiertopics.chains import chains
 from hiertopics.families.tssb import (
     binary,
     stick_kernels,
@@ -117,8 +116,8 @@ def children_pushed_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def judge_by(monkeypatch: pytest.MonkeyPatch, **parts: Any) -> None:
     """Put a likelihood in the place of that of rows that differs in these parts."""
-    one = sampler(replace(binary.likelihood, **parts))
-    monkeypatch.setattr(binary, "backend", chains(one, numbered=True))
+    _, several = sampler(replace(binary.likelihood, **parts), binary.before)
+    monkeypatch.setattr(binary, "backend", several)
 
 
 def births_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
