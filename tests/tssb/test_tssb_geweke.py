@@ -19,6 +19,7 @@ from hiertopics.families.tssb import (
 )
 from hiertopics.families.tssb.binary_kernels import Diffusion
 from hiertopics.families.tssb.mcmc import sampler
+from hiertopics.families.tssb.state import before
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -116,7 +117,7 @@ def children_pushed_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def judge_by(monkeypatch: pytest.MonkeyPatch, **parts: Any) -> None:
     """Put a likelihood in the place of that of rows that differs in these parts."""
-    _, several = sampler(replace(binary.likelihood, **parts), binary.before)
+    _, several = sampler(replace(binary.likelihood, **parts), before)
     monkeypatch.setattr(binary, "backend", several)
 
 
