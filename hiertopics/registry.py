@@ -114,15 +114,28 @@ BACKENDS: dict[str, Entry] = {
 
 
 def load(name: str, **sections: object) -> AnyBackend:
-    """Return backend ``name``; UsageError with the nearest name if there is none.
+    """Return the backend of that name, which may be shortened (``named``).
 
     sections: ``model`` and ``inference`` of its config, without which it is that of the defaults.
     """
-    if name not in BACKENDS:
-        near = get_close_matches(name, BACKENDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
-        raise UsageError(f"unknown backend {name!r}{hint}")
-    return _imported(BACKENDS[name].module_for(sections))
+    return _imported(BACKENDS[named(name)].module_for(sections))
+
+
+def named(name: str) -> str:
+    """Return the full name of a backend; its beginning is enough where no other has the same.
+
+    Raises UsageError with the choices where several have, or the nearest name where none has.
+    """
+    if name in BACKENDS:
+        return name
+    begun = [full for full in BACKENDS if name and full.startswith(name)]
+    if len(begun) == 1:
+        return begun[0]
+    if begun:
+        raise UsageError(f"backend {name!r} may be {', '.join(begun[:-1])} or {begun[-1]}")
+    near = get_close_matches(name, BACKENDS, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
+    raise UsageError(f"unknown backend {name!r}{hint}")
 
 
 def _imported(place: str) -> AnyBackend:
@@ -171,5 +184,6 @@ def config(backend: str) -> str:
         template,  # reads YAML, which a list of backends does not need
     )
 
-    chosen = load(backend)
-    return template(backend, BACKENDS[backend].summary, chosen.Model, chosen.Inference)
+    name = named(backend)
+    chosen = load(name)
+    return template(name, BACKENDS[name].summary, chosen.Model, chosen.Inference)

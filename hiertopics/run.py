@@ -107,7 +107,7 @@ class Run(RunDir):
         *,
         time_limit: float | None = None,
         workers: int = 1,
-        quiet: bool = True,
+        quiet: bool = False,
         callbacks: Sequence[Callback] = (),
     ) -> Run:
         """Go on with the fit; return this run, which is then what the fit has come to.
@@ -185,7 +185,7 @@ def fit(
     workers: int = 1,
     memory: int | str | None = None,
     cluster: str | None = None,
-    quiet: bool = True,
+    quiet: bool = False,
     callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Fit a backend to a corpus; where ``run`` names an existing run, continue it.

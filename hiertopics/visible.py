@@ -1,11 +1,14 @@
 """Text for eyes: what would steer a terminal, or turn the order of letters, is written out.
 
-And cells for spreadsheets, which would run what looks like a formula.
+And lines whose parts know what they are, so that a terminal may tell them apart; and cells for
+spreadsheets, which would run what looks like a formula.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 _STEERING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
@@ -31,3 +34,18 @@ def no_formula(text: str) -> str:
 def as_typed(cell: str) -> str:
     """Inverse of ``no_formula``."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+class Span(NamedTuple):
+    """A part of a line. look: what it is, frame, number, name, head or aside; empty: just text."""
+
+    text: str
+    look: str = ""
+
+
+Line = Sequence[Span]
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """Return the lines as text without looks."""
+    return "".join("".join(visible(span.text) for span in line) + "\n" for line in lines)

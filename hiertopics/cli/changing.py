@@ -6,7 +6,16 @@ import sys
 
 import click
 
-from hiertopics.cli.options import chosen_run, json_option, put, put_made, tell
+from hiertopics.cli.options import (
+    LINES,
+    chosen_run,
+    forms,
+    json_option,
+    put,
+    put_made,
+    put_table,
+    tell,
+)
 
 COLUMNS = ("node", "name", "hidden", "note", "words")
 
@@ -20,7 +29,7 @@ COLUMNS = ("node", "name", "hidden", "note", "words")
 )
 @click.option("--note", metavar="TEXT", help="Something more to say of it; empty: nothing.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
-@json_option
+@forms("csv")
 def label_command(
     run: str | None,
     node: str | None,
@@ -28,14 +37,14 @@ def label_command(
     hide: bool | None,
     note: str | None,
     listed: bool,
-    as_json: bool,
+    form: str,
 ) -> int:
     """Call a NODE of RUN by a NAME; without NODE list the labels of RUN.
 
     RUN is by default the newest under runs/. An empty NAME takes the name away. Labels stand in
     the run's labels.csv, the file that the page of report saves; every view takes them.
     """
-    from hiertopics.files import to_json
+    from hiertopics.files import to_csv, to_json
     from hiertopics.views.labelling import label
     from hiertopics.views.render.records import to_table
 
@@ -45,14 +54,17 @@ def label_command(
         records = label(target)
     elif node is not None:
         records = [record for record in records if str(record["node"]) == node]
-    if as_json:
+    if form in LINES:
         for record in records:
             put(to_json(record))
         return 0
     if not records:
         tell("no labels" if node is None or listed else f"node {node} has no label")
     shown = [record | {"hidden": "yes" * record["hidden"]} for record in records]
-    put(to_table(shown, COLUMNS), nl=False)
+    if form == "csv":
+        put(to_csv([COLUMNS, *([row[key] for key in COLUMNS] for row in shown)]), nl=False)
+    else:
+        put_table(to_table(shown, COLUMNS))
     return 0
 
 

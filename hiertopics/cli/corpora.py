@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.options import (
+    LINES,
     config_option,
     corpus_options,
     corpus_settings,
     count_option,
+    forms,
     json_option,
     put,
     set_option,
@@ -36,7 +38,7 @@ PROBLEMS = 2
     help="Problems shown.",
 )
 @corpus_options
-@json_option
+@forms()
 def check_command(**options: Any) -> int:
     """Check the corpus FILE and the files beside it.
 
@@ -45,7 +47,7 @@ def check_command(**options: Any) -> int:
     """
     from hiertopics.corpora.checking import check
 
-    as_json, data = options.pop("as_json"), corpus_settings(options)
+    as_json, data = options.pop("form") in LINES, corpus_settings(options)
     checked = check(**options, data=data)
     if checked.problems:
         _print_problems(checked, as_json)

@@ -15,6 +15,7 @@ from hiertopics.cli.options import (
     json_option,
     memory_option,
     put,
+    put_lines,
     set_option,
     tell,
     trust_option,
@@ -88,12 +89,11 @@ def put_result(result: Any, as_json: bool, quiet: bool) -> None:
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from hiertopics.units import format_duration
-    from hiertopics.views.render import View, few_documents
-    from hiertopics.views.render.text import to_text
+    from hiertopics.views.render import View, for_reading
+    from hiertopics.views.render.text import to_lines
 
     run, tree = result.run, result.run.supported_tree
-    view = View(min_docs=few_documents(tree))
-    click.echo(to_text(tree, run.vocab, view, SHOWN_LINES), err=True, nl=False)
+    put_lines(to_lines(tree, run.vocab, for_reading(tree, View()), SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
     tell(
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from hiertopics.visible import visible
+from hiertopics.visible import Line, Span, plain, visible
 
 if TYPE_CHECKING:
     from hiertopics.fitting.reshaping import Reshaped
     from hiertopics.runs.rundir import RunDir
+    from hiertopics.views.render.records import Grid
 
 MOST_CHANGES = 12
 F = TypeVar("F", bound=Callable[..., Any])
@@ -73,7 +76,34 @@ def count_option(*names: str, default: int, help: str) -> Callable[[F], F]:
     return click.option(*names, type=at_least_1, default=default, show_default=True, help=help)
 
 
+LINES = ("jsonl", "json")
+"""Forms of a record per line; json is the older name."""
+
+
+def forms(*others: str) -> Callable[[F], F]:
+    """Add --format, of ``text``, ``others`` and ``LINES``, and --json, which is short for jsonl.
+
+    The command gets ``form``. Stands next to the function.
+    """
+    choices = ("text", *others, *LINES)
+
+    def add(command: F) -> F:
+        @wraps(command)
+        def with_one_form(form: str | None, as_json: bool, **options: Any) -> Any:
+            if as_json and form not in (None, *LINES):
+                raise click.UsageError(f"--json and --format {form} exclude each other")
+            return command(form="jsonl" if as_json else form or "text", **options)
+
+        flagged = click.option("--json", "as_json", is_flag=True, help="Short for --format jsonl.")
+        told = f"{', '.join(choices[:-1])} or {choices[-1]}. [default: text]"
+        chosen = click.option("--format", "form", type=click.Choice(choices), help=told)
+        return cast(F, chosen(flagged(with_one_form)))
+
+    return add
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines on stdout.")
+"""Of commands that say where what they wrote lies; those that show records have ``forms``."""
 
 config_option = click.option("-c", "--config", metavar="FILE", help="YAML config.")
 
@@ -137,6 +167,31 @@ side_option = click.option(
 def put(text: str, *, nl: bool = True) -> None:
     """Write a result on stdout as it is: click drops escapes where that is no terminal."""
     click.echo(text, nl=nl, color=True)
+
+
+def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
+    """Write lines on stdout or stderr: on a terminal with their looks, cut at its edge."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        from hiertopics.views.render.screen import show_lines
+
+        show_lines(lines, err=err)
+        return
+    click.echo(plain(lines), nl=False, err=err, color=True)
+
+
+def put_text(text: str) -> None:
+    """Write lines without looks on stdout; on a terminal they are cut at its edge."""
+    put_lines([Span(line)] for line in text.splitlines())
+
+
+def put_table(grid: Grid) -> None:
+    """Write a table on stdout; on a terminal one that is too wide comes in pieces."""
+    if grid.cells and sys.stdout.isatty():
+        from hiertopics.views.render.screen import show_table
+
+        show_table(grid)
+    else:
+        put(str(grid), nl=False)
 
 
 def tell(message: str) -> None:

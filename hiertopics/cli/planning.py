@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import json_option, put
+from hiertopics.cli.options import LINES, forms, put, put_text
 
 
 @click.command("backends")
-@json_option
-def backends_command(as_json: bool) -> int:
+@forms("csv")
+def backends_command(form: str) -> int:
     """List the backends, one line each; the default is marked."""
-    import json
-
     from hiertopics.registry import backends
 
-    for row in backends():
-        mark = " (default)" if row["default"] else ""
-        line = f"{row['backend']:<12} {row['summary']}{mark}"
-        put(json.dumps(row) if as_json else line)
+    rows = backends()
+    if form in LINES:
+        import json
+
+        for row in rows:
+            put(json.dumps(row))
+    elif form == "csv":
+        from hiertopics.files import to_csv
+
+        put(to_csv([(*rows[0],), *((*row.values(),) for row in rows)]), nl=False)
+    else:
+        marks = {True: " (default)", False: ""}
+        lines = [f"{row['backend']:<12} {row['summary']}{marks[row['default']]}" for row in rows]
+        put_text("\n".join(lines))
     return 0
 
 
@@ -49,9 +57,9 @@ def config_command(backend: str) -> int:
     show_default=True,
     help="0:10 (0 to 9), 3, or 1,5,9.",
 )
-@json_option
+@forms()
 def sweep_command(
-    config: str, corpus: str | None, grid: tuple[str, ...], seeds: str, as_json: bool
+    config: str, corpus: str | None, grid: tuple[str, ...], seeds: str, form: str
 ) -> int:
     """Print one fit command per line for every combination of values and every seed.
 
@@ -62,5 +70,5 @@ def sweep_command(
     from hiertopics.fitting.sweeping import sweep, to_line
 
     for job in sweep(config, corpus, grid=grid, seeds=seeds):
-        put(to_json(job._asdict()) if as_json else to_line(job))
+        put(to_json(job._asdict()) if form in LINES else to_line(job))
     return 0

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.cli.options import (
+    LINES,
     average_option,
     chosen_run,
     corpus_options,
     corpus_settings,
-    json_option,
+    forms,
     note_single_draws,
     protocol_option,
     put,
+    put_table,
     tell,
     workers_option,
 )
@@ -61,30 +63,33 @@ if TYPE_CHECKING:
 @average_option
 @workers_option
 @corpus_options
-@json_option
+@forms("csv")
 def eval_command(**options: Any) -> int:
     """Score RUN (default: the newest under runs/) on held-out text, or on a task.
 
     Every score is kept in the run's folder eval/.
     """
     from hiertopics.files import to_json
-    from hiertopics.views.render.records import to_score_table, to_task_table
+    from hiertopics.views.render import records as written
 
     if options["null"] is not None:
         return _null(options)
     options.pop("null")
-    names = ("task", "heldout", "as_json", "runs")
-    task, heldout, as_json, runs = (options.pop(name) for name in names)
+    names = ("task", "heldout", "form", "runs")
+    task, heldout, form, runs = (options.pop(name) for name in names)
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
         chosen.append(chosen_run(path))
         records.append(score(chosen[-1]))
-        if as_json:
+        if form in LINES:
             put(to_json(records[-1]))
-    if not as_json:
-        put((to_score_table if task is None else to_task_table)(records), nl=False)
-    if task is None and not (as_json or options["average"]):
+    if form == "csv":
+        to_csv = written.to_score_csv if task is None else written.to_task_csv
+        put(to_csv(records), nl=False)
+    elif form == "text":
+        put_table((written.to_score_table if task is None else written.to_task_table)(records))
+    if task is None and form not in LINES and not options["average"]:
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
     return 0
@@ -94,18 +99,20 @@ def _null(options: dict[str, Any]) -> int:
     """Say how trees of shuffled words look beside that of each run."""
     from hiertopics.files import to_json
     from hiertopics.scoring.null import null_check
-    from hiertopics.views.render.records import to_null_table
+    from hiertopics.views.render.records import to_null_csv, to_null_table
 
-    kept = ("null", "runs", "workers", "as_json")
+    kept = ("null", "runs", "workers", "form")
     for name, value in options.items():
         if name not in kept and value is not None and value is not False:
             raise click.UsageError(f"--{name.replace('_', '-')} has no meaning with --null")
     for path in options["runs"] or (None,):
         record = null_check(chosen_run(path), options["null"], workers=options["workers"], say=tell)
-        if options["as_json"]:
+        if options["form"] in LINES:
             put(to_json(record))
+        elif options["form"] == "csv":
+            put(to_null_csv(record), nl=False)
         else:
-            put(to_null_table(record), nl=False)
+            put_table(to_null_table(record))
     return 0
 
 
@@ -137,35 +144,28 @@ def _score_of(
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @protocol_option
 @average_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "csv", "json"]),
-    default="text",
-    show_default=True,
-    help="csv and json hold every score.",
-)
-@json_option
-def compare_command(
-    runs: tuple[str, ...], protocol: str | None, average: bool, form: str, as_json: bool
-) -> int:
+@forms("csv")
+def compare_command(runs: tuple[str, ...], protocol: str | None, average: bool, form: str) -> int:
     """Score RUNS on their common split, best first; unequal splits are refused.
 
-    behind: nats per word below the best run, with the standard error over the same documents.
-    A run that cannot be scored is named on stderr, the others are printed, and the exit code is 1.
+    behind: nats per word below the best run, with the standard error over the same documents; csv
+    and jsonl hold every score. A run that cannot be scored is named on stderr, the others are
+    printed, and the exit code is 1.
     """
     from hiertopics.files import to_json
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
-    from hiertopics.views.render.records import to_comparison_csv, to_comparison_table
+    from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
     rows = compare(runs, protocol=protocol, average=average)
-    if as_json or form == "json":
+    if form in LINES:
         for row in rows:
             put(to_json(row))
     else:
-        render = to_comparison_csv if form == "csv" else to_comparison_table
-        put(render(rows), nl=False)
+        if form == "csv":
+            put(to_score_csv(rows), nl=False)
+        else:
+            put_table(to_comparison_table(rows))
         if not average:
             note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
     return 0 if len(rows) == len(runs) else 1

@@ -6,7 +6,15 @@ import sys
 
 import click
 
-from hiertopics.cli.options import json_option, put, trust_option, workers_option
+from hiertopics.cli.options import (
+    LINES,
+    forms,
+    json_option,
+    put,
+    put_table,
+    trust_option,
+    workers_option,
+)
 
 
 @click.command("agree")
@@ -14,22 +22,27 @@ from hiertopics.cli.options import json_option, put, trust_option, workers_optio
 @click.option(
     "--write", is_flag=True, help="Note it in the first run's tree.json, for all views of it."
 )
-@json_option
-def agree_command(runs: tuple[str, ...], write: bool, as_json: bool) -> int:
+@forms("csv")
+def agree_command(runs: tuple[str, ...], write: bool, form: str) -> int:
     """Say which nodes of the first of RUNS the others found again.
 
     All are of one backend, corpus and split. A line for each depth: its nodes, and how many of them
-    0, 1, 2, ... others found, by words and documents. --json has every node.
+    0, 1, 2, ... others found, by words and documents. The other forms have every node.
     """
-    from hiertopics.files import to_json
+    from hiertopics.files import to_csv, to_json
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table
 
     record = agree(runs, write=write)
-    if as_json:
+    if form in LINES:
         put(to_json(record))
+    elif form == "csv":
+        nodes = record["nodes"]
+        put(to_csv([(*nodes[0],), *((*node.values(),) for node in nodes)]), nl=False)
     else:
-        put(to_agreement_table(record), nl=False)
+        put_table(to_agreement_table(record))
+        came = f"{record['support']:.1%} of the tokens below the root"
+        put(f"{came} are at nodes that come back")
     return 0
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hiertopics.cli.options import (
+    LINES,
     chosen_run,
     count_option,
     docs_option,
+    forms,
     note_hidden,
     put,
+    put_table,
+    put_text,
     run_argument,
     side_option,
     tell,
     trust_option,
 )
+
+if TYPE_CHECKING:
+    from hiertopics.views.render.records import Grid
 
 COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 
@@ -25,13 +32,6 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 @run_argument
 @click.argument("node", required=False, type=click.IntRange(min=0))
 @count_option("--words", default=10, help="Top words per topic.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "csv", "json"]),
-    default="text",
-    show_default=True,
-)
 @docs_option
 @click.option(
     "--by",
@@ -47,6 +47,7 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
     metavar="N",
     help="With --by group: also the N groups with the most similar topics.",
 )
+@forms("csv")
 def topics_command(
     run: str | None,
     node: int | None,
@@ -77,51 +78,55 @@ def topics_command(
     )
     if node is None and by is None:
         note_hidden(target)
-    if form == "json":
+    if form in LINES:
         for row in rows:
             put(to_json(row))
         return 0
-    if by not in (None, "group"):
-        put(_by_column(rows, form), nl=False)
-        return 0
-    if node is not None and form == "text":
-        put(topic_text(rows[0]), nl=False)
-        return 0
-    lists = ("words",) if n_docs is None else ("words", "documents")
-    put(_topics(rows, form, lists) if by is None else _groups(rows, form), nl=False)
+    if form == "csv":
+        put(_csv(rows, by), nl=False)
+    elif node is not None and by is None:
+        put_text(topic_text(rows[0]))
+    elif by == "group":
+        from hiertopics.views.render.records import to_group_lines
+
+        put_text(to_group_lines(rows))
+    else:
+        put_table(_by_column(rows) if by else _topics(rows, n_docs is not None))
     return 0
 
 
-def _topics(rows: list[dict[str, Any]], form: str, lists: tuple[str, ...]) -> str:
-    """Return one line per topic; lists: the columns that hold several things."""
-    from hiertopics.runs.rows import listed, topics_csv
+def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
+    """Return a header and a line per topic, per topic and value, or per group and topic."""
+    from hiertopics.files import to_csv
+    from hiertopics.runs.rows import topics_csv
+    from hiertopics.views.render.records import to_group_csv
+
+    if by is None:
+        return topics_csv(rows)
+    if by == "group":
+        return to_group_csv(rows)
+    return to_csv([tuple(rows[0]) if rows else (), *(row.values() for row in rows)])
+
+
+def _topics(rows: list[dict[str, Any]], with_documents: bool) -> Grid:
+    """Return one line per topic."""
+    from hiertopics.runs.rows import listed
     from hiertopics.views.render.records import to_table
 
-    if form == "csv":
-        return topics_csv(rows)
+    lists = ("words", "documents")[: 1 + with_documents]
     columns = [name for name in (*COLUMNS, "support") if not rows or name in rows[0]]
     flat = [row | {name: listed(row, name) for name in lists} for row in rows]
     said = ("name",) * any(row.get("name") for row in rows)
     return to_table(flat, (*columns, *said, *lists))
 
 
-def _by_column(rows: list[dict[str, Any]], form: str) -> str:
+def _by_column(rows: list[dict[str, Any]]) -> Grid:
     """Return a line per topic and value."""
-    from hiertopics.files import to_csv
     from hiertopics.views.render.records import to_table
 
     columns = tuple(rows[0]) if rows else ()
-    if form == "csv":
-        return to_csv([columns, *(row.values() for row in rows)])
     numbers = [name for name in columns if name not in ("name", "value")]
     return to_table(rows, columns, right=numbers)
-
-
-def _groups(rows: list[dict[str, Any]], form: str) -> str:
-    """Return each group's main topics."""
-    from hiertopics.views.render.records import to_group_csv, to_group_lines
-
-    return to_group_csv(rows) if form == "csv" else to_group_lines(rows)
 
 
 SHOWN_DOCS = 20
@@ -134,18 +139,12 @@ SHOWN_DOCS = 20
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="N", help="The first N only. [text: 20; else all]"
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "csv", "jsonl", "json"]),
-    default="text",
-    show_default=True,
-)
+@forms("csv")
 def docs_command(run: str | None, node: int | None, top: int | None, form: str) -> int:
     """Show the documents of RUN (default: the newest under runs/), or those of its node NODE.
 
     Each with its name, its path or main topics, and how it begins, where the run has kept that;
-    those of a node with the share of their words at or below it, the largest first.
+    those of a node with the share of their words at or below it, the largest first. json: one list.
     """
     from hiertopics.files import to_json
     from hiertopics.runs.rows import docs_csv
@@ -155,7 +154,7 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
     most = top or (SHOWN_DOCS if form == "text" else len(records))
     shown = records[:most]
     if form == "text":
-        put(docs_text(shown), nl=False)
+        put_text(docs_text(shown))
     elif form == "csv":
         put(docs_csv(shown), nl=False)
     elif form == "json":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from hiertopics.cli.options import (
     json_option,
     note_hidden,
     put,
+    put_lines,
     run_argument,
     side_option,
     tell,
@@ -35,53 +37,51 @@ from hiertopics.cli.options import (
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
-    help="Hide nodes with fewer documents. Default: 0; in text, 1% of them for large trees.",
-)
-@click.option(
-    "--format",
-    "form",
-    metavar="FORMAT",
-    default="text",
-    show_default=True,
-    help="text, json, csv, newick, dot, graphml or html.",
+    help="Hide nodes with fewer documents. Default: 0; in text, 1% of them for large trees; on a "
+    "terminal, what leaves 60 nodes.",
 )
 @docs_option
 @side_option
 @arrange_option
+@click.option(
+    "--format",
+    "form",
+    metavar="FORMAT",
+    help="text, json, csv, newick, dot, graphml or html. [default: text]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
 def show_tree_command(
     run: str | None,
     depth: int | None,
     words: int,
     words_by: str,
     min_docs: int | None,
-    form: str,
     n_docs: int | None,
     sides: tuple[str, ...],
     arrange: bool,
+    form: str | None,
+    as_json: bool,
 ) -> int:
     """Show the tree of RUN (default: the newest under runs/) with its top words.
 
-    A flat model is shown as one level of topics, largest first.
+    A flat model is shown as one level of topics, largest first. On a terminal the largest
+    branches, by documents times tokens, stand first, and small nodes are left out.
     """
-    from hiertopics.views.showing import least_documents, show_tree
+    if as_json and form not in (None, "json"):
+        raise click.UsageError(f"--json and --format {form} exclude each other")
+    from hiertopics.views.showing import Asked, least_documents, show_tree, tree_on_screen
 
-    target = chosen_run(run)
-    text = show_tree(
-        target,
-        depth=depth,
-        words=words,
-        words_by=words_by,
-        min_docs=min_docs,
-        format=form,
-        docs=n_docs,
-        sides=sides,
-        arrange=arrange,
-    )
-    put(text, nl=False)
+    target, form = chosen_run(run), "json" if as_json else form or "text"
+    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange)
+    if form == "text" and sys.stdout.isatty():
+        lines, fewest = tree_on_screen(target, asked)
+        put_lines(lines)
+    else:
+        put(show_tree(target, format=form, **asked._asdict()), nl=False)
+        fewest = least_documents(target, form)
     note_hidden(target)
-    hidden = least_documents(target, form) if min_docs is None else 0
-    if hidden:
-        what = f"nodes with fewer than {hidden} documents are not shown; --min-docs 0 shows all"
+    if fewest and min_docs is None:
+        what = f"nodes with fewer than {fewest} documents are not shown; --min-docs 0 shows all"
         tell(what)
     return 0
 
@@ -91,6 +91,7 @@ def show_tree_command(
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the tree is written.")
 @click.option(
     "--to",
+    "--format",
     metavar="FORMAT",
     help="json, csv, newick, dot, graphml, html (the page of report) or text. "
     "[default: by the suffix of FILE]",

@@ -25,6 +25,7 @@ from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.formats.shards import MANIFEST
 from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.progress import Progress
 from hiertopics.room import Room
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.manifest import Origin
@@ -79,7 +80,9 @@ def fit(
         experiment = read_experiment(flags, config, overrides, target.path)
     aside = parse_holdout(experiment.data.holdout)
     observed = observed_by(experiment)
-    whole, located, bins, unknown = observed.load(experiment.data, None)
+    display = Progress(shown=not quiet)
+    with display.phase("reading"):
+        whole, located, bins, unknown = observed.load(experiment.data, None)
     experiment = structs.replace(experiment, data=located)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
@@ -104,7 +107,7 @@ def fit(
             origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
 
             def job() -> Job:
-                return Job(RunDir(target.path), origin, split, bins, engine, quiet, begin)
+                return Job(RunDir(target.path), origin, split, bins, engine, display, begin)
 
             return _run_to_end(job, engine, limit, callbacks)
 

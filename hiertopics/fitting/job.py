@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +24,7 @@ from hiertopics.fitting.memory import CODE, estimated
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
+from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
 from hiertopics.runs.manifest import (
@@ -68,11 +67,11 @@ class Job:
         split: Split,
         bins: Bins | None,
         pool: Engine,
-        quiet: bool,
+        display: Progress,
         begin: Begin | None = None,
     ) -> None:
         self.run, self.origin, self.split, self.bins = run, origin, split, bins
-        self.pool, self.quiet, self.begin = pool, quiet, begin
+        self.pool, self.display, self.begin = pool, display, begin
         self.experiment, self.train = origin.experiment, origin.train
         self.backend = registry.load_for(self.experiment)
         self.settings = Settings(self.experiment.model, self.experiment.inference)
@@ -125,7 +124,8 @@ class Job:
             data = self.backend.prepare(self.train, self.settings)
             start, state = self._first_state(found, data, interruption)
             event, stop = self._iterate(start, state, data, time_limit, watchers)
-            return self._end(event, stop, data)
+            with self.display.phase("writing"):
+                return self._end(event, stop, data)
         except (NumericalError, *loop.ARITHMETIC) as error:
             raise self._failed(str(error)) from error
 
@@ -189,7 +189,7 @@ class Job:
             context = self._context(found[0])
             return found[0], restored(self.backend, found[1], data, self.settings, context)
         self.run.cut_metrics(-1)
-        with watch.start(shown=not self.quiet) as show:
+        with self.display.phase("starting") as show:
 
             def report(done: int, total: int) -> None:
                 show(done, total)
@@ -222,10 +222,11 @@ class Job:
         if stopped is not None and start % output.record_every == 0:
             return first, stopped
         sampling = self._sampling(data)
-        with ExitStack() as stack:
+        with self.display.phase("sweeping") as report:
+            report(start, self._target())
             watchers = [
                 watch.metrics(self.run, sampling.per_chain),
-                stack.enter_context(watch.progress(start, self._target(), shown=not self.quiet)),
+                watch.progress(self.display, report, self._target()),
                 *([sampling.draws(self._with_bins)] if self.backend.sampler else []),
                 *callbacks,
                 loop.up_to(self._target()),
@@ -342,8 +343,7 @@ class Job:
         """Write a line to the log and, unless quiet, to stderr."""
         message = visible(message)
         self._log(message)
-        if not self.quiet:
-            print(message, file=sys.stderr)
+        self.display.say(message)
 
     def _log(self, message: str) -> None:
         self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")

@@ -15,6 +15,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
+from hiertopics.registry import named
 from hiertopics.runs import artifacts
 from hiertopics.runs.manifest import lineage
 from hiertopics.runs.original import read_original
@@ -54,7 +55,7 @@ def refit(
         raise UsageError(f"{target.path} has rows of numbers; only documents of words are refitted")
     corpus = _alone(train, docs)
     path = store(corpus, made.path / "corpus")
-    same = backend in (None, target.experiment.backend)
+    same = backend is None or named(backend) == target.experiment.backend
     result = driver.fit(
         path,
         run=made.path,

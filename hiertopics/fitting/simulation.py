@@ -60,7 +60,7 @@ def simulate(
     story = registry.load_for(experiment)
     if draw_hyperparameters and story.draw_hyperparameters is None:
         raise UsageError(
-            f"a fit of {backend} has no priors to draw hyperparameters from; without "
+            f"a fit of {experiment.backend} has no priors to draw hyperparameters from; without "
             "--draw-hyperparameters they are the config's values"
         )
     drawn: Hyperparameters = {}

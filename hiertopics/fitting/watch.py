@@ -1,64 +1,31 @@
-"""Callbacks that record a fit: progress bar, metrics, checkpoints."""
+"""Callbacks that record a fit: progress, metrics, checkpoints."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
-
-from tqdm import tqdm
 
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.model import PerChain
+from hiertopics.progress import Estimate, Progress, format_rest
 from hiertopics.runs.checkpoints import save_checkpoint
 from hiertopics.runs.rundir import RunDir
 
 
-@contextmanager
-def start(*, shown: bool) -> Iterator[Callable[[int, int], None]]:
-    """Show how many of how many parts of the first state are done, once that is reported."""
-    bars: list[Any] = []
-
-    def report(done: int, total: int) -> None:
-        if not bars:
-            bars.append(_bar(total=total, desc="start", shown=shown))
-        bars[0].update(done - bars[0].n)
-
-    try:
-        yield report
-    finally:
-        for bar in bars:
-            bar.close()
-
-
-def _bar(*, shown: bool, **options: Any) -> Any:
-    terminal = sys.stderr.isatty()
-    return tqdm(
-        **options,
-        unit="it",
-        disable=not shown,
-        file=sys.stderr,
-        mininterval=0.1 if terminal else 10.0,
-        dynamic_ncols=terminal,
-    )
-
-
-@contextmanager
-def progress(start: int, iterations: int, *, shown: bool) -> Iterator[Callback]:
-    """Show a progress bar with the remaining time on stderr."""
-    bar = _bar(initial=start, total=iterations, shown=shown)
-    latest: dict[str, str] = {}
+def progress(display: Progress, report: Callable[[int, int], None], target: int) -> Callback:
+    """Show how many of ``target`` iterations are done, and how long the rest takes."""
+    estimate = Estimate(display)
+    latest: list[str] = []
 
     def watch(event: Event) -> None:
         if event.objective is not None:
-            latest["objective"] = f"{event.objective:.5g}"
-            bar.set_postfix(latest | _leading(event.columns), refresh=False)
-        bar.update()
+            latest[:] = [f"objective {event.objective:.5g}", *_leading(event.columns)]
+        left = estimate.left(target - event.iteration)
+        display.note(", ".join([*([] if left is None else [f"{format_rest(left)} left"]), *latest]))
+        report(event.iteration, target)
 
-    with bar:
-        yield watch
+    return watch
 
 
 def metrics(run: RunDir, per_chain: Callable[[Event], PerChain | None]) -> Callback:
@@ -91,7 +58,6 @@ def checkpoints(run: RunDir, seconds: float, stamp: str) -> Callback:
     return watch
 
 
-def _leading(columns: dict[str, Any]) -> dict[str, str]:
+def _leading(columns: dict[str, Any]) -> list[str]:
     """Return the first of the columns, by convention the size of the model."""
-    name, value = next(iter(columns.items()))
-    return {name: f"{value:g}"}
+    return [f"{name} {value:g}" for name, value in list(columns.items())[:1]]

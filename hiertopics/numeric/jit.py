@@ -19,9 +19,12 @@ from typing import Any, TypeVar
 
 import numba
 from numba import types
+from numba.core import event
 from numba.core.caching import FunctionCache
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
+
+from hiertopics.numeric.compiling import tell_of_compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,6 +131,28 @@ def _renamed(function: Any) -> Any:
     same.__qualname__ = f"{function.__qualname__}.twin"
     same.__module__ = function.__module__
     return same
+
+
+class _Told(event.Listener):  # type: ignore[misc]
+    """Tells when compiling begins and ends; kernels are compiled within kernels, under a lock."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def on_start(self, event: Any) -> None:
+        """Tell of the outermost kernel that it begins."""
+        self._depth += 1
+        if self._depth == 1:
+            tell_of_compiling(True)
+
+    def on_end(self, event: Any) -> None:
+        """Tell of the outermost kernel that it is done."""
+        self._depth -= 1
+        if self._depth == 0:
+            tell_of_compiling(False)
+
+
+event.register("numba:compile", _Told())
 
 
 def by_type(variants: Mapping[type, Callable[..., Any]]) -> Callable[[F], F]:

@@ -43,7 +43,8 @@ def read_experiment(
         raise ConfigError([f"backend must be a name, got {got}"])
     own = _run_of(config)
     _trust([layer for source, layer in layers if source != str(config) or own is None])
-    return _built(layers, name, made)
+    full = registry.named(name)
+    return _built([*layers, ("backend", {"backend": full})], full, made)
 
 
 def _trust(layers: Sequence[Mapping[str, Any]]) -> None:

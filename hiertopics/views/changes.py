@@ -70,7 +70,7 @@ def to_changes_table(records: Sequence[dict[str, Any]]) -> str:
     ]
     table = to_table(rows, list(rows[0]) if rows else [], right=("node", "was", "tokens", "share"))
     more = len(records) - len(first)
-    return table + (f"and {more} nodes that changed less (--json)\n" if more else "")
+    return str(table) + (f"and {more} nodes that changed less (--json)\n" if more else "")
 
 
 def _pairs(before: RunDir, after: RunDir) -> dict[int, tuple[int, float]]:

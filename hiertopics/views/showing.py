@@ -5,7 +5,7 @@ A new form is a writer and a line of ``FORMS``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +18,12 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
-from hiertopics.views.render import Remark, View, few_documents
+from hiertopics.views.render import Remark, View, few_documents, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.html import to_html
 from hiertopics.views.render.records import to_group_lines
-from hiertopics.views.render.text import to_text
+from hiertopics.views.render.text import to_lines, to_text
+from hiertopics.visible import Line, Span, plain
 
 Write = Callable[[Tree, Sequence[str], View, str], str]
 
@@ -104,6 +105,18 @@ WORDS = 10
 """Top words per node in a file, where nobody says how many."""
 
 
+class Asked(NamedTuple):
+    """What of a tree is wanted; see ``show_tree``."""
+
+    depth: int | None = None
+    words: int = 8
+    words_by: str = "prob"
+    min_docs: int | None = None
+    docs: int | None = None
+    sides: Sequence[str] = ()
+    arrange: bool = False
+
+
 def show_tree(
     run: Path | str | RunDir,
     *,
@@ -126,26 +139,41 @@ def show_tree(
     clustered first. Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    if docs is not None and format not in WITH_DOCUMENTS:
+    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange)
+    tree, view = _viewed(target, asked, format)
+    if min_docs is None:
+        view = view._replace(min_docs=least_documents(target, format))
+    text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
+    return text + plain(_groups(target, view)) if format == "text" else text
+
+
+def tree_on_screen(run: RunDir, asked: Asked) -> tuple[list[Line], int]:
+    """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
+    tree, view = _viewed(run, asked, "text")
+    view = for_reading(tree, view, asked.min_docs)
+    return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
+
+
+def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
+    """Return the tree and what of it is shown; ``min_docs`` is 0 where nobody asked for one."""
+    if asked.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
-    tree = arranged(target) if arrange else target.supported_tree
+    tree = arranged(target) if asked.arrange else target.supported_tree
     labels = labels_of(target, tree)
-    if words_by != "prob":
+    if asked.words_by != "prob":
         if tree.vectors is not None:
-            raise UsageError(f"--words-by {words_by} needs a tree of words; this one is of vectors")
-        tree = RANKINGS[words_by](tree)
-    fewest = least_documents(target, format) if min_docs is None else min_docs
-    view = View(depth, words, fewest, labels=labels)
-    if docs is not None:
+            needs = f"--words-by {asked.words_by} needs a tree of words"
+            raise UsageError(f"{needs}; this one is of vectors")
+        tree = RANKINGS[asked.words_by](tree)
+    view = View(asked.depth, asked.words, asked.min_docs or 0, labels=labels)
+    if asked.docs is not None:
         from hiertopics.views.documents import (
             documents_of,  # reads the corpus, which most views do not
         )
 
-        view = view._replace(documents=documents_of(target, tree, docs))
-    remarks = _remarks(target, tree, format, sides, arrange)
-    view = view._replace(remarks=_with_notes(remarks, labels, format))
-    text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
-    return text + _groups(target, view) if format == "text" else text
+        view = view._replace(documents=documents_of(target, tree, asked.docs))
+    remarks = _remarks(target, tree, format, asked.sides, asked.arrange)
+    return tree, view._replace(remarks=_with_notes(remarks, labels, format))
 
 
 def least_documents(run: RunDir, format: str) -> int:
@@ -233,10 +261,10 @@ def _with_notes(
     return remarks
 
 
-def _groups(run: RunDir, view: View) -> str:
-    """Return the largest groups with their main topics, where the run has weights of groups."""
+def _groups(run: RunDir, view: View) -> Iterator[Line]:
+    """Yield the largest groups with their main topics, where the run has weights of groups."""
     groups = groups_of(run.tree)
-    if groups is None:
-        return ""
-    rows = group_rows(groups, run.tree, run.vocab, n_topics=3, min_docs=max(view.min_docs, 1))
-    return "\n" + to_group_lines(rows, SHOWN_GROUPS)
+    if groups is not None:
+        rows = group_rows(groups, run.tree, run.vocab, n_topics=3, min_docs=max(view.min_docs, 1))
+        for line in ["", *to_group_lines(rows, SHOWN_GROUPS).splitlines()]:
+            yield [Span(line)]

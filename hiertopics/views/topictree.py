@@ -9,7 +9,7 @@ from typing import Any
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.rows import node_rows
-from hiertopics.views.render import View, few_documents
+from hiertopics.views.render import View, for_reading
 from hiertopics.views.render.html import to_html
 from hiertopics.views.render.text import to_text
 
@@ -60,12 +60,13 @@ class TopicTree(Tree):
     def __repr__(self) -> str:
         head = f"{len(self.shown)} nodes, {self.n_columns} words"
         notes = "".join(f"note: {note}\n" for note in self.notes)
-        return f"{head}\n{notes}{to_text(self, self.vocab, View(), SHOWN_LINES)}".rstrip("\n")
+        lines = to_text(self, self.vocab, for_reading(self, View()), SHOWN_LINES)
+        return f"{head}\n{notes}{lines}".rstrip("\n")
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows; of large trees without the nodes of few documents."""
-        fewest = few_documents(self)
+        view = for_reading(self, View())
         notes = [f"note: {note}" for note in self.notes]
-        if fewest:
-            notes.append(f"nodes with fewer than {fewest} documents are not shown")
-        return to_html(self, self.vocab, View(min_docs=fewest), notes)
+        if view.min_docs:
+            notes.append(f"nodes with fewer than {view.min_docs} documents are not shown")
+        return to_html(self, self.vocab, view, notes)

@@ -58,6 +58,11 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "a line that is no record": (("fit", "nolist.jsonl"), r"nolist\.jsonl:2: "),
     "a record without its field": (("fit", "notext.jsonl"), r"notext\.jsonl:1: no field 'text'"),
     "a misspelt backend": ((*FIT, "-b", "hdp-gibs"), "did you mean 'hdp-gibbs'"),
+    "a beginning of several backends": (
+        (*FIT, "-b", "hdp-p"),
+        "backend 'hdp-p' may be hdp-pcvb0 or hdp-pcvb$",
+    ),
+    "an empty backend": ((*FIT, "-b", ""), "unknown backend ''; there are"),
     "a strange backend": ((*FIT, "-b", "zzz"), "there are hdp-pcvb0"),
     "a bad holdout": ((*FIT, "--holdout", "docs:2"), r"data\.holdout must be one of docs:0\.1@0"),
     "a holdout of everything": ((*FIT, "--holdout", "train:3"), "cannot be split"),
@@ -99,6 +104,11 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "infer on a broken file": (("infer", "RUN", "letters.ldac", "-o", "t.npz"), r"letters\.ldac:2"),
     "no words at all": (("show-tree", "RUN", "--words", 0), "--words"),
+    "two forms at once": (("topics", "RUN", "--json", "--format", "csv"), "exclude each other"),
+    "two forms of a tree": (
+        ("show-tree", "RUN", "--json", "--format", "csv"),
+        "exclude each other",
+    ),
     "a misspelt format": (("show-tree", "RUN", "--format", "jsn"), "json"),
     "a misspelt backend for config": (("config", "hdp-pcvb00"), "did you mean 'hdp-pcvb0'"),
     "a backend for config left out": (("config",), "BACKEND"),

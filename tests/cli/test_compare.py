@@ -54,7 +54,8 @@ def column(table: str, head: str) -> list[str]:
 
 def test_a_table_of_trees_and_flat_topics_fits_into_120_columns() -> None:
     tree = {"parent_child_npmi": -0.1234, "specialization": [0.1234, 0.5, 0.75, 0.9]}
-    table = to_comparison_table([made_up("chdp-variational"), made_up("hlda-variational", **tree)])
+    rows = [made_up("chdp-variational"), made_up("hlda-variational", **tree)]
+    table = str(to_comparison_table(rows))
     assert max(map(len, table.splitlines())) <= 120
     assert column(table, "child_npmi") == ["-", "-0.123"]
     assert column(table, "specialization") == ["-", "0.12/0.50/0.75"]
@@ -64,8 +65,8 @@ def test_a_table_of_trees_and_flat_topics_fits_into_120_columns() -> None:
 
 def test_runs_are_named_where_the_backend_does_not_tell_them_apart() -> None:
     one, other = made_up("hdp-cvb0"), made_up("hdp-cvb0", run="runs/again")
-    assert "run" not in to_comparison_table([one, made_up("hdp-cvb")]).split()
-    lines = to_comparison_table([one, other]).splitlines()
+    assert "run" not in str(to_comparison_table([one, made_up("hdp-cvb")])).split()
+    lines = str(to_comparison_table([one, other])).splitlines()
     assert [line.split()[-1] for line in lines] == ["run", one["run"], other["run"]]
 
 

@@ -78,6 +78,18 @@ def test_flags_win_over_sets_and_file(settle: Callable[..., dict[str, Any]]) -> 
     assert layers_of(config) == ["hdp-pcvb0", 13, "tokens:0.2@13", 3, 1.5]
 
 
+def test_the_beginning_of_a_name_is_a_backend_wherever_it_stands(
+    call: Call, tiny_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "short.yaml").write_text("backend: mult\n")
+    for words in (("-b", "mult"), ("-s", "backend=mult"), ("-c", "short.yaml")):
+        done = call("fit", tiny_file, *words, "-q", "--iterations", 1, "--seed", len(words[1]))
+        run = Path(done.out.strip())
+        assert run.name == f"tiny-multinomial-s{len(words[1])}"
+        assert "backend: multinomial\n" in (tmp_path / run / "config.yaml").read_text()
+    assert call("config", "mult").out == call("config", "multinomial").out
+
+
 def test_the_last_of_two_sets_wins(settle: Callable[..., dict[str, Any]]) -> None:
     words = (
         "-b",

@@ -130,8 +130,8 @@ def test_what_is_no_count_is_a_value_error(X: Any) -> None:
 def test_parameters_that_cannot_be_are_told_by_fit(counts: Any) -> None:
     with pytest.raises(ConfigError, match="model.truncation must be >= 1"):
         estimator(overrides={"model.truncation": 0}).fit(counts)
-    with pytest.raises(UsageError, match="unknown backend 'hdp'"):
-        HierarchicalTopics("hdp").fit(counts)
+    with pytest.raises(UsageError, match="unknown backend 'hpd'"):
+        HierarchicalTopics("hpd").fit(counts)
     with pytest.raises(UsageError, match="observes rows of numbers"):
         HierarchicalTopics("hca-variational").fit(counts)
 

@@ -132,7 +132,7 @@ def test_html_shows_words_as_text_and_nothing_else_as_elements(tree: TopicTree) 
 def test_html_of_a_large_tree_leaves_small_nodes_out_and_says_so(
     tree: TopicTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hiertopics.views.topictree.few_documents", lambda tree: 5)
+    monkeypatch.setattr("hiertopics.views.render._fewest_read", lambda n_docs: 5)
     page = Page(tree._repr_html_())
     assert [level for tag, level, _ in page.seen if tag == "li"] == [1, 2, 3]
     assert "nodes with fewer than 5 documents are not shown" in page.texts

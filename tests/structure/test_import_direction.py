@@ -17,7 +17,7 @@ LAYERS = (
     ("room",),
     ("engine", "numeric", "seeds", "visible"),
     ("cluster", "data", "files", "settings", "units"),
-    ("formats", "holdouts", "model", "registry"),
+    ("formats", "holdouts", "model", "progress", "registry"),
     ("states",),
     ("chains",),
     ("corpora", "families"),
@@ -61,8 +61,8 @@ CONTRACT = tuple(
 )
 """What a backend and all under it may know of the rest."""
 
-LIGHT = {"__future__", "click", "collections.abc", "contextlib", "importlib", "os", "signal",
-         "sys", "threading", "types", "typing",
+LIGHT = {"__future__", "click", "collections.abc", "contextlib", "functools", "importlib", "os",
+         "signal", "sys", "threading", "types", "typing",
          "hiertopics", f"{H}.errors", f"{H}.visible"}  # fmt: skip
 
 

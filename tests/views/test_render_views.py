@@ -140,7 +140,7 @@ def test_dot_has_a_box_per_node_and_an_edge_per_child(tree: Tree) -> None:
     edges = {(int(a), int(b)) for a, b in re.findall(r"^  n(\d+) -> n(\d+);$", text, re.M)}
     assert boxes == {0, 1, 2, 3, 4}
     assert edges == {(0, 1), (0, 2), (2, 3), (2, 4)}
-    assert len(lines) == 3 + len(boxes) + len(edges)
+    assert len(lines) == 4 + len(boxes) + len(edges) and "  rankdir=LR;" in lines
 
 
 def test_dot_escapes_quotes_and_backslashes(tree: Tree) -> None:
@@ -153,7 +153,7 @@ def test_dot_escapes_quotes_and_backslashes(tree: Tree) -> None:
 
 def test_a_table_aligns_numbers_to_the_right() -> None:
     rows = [{"name": "a", "size": 5, "share": 0.5}, {"name": "long name", "size": 12345}]
-    assert to_table(rows, ("name", "size", "share")) == (
+    assert str(to_table(rows, ("name", "size", "share"))) == (
         "name        size   share\na              5  0.5000\nlong name  12345       -\n"
     )
-    assert to_table([], ("name",)) == ""
+    assert str(to_table([], ("name",))) == ""

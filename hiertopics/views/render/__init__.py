@@ -1,6 +1,7 @@
 """Views of a tree and what of it is shown; writers are functions to text.
 
 text, html: trees for eyes. graphs: trees for other programs. records: tables of scores and groups.
+screen: lines and tables on a terminal.
 """
 
 from __future__ import annotations
@@ -18,6 +19,10 @@ LARGE = 200
 """Nodes above which a tree is too large to be read whole."""
 
 
+MOST_READ, FEWEST_READ = 60, 15
+"""Nodes of a tree that are read at one time; and so many are left, where that can be."""
+
+
 class Remark(NamedTuple):
     """Something more on a node: its name, what is printed, and the same as a JSON value."""
 
@@ -31,6 +36,7 @@ class View(NamedTuple):
 
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
+    by_size: siblings stand by documents times tokens instead of by tokens.
     """
 
     depth: int | None = None
@@ -39,9 +45,10 @@ class View(NamedTuple):
     documents: Mapping[int, Sequence[tuple[int | str, float]]] | None = None
     remarks: Mapping[int, Sequence[Remark]] | None = None
     labels: Labels = NONE
+    by_size: bool = False
 
     def children(self, tree: Tree, node: int) -> NDArray[np.int64]:
-        """Return the children of ``node`` (-1: the roots) that are shown, heaviest first."""
+        """Return the children of ``node`` (-1: the roots) that are shown, largest first."""
         children = tree.children(node)
         shown = tree.n_docs[children] >= self.min_docs
         if self.labels:
@@ -49,7 +56,11 @@ class View(NamedTuple):
             shown &= ~np.array(hidden, dtype=bool)
         if self.depth is not None:
             shown &= tree.depth[children] < self.depth
-        return children[shown]
+        children = children[shown]
+        if self.by_size:
+            size = tree.n_docs[children] * tree.subtree_weight[children]
+            return np.asarray(children[np.argsort(-size, kind="stable")])
+        return children
 
     def nodes(self, tree: Tree) -> Iterator[int]:
         """Yield the nodes that are shown, each before its children, heaviest subtree first."""
@@ -87,12 +98,39 @@ def share(tree: Tree, node: int) -> str:
     return f"{total:.2%}" + (f" (own {own:.2%})" if 0 < own < total else "")
 
 
+def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
+    """Return the view as it suits a screen: the largest branches first, small nodes left out.
+
+    Tokens alone would put a few long documents first, documents alone what is a little in all of
+    them: siblings stand by both, multiplied. min_docs: None takes what at most ``MOST_READ`` nodes
+    have. Flat topics all stay, by tokens.
+    """
+    flat = _is_flat(tree)
+    if min_docs is None:
+        min_docs = 0 if flat else _fewest_read(tree.n_docs[tree.shown])
+    return view._replace(min_docs=min_docs, by_size=not flat)
+
+
+def _fewest_read(n_docs: NDArray[np.int64]) -> int:
+    """Return below how many documents nodes are left out, so that ``MOST_READ`` stay at most.
+
+    Where nearly all have the same number those stay.
+    """
+    if len(n_docs) <= MOST_READ:
+        return 0
+    largest = int(np.sort(n_docs)[::-1][MOST_READ])
+    return largest + (int((n_docs > largest).sum()) >= FEWEST_READ)
+
+
 def few_documents(tree: Tree) -> int:
     """Return below how many documents a node is left out where a tree is too large to be read.
 
     1% of the documents, for trees of more than ``LARGE`` nodes; flat topics are all shown.
     """
-    is_flat = bool((tree.parent[tree.shown] == ROOT).all())
-    if is_flat or len(tree.shown) <= LARGE:
+    if _is_flat(tree) or len(tree.shown) <= LARGE:
         return 0
     return int(np.ceil(0.01 * tree.n_docs[tree.shown].max()))
+
+
+def _is_flat(tree: Tree) -> bool:
+    return bool((tree.parent[tree.shown] == ROOT).all())

@@ -26,9 +26,12 @@ NO_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_dot(tree: Tree, vocab: Sequence[str], view: View) -> str:
-    """Return a digraph: one box per node with its share of tokens and top words."""
+    """Return a digraph: one box per node with its share of tokens and top words.
+
+    It grows from left to right: a hundred boxes of words side by side are too wide to be read.
+    """
     body = "".join(f"  {line}\n" for line in _dot_lines(tree, vocab, view))
-    return f"digraph tree {{\n  node [shape=box];\n{body}}}\n"
+    return f"digraph tree {{\n  rankdir=LR;\n  node [shape=box];\n{body}}}\n"
 
 
 def _dot_lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:

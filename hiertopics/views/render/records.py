@@ -5,11 +5,11 @@ Any records, scores of ``eval`` and ``compare``, tasks beside their baselines, g
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hiertopics.files import to_csv
-from hiertopics.visible import visible
+from hiertopics.visible import Line, Span, plain, visible
 
 Row = Mapping[str, Any]
 
@@ -75,32 +75,55 @@ MEASURES = (
 """In the order of the columns of ``compare``; ``eval`` shows first what it always shows."""
 
 
-def to_table(rows: Sequence[Row], columns: Sequence[str], *, right: Collection[str] = ()) -> str:
-    """Return a header and one line per record.
+class Grid(NamedTuple):
+    """A table for eyes: cells [n_rows, n_columns] under their heads; numbers stand on the right."""
+
+    heads: Sequence[str]
+    cells: Sequence[Sequence[str]]
+    on_right: Sequence[bool]
+
+    @property
+    def widths(self) -> list[int]:
+        """The letters of the longest cell of each column, its head among them."""
+        return [
+            max(len(head), *(len(row[place]) for row in self.cells))
+            for place, head in enumerate(self.heads)
+        ]
+
+    def of(self, columns: Sequence[int]) -> Grid:
+        """Return some columns."""
+        chosen = [[row[place] for place in columns] for row in (self.heads, *self.cells)]
+        return Grid(chosen[0], chosen[1:], [self.on_right[place] for place in columns])
+
+    def lines(self) -> Iterator[Line]:
+        """Yield a line of heads and one for each row."""
+        if not self.cells:
+            return
+        widths, look = self.widths, "head"
+        for row in (self.heads, *self.cells):
+            parts = zip(row, widths, self.on_right, strict=True)
+            cells = (text.rjust(n) if right else text.ljust(n) for text, n, right in parts)
+            yield (Span("  ".join(cells).rstrip(), look),)
+            look = ""
+
+    def __str__(self) -> str:
+        return plain(self.lines())
+
+
+def to_table(rows: Sequence[Row], columns: Sequence[str], *, right: Collection[str] = ()) -> Grid:
+    """Return a table with a row per record.
 
     Numbers stand on the right, and so does the text of the columns ``right``.
     """
-    if not rows:
-        return ""
     cells = [[_show(row.get(column)) for column in columns] for row in rows]
     on_right = [
-        column in right or isinstance(rows[0].get(column), int | float) for column in columns
+        column in right or bool(rows) and isinstance(rows[0].get(column), int | float)
+        for column in columns
     ]
-    widths = [
-        max(len(column), *(len(line[place]) for line in cells))
-        for place, column in enumerate(columns)
-    ]
-    return "".join(
-        "  ".join(
-            cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(line, widths, on_right, strict=True)
-        ).rstrip()
-        + "\n"
-        for line in [list(columns), *cells]
-    )
+    return Grid(columns, cells, on_right)
 
 
-def to_score_table(records: Sequence[Row]) -> str:
+def to_score_table(records: Sequence[Row]) -> Grid:
     """Return a line per record of ``eval``."""
     always = [measure.name for measure in MEASURES if measure.in_eval == ALWAYS]
     others = [measure.name for measure in MEASURES if measure.in_eval == SOMETIMES]
@@ -108,7 +131,7 @@ def to_score_table(records: Sequence[Row]) -> str:
     return to_table(records, ("run", "protocol", *always, *found))
 
 
-def to_comparison_table(rows: Sequence[Row]) -> str:
+def to_comparison_table(rows: Sequence[Row]) -> Grid:
     """Return one line per run under the columns that some run has.
 
     The name of the run stands at the end where two of them have the same backend.
@@ -125,13 +148,16 @@ def to_comparison_table(rows: Sequence[Row]) -> str:
     return to_table(named, ["backend", *columns, "run"], right=columns)
 
 
-def to_comparison_csv(rows: Sequence[Row]) -> str:
+def to_score_csv(rows: Sequence[Row]) -> str:
     """Return a header and one line per run; the parts of a list are separated by blanks."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return _csv(rows, list(dict.fromkeys(name for row in rows for name in row)))
+
+
+def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
     return to_csv([columns, *([_flat(row.get(name, "")) for name in columns] for row in rows)])
 
 
-def to_agreement_table(record: Row) -> str:
+def to_agreement_table(record: Row) -> Grid:
     """Return a line per level of a tree: its nodes by how many other runs found them again."""
     others, nodes = len(record["others"]), record["nodes"]
     rows = []
@@ -140,20 +166,37 @@ def to_agreement_table(record: Row) -> str:
         found = {str(n): sum(node["support"] == n for node in level) for n in range(others + 1)}
         rows.append({"depth": depth, "nodes": len(level), **found})
     columns = ["depth", "nodes", *map(str, range(others + 1))]
-    share = f"{record['support']:.1%} of the tokens below the root are at nodes that come back"
-    return to_table(rows, columns, right=columns) + f"{share}\n"
+    return to_table(rows, columns, right=columns)
 
 
-def to_null_table(record: Row) -> str:
+def to_null_table(record: Row) -> Grid:
     """Return a line for the run and one for each fit to shuffled words."""
-    rows = [{"fit": record["run"], **record["own"]}]
+    return to_table(*_null_rows(record))
+
+
+def to_null_csv(record: Row) -> str:
+    """Return the rows of ``to_null_table`` with all digits."""
+    return _csv(*_null_rows(record))
+
+
+def _null_rows(record: Row) -> tuple[list[Row], Sequence[str]]:
+    rows: list[Row] = [{"fit": record["run"], **record["own"]}]
     rows += [{"fit": f"shuffled, seed {one['seed']}", **one} for one in record["fits"]]
-    return to_table(rows, ("fit", *record["own"]))
+    return rows, ("fit", *record["own"])
 
 
-def to_task_table(records: Sequence[Row]) -> str:
+def to_task_table(records: Sequence[Row]) -> Grid:
     """Return a line per run and a line per baseline; one that several runs share stands once."""
-    rows = [{**record, "method": record["run"]} for record in records]
+    return to_table(*_task_rows(records))
+
+
+def to_task_csv(records: Sequence[Row]) -> str:
+    """Return the rows of ``to_task_table`` with all digits."""
+    return _csv(*_task_rows(records))
+
+
+def _task_rows(records: Sequence[Row]) -> tuple[list[Row], Sequence[str]]:
+    rows: list[Row] = [{**record, "method": record["run"]} for record in records]
     for record in records:
         for name, metrics in record["baselines"].items():
             row = {"method": name, **metrics, "split": record["split"]}
@@ -161,7 +204,7 @@ def to_task_table(records: Sequence[Row]) -> str:
                 rows.append(row)
     metrics = next(iter(records[0]["baselines"].values()))
     sizes = [key for key in records[0] if key.startswith("n_")]
-    return to_table(rows, ("method", *metrics, *sizes, "split"))
+    return rows, ("method", *metrics, *sizes, "split")
 
 
 def to_group_lines(rows: Sequence[Row], limit: int | None = None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.views.render import View, share
-from hiertopics.visible import visible
+from hiertopics.visible import Line, Span, plain, visible
 
 
 def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> str:
@@ -19,30 +19,39 @@ def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = No
 
     limit: most lines; the rest is counted in a last one.
     """
-    lines = list(_lines(tree, vocab, view))
+    return plain(to_lines(tree, vocab, view, limit))
+
+
+def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> list[Line]:
+    """Return the lines of ``to_text``, their parts by what they are."""
+    lines: list[Line] = list(_lines(tree, vocab, view))
     if limit is not None and len(lines) > limit:
-        lines = [*lines[:limit], f"... and {len(lines) - limit} more"]
+        lines = [*lines[:limit], [Span(f"... and {len(lines) - limit} more", "aside")]]
     if tree.arrangement is not None:
-        lines.insert(0, tree.arrangement.note)
-    return "".join(f"{visible(line)}\n" for line in lines)
+        lines.insert(0, [Span(tree.arrangement.note, "aside")])
+    return lines
 
 
-def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[str]:
+def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
     """Yield the lines; what waits is a node, what its line and what those below it open with."""
     waiting = [(root, "", "") for root in view.children(tree, ROOT)[::-1].tolist()]
     while waiting:
         node, branch, deeper = waiting.pop()
+        name, words = visible(view.label(node).name), view.words(tree, node, vocab)
+        size = f" {share(tree, node):>6} {tree.n_docs[node]:6d} docs  "
         yield (
-            f"{branch}[{tree.id_of(node)}] {share(tree, node):>6} "
-            f"{tree.n_docs[node]:6d} docs  "
-            f"{_found_again(tree, node)}{view.called(tree, node, vocab)}"
+            Span(branch, "frame"),
+            Span(f"[{tree.id_of(node)}]", "number"),
+            Span(f"{size}{_found_again(tree, node)}"),
+            Span(name, "name"),
+            Span(f": {words}" if name else words),
         )
         children = view.children(tree, node)[::-1].tolist()
-        under = deeper + ("│  " if children else "   ")
+        under = Span(deeper + ("│  " if children else "   "), "frame")
         if view.documents is not None:
-            yield f"{under}documents: {view.document_names(node)}"
+            yield under, Span(f"documents: {view.document_names(node)}", "aside")
         for remark in () if view.remarks is None else view.remarks.get(node, ()):
-            yield f"{under}{remark.name}: {remark.line}"
+            yield under, Span(f"{remark.name}: {remark.line}", "aside")
         marks = ("└─ ", "   ")  # of the last child, which comes off the stack after the others
         for child in children:
             waiting.append((child, deeper + marks[0], deeper + marks[1]))

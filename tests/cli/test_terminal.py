@@ -1,0 +1,97 @@
+"""What a terminal shows: no line beyond its edge, looks without markup, nothing lost of tables."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import redirect_stdout
+
+import pytest
+
+from hiertopics.views.render.records import Grid, to_table
+from hiertopics.views.render.screen import pieces, show_lines, show_table
+from hiertopics.visible import Span, plain
+
+WIDTH = 40
+LOOKS = re.compile("\x1b\\[[0-9;]*m")
+COLOURS = re.compile("\x1b\\[[0-9;]*3[0-9]m")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Return a terminal of ``WIDTH`` columns."""
+    for name, value in (("COLUMNS", str(WIDTH)), ("TERM", "xterm")):
+        monkeypatch.setenv(name, value)
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    return Terminal()
+
+
+LINES = [
+    [Span("├─ ", "frame"), Span("[7]", "number"), Span("  9 docs  "), Span("a name", "name")],
+    [Span("word " * 20)],
+    [Span("[bold]b[/bold] [/] :smiley: [link=http://x]y", "aside"), Span("\x1b[31mred\u202e")],
+    [Span("")],
+]
+
+
+def test_no_line_goes_beyond_the_edge_and_what_fits_is_whole(terminal: Terminal) -> None:
+    with redirect_stdout(terminal):
+        show_lines(LINES)
+    shown = LOOKS.sub("", terminal.getvalue()).split("\n")[:-1]
+    assert [len(line) for line in shown] == [22, WIDTH, WIDTH, 0]
+    for line, whole in zip(shown, plain(LINES).split("\n"), strict=False):
+        assert line == whole or whole.startswith(line.removesuffix("…")) and line.endswith("…")
+
+
+def test_words_are_neither_markup_nor_control(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    with redirect_stdout(terminal):
+        show_lines(LINES[2:3])
+    shown = terminal.getvalue()
+    assert "[bold]b[/bold] [/] :smiley: [link=http://x]y" in shown
+    assert r"\x1b[31mred\u202e" in shown and "\x1b[31m" not in shown and "\u202e" not in shown
+
+
+def test_parts_are_told_apart_and_no_color_is_heeded(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with redirect_stdout(terminal):
+        show_lines(LINES[:1])
+    assert "\x1b[1ma name\x1b[0m" in terminal.getvalue() and COLOURS.search(terminal.getvalue())
+    terminal.seek(terminal.truncate(0))
+    monkeypatch.setenv("NO_COLOR", "1")
+    with redirect_stdout(terminal):
+        show_lines(LINES[:1])
+    assert "\x1b[1ma name\x1b[0m" in terminal.getvalue()
+    assert not COLOURS.search(terminal.getvalue())
+
+
+def wide() -> Grid:
+    rows = [{"run": f"runs/{n}"} | {f"column_{c}": n * 1000 + c for c in range(9)} for n in (1, 2)]
+    return to_table(rows, tuple(rows[0]))
+
+
+def test_a_table_that_is_too_wide_comes_in_pieces_with_all_its_cells(terminal: Terminal) -> None:
+    with redirect_stdout(terminal):
+        show_table(wide())
+    lines = LOOKS.sub("", terminal.getvalue()).splitlines()
+    assert max(map(len, lines)) <= WIDTH and len(lines) == 3 * 4 - 1
+    heads = [line.split() for line in lines if line.startswith("run ")]
+    assert [head for piece in heads for head in piece[1:]] == list(wide().heads[1:])
+    cells = [line.split()[1:] for line in lines if line.startswith("runs/2")]
+    assert sum(cells, []) == list(wide().cells[1][1:])
+
+
+def test_a_table_that_fits_or_ends_in_words_is_one_piece() -> None:
+    narrow = wide().of([0, 1])
+    assert list(pieces(narrow, WIDTH)) == [narrow]
+    words = to_table([{"id": 1, "words": "word " * 20}], ("id", "words"))
+    assert list(pieces(words, WIDTH)) == [words]

@@ -1,0 +1,110 @@
+"""What a long command says on stderr: phases, what is compiled, how long the rest takes."""
+
+from __future__ import annotations
+
+import io
+import time
+from contextlib import redirect_stderr
+
+import numpy as np
+import pytest
+
+from hiertopics import progress
+from hiertopics.numeric.compiling import tell_of_compiling
+from hiertopics.numeric.jit import kernel
+from hiertopics.progress import Estimate, Progress, format_rest
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_phase_that_counts_is_shown_with_its_share() -> None:
+    with redirect_stderr(io.StringIO()) as said, Progress(shown=True).phase("starting") as report:
+        report(1, 4)
+        report(3, 4)
+    assert said.getvalue().startswith("\rstarting:") and "3/4" in said.getvalue()
+
+
+@pytest.mark.parametrize(("shown", "n_reports"), [(True, 0), (False, 2)])
+def test_a_phase_is_silent_without_reports_or_where_quiet(shown: bool, n_reports: int) -> None:
+    with redirect_stderr(io.StringIO()) as said:
+        display = Progress(shown=shown)
+        with display.phase("starting") as report:
+            for done in range(n_reports):
+                report(done + 1, n_reports)
+        assert said.getvalue() == ""
+
+
+def test_on_a_terminal_a_phase_that_only_lasts_leaves_no_line() -> None:
+    with redirect_stderr(Terminal()) as said, Progress(shown=True).phase("reading"):
+        assert said.getvalue().startswith("\rreading")
+    assert said.getvalue().split("\r")[-2].strip() == "" and "\n" not in said.getvalue()
+
+
+def test_where_stderr_is_a_file_compiling_is_said_once_on_a_line() -> None:
+    display = Progress(shown=True, compiling=9)
+    with redirect_stderr(io.StringIO()) as said, display.phase("starting"):
+        for begins in (True, False, True, False):
+            tell_of_compiling(begins)
+    assert said.getvalue() == "compiling, once, about 9 s\n"
+    assert 0 < display.compiling_seconds < 60
+
+
+def test_on_a_terminal_a_spinner_turns_while_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "TICK", 0.001)
+    with redirect_stderr(Terminal()) as said, Progress(shown=True).phase("sweeping"):
+        tell_of_compiling(True)
+        until = time.monotonic() + 20
+        while sum(f"{frame} sweeping" in said.getvalue() for frame in progress.FRAMES) < 3:
+            assert time.monotonic() < until
+            time.sleep(0.001)
+        tell_of_compiling(False)
+    assert "sweeping: compiling, once" in said.getvalue()
+
+
+def test_a_kernel_tells_when_it_is_compiled_and_not_when_it_is_there() -> None:
+    @kernel()
+    def inner(x: float) -> float:
+        return x + 1
+
+    @kernel()
+    def outer(x: float) -> float:
+        return inner(x) * 2
+
+    told: list[bool] = []
+    with progress.told_of_compiling(told.append):
+        assert outer(1.0) == outer(np.float64(1)) == 4
+    assert told == [True, False]
+
+
+def test_the_rest_is_estimated_without_what_compiling_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    display, found = Progress(shown=True), []
+    with redirect_stderr(io.StringIO()) as said:
+        estimate = Estimate(display)
+        for left, seconds in ((30, 47.0), (29, 7.0), (28, 7.0), (27, 7.0)):
+            now[0] += seconds
+            display.compiling_seconds = 40.0
+            found.append(estimate.left(left))
+    assert found == [None, None, pytest.approx(7 * 28), pytest.approx(7 * 27)]
+    assert said.getvalue() == "about 3m20s for 28 more iterations at most\n"
+
+
+def test_a_short_fit_is_not_estimated_on_a_line_of_its_own() -> None:
+    with redirect_stderr(io.StringIO()) as said:
+        estimate = Estimate(Progress(shown=True))
+        rests = [estimate.left(left) for left in (5, 4, 3, 2, 1, 0)]
+    assert rests[-1] is None and rests[2] is not None and said.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(0.2, "1s"), (47.4, "47s"), (196, "3m20s"), (1234, "21m"), (13900, "3h52m"), (4e5, "4d15h")],
+)
+def test_what_nobody_knows_exactly_is_rounded(seconds: float, told: str) -> None:
+    assert format_rest(seconds) == told
