@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import shutil
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,8 +18,8 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from hiertopics import files
-from hiertopics.corpora.inmemory import as_corpus, is_file, kept_in, store
+from hiertopics import exchange, files
+from hiertopics.corpora.inmemory import as_corpus, holds_texts, is_file, kept_in, store, store_texts
 from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
@@ -153,6 +153,22 @@ class Run(RunDir):
             files.write_text(target / "config.yaml", dump(structs.replace(experiment, data=data)))
         return Run(target)
 
+    def to_frame(self, what: str = "topics", backend: str = "pandas") -> Any:
+        """Return topics or documents as a data frame; see ``exchange.to_frame``."""
+        return exchange.to_frame(self, what, backend)
+
+    def to_pyldavis(self) -> dict[str, Any]:
+        """Return the arguments of ``pyLDAvis.prepare``; see ``exchange.to_pyldavis``."""
+        return exchange.to_pyldavis(self)
+
+    def to_inference_data(self) -> Any:
+        """Return a sampler's traces for ArviZ; see ``exchange.to_inference_data``."""
+        return exchange.to_inference_data(self)
+
+    def to_anndata(self) -> Any:
+        """Return documents with their topics as AnnData; see ``exchange.to_anndata``."""
+        return exchange.to_anndata(self)
+
     def __repr__(self) -> str:
         if not self.exists:
             return f"Run({str(self.path)!r}): not fitted"
@@ -191,7 +207,8 @@ def fit(
     """Fit a backend to a corpus; where ``run`` names an existing run, continue it.
 
     corpus: a file or folder; a Corpus; a table of documents x words (array, scipy.sparse, data
-    frame); or texts, one string or list of words per document. An object is written into the
+    frame, AnnData); texts, one string or list of words per document; or a data frame with a column
+    of texts, as a table of them in a file. An object is written into the
     run's folder ``corpus``, so that the run can be continued. None: ``config`` names the file.
     vocab, groups, labels: of a file, names of files; of an object, the words by column and a list
     of names per document.
@@ -245,7 +262,13 @@ def _kept(corpus: Any, sides: Mapping[str, Any], run: Run) -> Iterator[Any]:
     if corpus is None or is_file(corpus):
         yield corpus
         return
-    with kept_in(run.path, lambda folder: store(as_corpus(corpus, **sides), folder)) as path:
+    if holds_texts(corpus):
+        if any(side is not None for side in sides.values()):
+            raise UsageError("a frame of texts has groups and labels in columns: data.group_field")
+        put: Callable[[Path], Path] = partial(store_texts, corpus)
+    else:
+        put = partial(store, as_corpus(corpus, **sides))
+    with kept_in(run.path, put) as path:
         yield path
 
 

@@ -5,6 +5,8 @@ So an object and the same corpus in a file go one way, and a run keeps what it w
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -45,8 +47,8 @@ def as_corpus(
     """Return what is given as a corpus, or a dense table as the vectors that it is.
 
     data: a Corpus or Vectors; a scipy.sparse matrix or an array, documents x words; a data frame,
-    whose columns are the words; texts, one string per document (scikit-learn's CountVectorizer
-    cuts them); or a list of words per document.
+    whose columns are the words; an AnnData; texts, one string per document (scikit-learn's
+    CountVectorizer cuts them); or a list of words per document.
     vocab: the words of the columns, or of texts those that are counted. columns: likewise, but
     only for a table that does not name its own. groups, labels: a list of names per document.
 
@@ -71,6 +73,39 @@ def store(corpus: Corpus | Vectors, folder: Path) -> Path:
     if not path.exists():
         files.make_folder(folder)
         write_corpus(corpus, path)
+    return path
+
+
+def holds_texts(data: Any) -> bool:
+    """Tell whether data are a frame (pandas, polars, arrow) with texts in one of its columns."""
+    frame = _frame(data)
+    return frame is not None and any(kind == "String" for kind in map(str, frame.schema.values()))
+
+
+def _frame(data: Any) -> Any:
+    """Return a data frame as narwhals wraps it; None for anything else."""
+    try:
+        import narwhals.stable.v1 as nw
+    except ImportError:
+        return None
+    found = nw.from_native(data, eager_only=True, pass_through=True)
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def store_texts(data: Any, folder: Path) -> Path:
+    """Write a frame of texts as JSON lines, a record for each row; return the path.
+
+    NaN becomes null. The name of the file is given by what it holds.
+    """
+    rows = _frame(data).iter_rows(named=True)
+    known = (
+        {name: value if value == value else None for name, value in row.items()} for row in rows
+    )
+    lines = "".join(json.dumps(row, default=str) + "\n" for row in known)
+    path = folder / f"{hashlib.sha256(lines.encode()).hexdigest()[:16]}.jsonl"
+    if not path.exists():
+        files.make_folder(folder)
+        files.write_text(path, lines)
     return path
 
 
@@ -120,6 +155,8 @@ def _counted(
         return data
     if _texts(data):
         return count_words(data, words)
+    if hasattr(data, "var_names") and hasattr(data, "obs_names"):
+        return _of_anndata(data)
     if words is None:
         names = getattr(data, "columns", columns)
         words = None if names is None else tuple(map(str, names))
@@ -130,6 +167,17 @@ def _counted(
         return Corpus(counts, default_vocab(counts.shape[1]) if words is None else words)
     rows = _table(data)
     return Vectors(rows, default_columns(rows.shape[1]) if words is None else words)
+
+
+def _of_anndata(data: Any) -> Corpus:
+    """Return the counts of an AnnData: its layer ``counts`` if it has one, else X."""
+    counts = sparse.csr_array(data.layers.get("counts", data.X))
+    if (counts.data < 0).any() or (counts.data != np.floor(counts.data)).any():
+        raise UsageError("X of the AnnData holds no counts; put them into layers['counts']")
+    counts.sum_duplicates()
+    counts.eliminate_zeros()
+    words, docs = tuple(map(str, data.var_names)), tuple(map(str, data.obs_names))
+    return Corpus(counts.astype(np.int32), words, docs)
 
 
 def _table(data: Any) -> NDArray[np.float64]:

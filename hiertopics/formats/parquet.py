@@ -53,8 +53,8 @@ def _rows(path: Path, file: Any, arrow: Any) -> Iterator[dict[str, Any]]:
 def _readable(path: Path, arrow: Any) -> Iterator[None]:
     try:
         yield
-    except (arrow.ArrowException, OSError) as error:
-        what = f"cannot be read as parquet ({str(error).splitlines()[0]})"
+    except (arrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        what = "cannot be read as parquet: it is damaged, cut short, or something else"
         raise DataError(path, what) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import io
 import lzma
@@ -39,6 +40,22 @@ def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
 
 def _alone(name: str, data: bytes, **options: str) -> Seed:
     return Seed(name, name, {name: data}, options)
+
+
+def _put_parquet(file: io.BytesIO) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    table = pyarrow.table(
+        {
+            "text": ["the cat", ""],
+            "who": [["a", "b"], None],
+            "id": ["1", "2"],
+            "art": ["x", None],
+            "day": [datetime.date(2001, 2, 3), None],
+        }
+    )
+    parquet.write_table(table, file)
 
 
 COUNTS = sparse.csr_array(np.array([[2, 0, 3], [0, 0, 0], [0, 1, 0]], dtype=np.int32))
@@ -89,6 +106,7 @@ SEEDS: dict[str, tuple[Seed, ...]] = {
     "tsv": (
         _alone("a.tsv", b"text\twho\tid\tart\nthe cat\ta;b\t1\tx\nthe dog\t\t2\t\n", **FIELDS),
     ),
+    "parquet": (_alone("a.parquet", _saved(_put_parquet), **FIELDS),),
     "folder": (
         Seed("a", "a/x.txt", {"a/x.txt": b"the cat\nsat\n", "a/b/y.txt": b"the dog\n"}, {}),
     ),

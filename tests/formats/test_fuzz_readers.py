@@ -14,7 +14,7 @@ from judging import examine
 from hiertopics.corpora.checking import check
 from hiertopics.formats.source import FORMATS
 
-LINE_BASED = set(FORMATS) - {"npz", "folder"}
+LINE_BASED = set(FORMATS) - {"npz", "parquet", "folder"}
 CASES = {f"{name}-{i}": seed for name, seeds in SEEDS.items() for i, seed in enumerate(seeds)}
 
 
