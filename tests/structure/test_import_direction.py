@@ -23,6 +23,7 @@ LAYERS = (
     ("corpora", "families"),
     ("runs",),
     ("fitting", "scoring", "views"),
+    ("exchange",),
     ("run",),
     ("cli", "estimator"),
     ("__main__",),
