@@ -6,11 +6,15 @@ import builtins
 import errno
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from unittest import mock
+
+Ready = TypeVar("Ready")
+Told = TypeVar("Told")
 
 KINDS = ("rename", "sync", "open", "write")
 
@@ -54,6 +58,27 @@ def failing(kind: str, first: int, below: Path) -> Iterator[Faults]:
     faults = Faults(kind, first)
     with meeting(faults, below):
         yield faults
+
+
+def refusals(
+    kind: str,
+    below: Path,
+    prepare: Callable[[int], Ready],
+    act: Callable[[Ready], Told | None],
+    every: int = 1,
+) -> Iterator[tuple[Ready, Told]]:
+    """Let the first call of a kind fail, then the second ..., each time in what was prepared anew.
+
+    Yields what was prepared and what ``act`` tells of its refusal, and ends where it tells None.
+    every: the next but how many to fail.
+    """
+    for n in count(1, every):
+        ready = prepare(n)
+        with failing(kind, n, below):
+            told = act(ready)
+        if told is None:
+            return
+        yield ready, told
 
 
 @contextmanager

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from faults import refusals
 from scipy import sparse
 
 import hiertopics
@@ -210,25 +208,17 @@ def test_what_cannot_be_made_is_told_and_nothing_is_written(
 
 @pytest.mark.parametrize("command", ["merge", "drop", "refit"])
 def test_a_disk_that_refuses_leaves_no_run_and_the_command_given_again_makes_it(
-    finished: Finished, call: Call, monkeypatch: pytest.MonkeyPatch, command: str
+    finished: Finished, call: Call, tmp_path: Path, command: str
 ) -> None:
     run = finished("hlda-variational")
     nodes = pair(RunDir(run).tree)[: 2 if command == "merge" else 1]
-    rename, reached, n_refused = os.replace, 0, 0
+    n_refused = 0
 
-    def refuse(source: str, target: str) -> None:
-        nonlocal reached
-        if (reached := reached - 1) < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        rename(source, target)
+    def act(_: int) -> Any:
+        done = call(command, run, *nodes, "-o", "made")
+        return done if done.code else None
 
-    for n in count(0, 3):
-        reached = n
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "replace", refuse)
-            done = call(command, run, *nodes, "-o", "made")
-        if done.code == 0:
-            break
+    for _, done in refusals("rename", tmp_path, int, act, every=3):
         n_refused += 1
         assert done.code == 1 and "Traceback" not in done.err, done.err
         if command != "refit":  # what is fitted is a run before its documents have their names

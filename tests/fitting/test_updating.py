@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from faults import refusals
 from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
-from hiertopics.errors import UsageError
+from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
 from hiertopics.formats.writing import write_corpus
@@ -267,3 +268,20 @@ def test_an_update_is_updated(folder: Path, tmp_path: Path) -> None:
     assert third.split.heldout_docs.tolist()[: len(aside)] == aside
     assert third.experiment.data.holdout == "docs:0.1@0+40+70"
     assert len(third.split.train_docs) == 81
+
+
+def test_a_disk_that_refuses_ends_in_one_line_and_the_command_given_again_makes_the_run(
+    folder: Path, tmp_path: Path
+) -> None:
+    def act(_: int) -> str | None:
+        try:
+            updated(folder, tmp_path / "new")
+        except RunError as error:
+            return str(error)
+        return None
+
+    refused = [told for _, told in refusals("rename", tmp_path, int, act, every=5)]
+    assert len(refused) > 1
+    assert all("No space left" in told and "\n" not in told for told in refused)
+    whole = contents(updated(folder, tmp_path / "at once"))
+    assert contents(RunDir(tmp_path / "new")) == whole

@@ -140,8 +140,8 @@ def draw_words(
             if (tokens[doc] == word).any():
                 words.word[pair] = word
                 words.token_ptr[pair] = token
-                for place in np.flatnonzero(tokens[doc] == word).tolist():
-                    chain.level[token] = z[doc, place]
+                for same in np.flatnonzero(tokens[doc] == word):
+                    chain.level[token] = z[doc, same]
                     token += 1
                 pair += 1
     words.pair_ptr[N_DOCS] = pair
@@ -154,7 +154,7 @@ def read_levels(tokens: NDArray[np.int64], z: NDArray[np.int64], level: NDArray[
     for doc in range(N_DOCS):
         token = doc * LENGTH
         for word in range(N_WORDS):
-            for place in np.flatnonzero(tokens[doc] == word).tolist():
+            for place in np.flatnonzero(tokens[doc] == word):
                 z[doc, place] = level[token]
                 token += 1
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from functools import cache
-from itertools import count
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faults import KINDS, failing
+from faults import KINDS, failing, refusals
 from run_files import TIMED, artefacts, contents
 
 from hiertopics.errors import RunError
@@ -71,18 +70,18 @@ def test_the_faults_reach_every_kind_of_call(
         assert artefacts(run) == artefacts(longer)
 
 
-def refused(fit_tiny: Fit, run: Path) -> bool:
-    """Return whether a fault was met, as a RunError in one line and as nothing else."""
+def refused(fit_tiny: Fit, run: Path) -> str | None:
+    """Return the fault that was met, if any: a RunError in one line and nothing else."""
     try:
         extend(fit_tiny, run)
     except RunError as error:
         assert "No space left" in str(error) and "\n" not in str(error)
-        return True
-    return False
+        return str(error)
+    return None
 
 
 @pytest.fixture(scope="module")
-def refusals(
+def left(
     fit_tiny: Fit, short: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], list[Files]]:
     """Return a function: a kind of call to the files of a run after each moment of refusal.
@@ -94,15 +93,14 @@ def refusals(
     def collect(kind: str) -> list[Files]:
         found: list[Files] = []
         folder = tmp_path_factory.mktemp(kind)
-        for n in count(1):
-            run = folder / str(n)
-            shutil.copytree(short, run)
-            with failing(kind, n, folder):
-                if not refused(fit_tiny, run):
-                    return found
+
+        def prepare(n: int) -> Path:
+            return Path(shutil.copytree(short, folder / str(n)))
+
+        for run, _ in refusals(kind, folder, prepare, partial(refused, fit_tiny)):
             found.append(contents(run))
             shutil.rmtree(run)
-        raise AssertionError("unreachable")
+        return found
 
     return collect
 
@@ -110,34 +108,34 @@ def refusals(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_refusal_at_any_moment_leaves_every_file_whole(
-    refusals: Callable[[str], list[Files]], short: Path, longer: Path, kind: str
+    left: Callable[[str], list[Files]], short: Path, longer: Path, kind: str
 ) -> None:
     before, after = contents(short), contents(longer)
-    assert len(refusals(kind)) >= 12
-    for now in refusals(kind):
+    assert len(left(kind)) >= 12
+    for now in left(kind):
         assert_whole(now, before, after)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["open", "sync", "write"])
 def test_model_theta_and_tree_never_tell_of_different_states(
-    refusals: Callable[[str], list[Files]], short: Path, longer: Path, kind: str
+    left: Callable[[str], list[Files]], short: Path, longer: Path, kind: str
 ) -> None:
     """A full disk is met before the first rename, so the ids of all files agree."""
     before, after = contents(short), contents(longer)
     names = {"model.npz", "theta.npz", "tree.json", "topics.csv"}
     assert all(before[name] != after[name] for name in names)
-    for now in refusals(kind):
+    for now in left(kind):
         new = {name for name in names if now[name] != before[name]}
         assert new in (set(), names)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_once_there_is_room_again_the_fit_goes_on_as_if_nothing_had_happened(
-    refusals: Callable[[str], list[Files]], fit_tiny: Fit, longer: Path, tmp_path: Path, kind: str
+    left: Callable[[str], list[Files]], fit_tiny: Fit, longer: Path, tmp_path: Path, kind: str
 ) -> None:
     seen = set()
-    for number, now in enumerate(refusals(kind)):
+    for number, now in enumerate(left(kind)):
         state = frozenset((name, data) for name, data in now.items() if name not in TIMED)
         if state in seen:
             continue

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import csv
-import errno
 import io
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from faults import failing
 
 import hiertopics
 from hiertopics.data.tree import Label
@@ -98,16 +97,11 @@ def test_labels_change_one_thing_at_a_time(run: Path, call: Call) -> None:
 
 
 def test_a_disk_that_refuses_leaves_the_names_of_before(
-    run: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+    run: Path, call: Call, tmp_path: Path
 ) -> None:
     assert call("label", run, 1, "first").code == 0
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-
-    def refuse(source: str, target: str) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", refuse)
+    with failing("rename", 1, tmp_path):
         told = call("label", run, 1, "second")
     assert told.code == 1 and len(told.err.splitlines()) == 1 and "No space left" in told.err
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
