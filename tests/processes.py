@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from hiertopics.engine import Shared, message_to
+from hiertopics.engine import Each, Shared, as_given, message_to
 
 N_PROCESSES = 2
 
@@ -91,6 +91,12 @@ def whole_state(piece: Any, state: Any, message: Any) -> Any:
     return state
 
 
+def answered(piece: Any, state: Any, message: tuple[Callable[[Any], Any], Any]) -> Any:
+    """Return what a task answers to its message."""
+    task, own = message
+    return task(own)
+
+
 class Processes:
     """The engine; a context manager. Pieces are dealt out to its processes in turn."""
 
@@ -111,6 +117,11 @@ class Processes:
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """Return ``[function(item) for item in items]``: what is no piece stays here."""
         return [function(item) for item in items]
+
+    def deal(self, task: Any, messages: Sequence[Any]) -> list[Any]:
+        """See ``Engine``: tasks and messages travel, as all does."""
+        nobody = self.place(bool, [0] * len(messages), as_given, None)
+        return nobody.ask(answered, Each([(task, message) for message in messages]))
 
     def place(self, build: Any, parts: Sequence[Any], begin: Any, message: Any) -> ElsewherePieces:
         """Place pieces in the processes."""

@@ -123,6 +123,12 @@ def test_what_a_task_raises_comes_through(engine: Engine) -> None:
     assert pieces.ask(fail, 0) == [0.0] * 5
 
 
+def test_messages_are_dealt_out_and_answered_in_their_order(engine: Engine) -> None:
+    messages = [np.full(3, number) for number in range(5)]
+    assert engine.deal(np.sum, messages) == [0, 3, 6, 9, 12]
+    assert engine.deal(np.sum, []) == []
+
+
 def test_pieces_elsewhere_are_elsewhere(processes: Processes) -> None:
     """Else the tests with them would prove nothing."""
     found = placed(processes).ask(where, None)
