@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hiertopics import progress
-from hiertopics.numeric.compiling import tell_of_compiling
+from hiertopics.numeric.compiling import tell_of_compiling, told_of_compiling
 from hiertopics.numeric.jit import kernel
 from hiertopics.progress import Estimate, Progress, format_rest
 
@@ -76,14 +76,14 @@ def test_a_kernel_tells_when_it_is_compiled_and_not_when_it_is_there() -> None:
         return inner(x) * 2
 
     told: list[bool] = []
-    with progress.told_of_compiling(told.append):
+    with told_of_compiling(told.append):
         assert outer(1.0) == outer(np.float64(1)) == 4
     assert told == [True, False]
 
 
 def test_the_rest_is_estimated_without_what_compiling_took(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     display, found = Progress(shown=True), []
     with redirect_stderr(io.StringIO()) as said:
         estimate = Estimate(display)

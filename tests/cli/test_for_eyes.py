@@ -68,7 +68,7 @@ def on_terminal(folder: Path, words: Sequence[str]) -> str:
     """Return what a command shows on a terminal wider than any line."""
     master, slave = pty.openpty()
     command = [sys.executable, "-m", "hiertopics", *words]
-    streams = {"stdout": slave, "stderr": subprocess.DEVNULL}
+    streams: dict[str, Any] = {"stdout": slave, "stderr": subprocess.DEVNULL}
     kind = {**os.environ, "TERM": "xterm", "COLUMNS": str(WIDE)}
     with subprocess.Popen(command, cwd=folder, env=kind, **streams) as process:
         os.close(slave)
