@@ -15,7 +15,6 @@ from scipy import sparse
 from hiertopics import registry
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.families.chdp import gibbs, variational, variational_kernels
-from hiertopics.families.chdp import variational as estimates
 from hiertopics.families.chdp.layout import Data
 from hiertopics.families.chdp.paper import irp
 from hiertopics.model import Settings, Sizes
@@ -73,8 +72,8 @@ def fit_variational(
 ) -> tuple[Any, Any, Settings]:
     """Return the state of chdp-variational after some iterations, its data and settings."""
     settings = stepping.settings_of(variational, **{"eta": ETA, **keys})
-    data = estimates.prepare(corpus, settings)
-    state = estimates.init(data, settings, stepping.at(0, seed=seed), dtype)
+    data = variational.prepare(corpus, settings)
+    state = variational.init(data, settings, stepping.at(0, seed=seed), dtype)
     state = stepping.advance(variational, state, data, settings, iterations, seed=seed)
     return state, data, settings
 
@@ -82,6 +81,6 @@ def fit_variational(
 def doc_prior_of(state: Any, data: Data, settings: Any) -> NDArray[np.floating]:
     """Return the pseudo-counts of topics in each document [n_docs, T], as a sweep takes them."""
     rows = np.empty_like(state.n_dk)
-    weights = estimates.weights_of(state, data, settings.model)
+    weights = variational.weights_of(state, data, settings.model)
     variational_kernels.prior_rows(data.parents, weights, state.alpha_doc, rows)
     return rows

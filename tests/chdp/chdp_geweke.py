@@ -10,7 +10,7 @@ import numpy as np
 from chdp_cases import begin, chains_of, settings_of, with_parents
 from joint import Outcome, Story
 
-from hiertopics.families.chdp import gibbs_kernels as logs
+from hiertopics.families.chdp import gibbs_kernels
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.layout import Data
@@ -70,9 +70,11 @@ def draw_from_prior(state: Any, data: Data, settings: Any, rng: np.random.Genera
         # 1 - v is a uniform number to the power 1 / gamma; its logit is log v - log(1 - v).
         log_rest = np.log(rng.random(len(state.sticks))) / state.gamma
         state.sticks[:] = np.log(-np.expm1(log_rest)) - log_rest
-        state.log_pi_0 = logs.log_weights(state.sticks)
-        prior = np.maximum(state.alpha_group * np.exp(state.log_pi_0), logs.SMALLEST)
-        logs.draw_group_weights(np.zeros(state.log_pi.shape, np.int32), prior, state.log_pi, rng)
+        state.log_pi_0 = gibbs_kernels.log_weights(state.sticks)
+        prior = np.maximum(state.alpha_group * np.exp(state.log_pi_0), gibbs_kernels.SMALLEST)
+        gibbs_kernels.draw_group_weights(
+            np.zeros(state.log_pi.shape, np.int32), prior, state.log_pi, rng
+        )
         if len(state.share):
             share = rng.exponential(size=len(state.share))
             owner = np.repeat(np.arange(data.n_docs), np.diff(data.parents.ptr))

@@ -13,8 +13,7 @@ from naive import log_topics, share, stick_nodes
 from scipy import stats
 from stepping import at
 
-from hiertopics.families.chdp import gibbs as exact
-from hiertopics.families.chdp import gibbs_kernels as logs
+from hiertopics.families.chdp import gibbs, gibbs_kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp.config import Sampled
 from hiertopics.families.chdp.gibbs_state import group_weights
@@ -30,7 +29,7 @@ def draw_weights(
 ) -> None:
     """Draw them with one generator for the only piece."""
     weights = group_weights(state, settings.model)
-    exact.draw_weights(state, data, weights, sampled, [rng], reorder=reorder)
+    gibbs.draw_weights(state, data, weights, sampled, [rng], reorder=reorder)
 
 
 @pytest.mark.slow
@@ -80,7 +79,7 @@ def test_auxiliary_rates_are_gamma_numbers_of_tables_and_normaliser() -> None:
 
 def test_the_rivals_of_a_group_are_the_other_parents() -> None:
     parents = [[0, 1, 2], [1], [0, 2]]
-    data = exact.one.prepare(with_parents(np.ones((3, 2)), parents, 3), settings_of())
+    data = gibbs.one.prepare(with_parents(np.ones((3, 2)), parents, 3), settings_of())
     log_pi = np.log(np.random.default_rng(6).dirichlet(np.ones(4), 3))
     for doc, groups in enumerate(parents):
         for group in groups:
@@ -97,7 +96,7 @@ def test_groups_are_shown_at_their_mean_given_the_tables() -> None:
     state, data = begin(with_parents(rows, [[0, 1], [0], [1], [0], [1], [0, 1]], 2), settings)
     state = advance(state, data, settings, 4)
     assert state.n_k.min() > 0
-    tree = exact.one.summarise(state, data, settings, at(0)).tree
+    tree = gibbs.one.summarise(state, data, settings, at(0)).tree
     weights = state.n_group_tables + 4.0 * np.exp(state.log_pi_0)
     weights = weights[:, np.argsort(-state.n_k, kind="stable")]
     expected = weights / weights.sum(axis=1, keepdims=True)
@@ -113,13 +112,15 @@ def test_only_the_prior_of_the_sticks_sees_their_order(cooperation: str) -> None
     state = advance(state, data, settings, 5)
     moved = 0
     for turn in range(40):
-        before = exact.one.objective(state, data, settings, at(0))
+        before = gibbs.one.objective(state, data, settings, at(0))
         topics, first = by_topic(state), state.log_pi_0[0]
-        exact._reorder(state, None, np.random.default_rng(turn))
+        gibbs._reorder(state, None, np.random.default_rng(turn))
         moved += state.log_pi_0[0] != first
-        assert exact.one.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
+        assert gibbs.one.objective(state, data, settings, at(0)) == pytest.approx(before, rel=1e-12)
         assert by_topic(state) == topics
-        np.testing.assert_allclose(logs.log_weights(state.sticks), state.log_pi_0, rtol=1e-9)
+        np.testing.assert_allclose(
+            gibbs_kernels.log_weights(state.sticks), state.log_pi_0, rtol=1e-9
+        )
     assert moved > 5
 
 
@@ -144,7 +145,7 @@ def by_topic(state: Any) -> list[tuple[float, ...]]:
 
 
 def test_no_order_is_redrawn_where_the_settings_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact, "_reorder", lambda *_: 1 / 0)
+    monkeypatch.setattr(gibbs, "_reorder", lambda *_: 1 / 0)
     for reorder in (False, True):
         settings = settings_of(truncation=4, hyper_start=0, reorder_sticks=reorder)
         state, data = begin(with_parents(ROWS, [[0], [1]], 2), settings)
@@ -165,6 +166,6 @@ def test_the_order_is_drawn_under_gamma_where_that_is_held(
         given.append(gamma)
         return np.arange(len(log_weights))
 
-    monkeypatch.setattr(exact, "redraw_order", redraw)
+    monkeypatch.setattr(gibbs, "redraw_order", redraw)
     advance(state, data, settings, 1)
     assert given == [None if sampled else 2.5]

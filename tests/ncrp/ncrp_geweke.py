@@ -12,8 +12,7 @@ from stepping import at, begin, corpus_of, settings_of
 
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
-from hiertopics.families.ncrp.sampler import chains as gibbs_state
-from hiertopics.families.ncrp.sampler import hyperparameters
+from hiertopics.families.ncrp.sampler import chains, hyperparameters
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nested.simulate import draw_tree
@@ -84,7 +83,7 @@ def draw_from_prior(state: Any, data: Data, rng: np.random.Generator) -> None:
     # Any words will do: they are drawn next.
     joint.lay_words(np.array(LENGTHS), np.zeros(len(level), np.int32), level, N_WORDS, data.words)
     chain = recounted(data, slot.astype(np.int32), level)
-    vars(state).update(vars(gibbs_state.begin(chain, prior)))
+    vars(state).update(vars(chains.begin(chain, prior)))
     draw_words(state, data, rng)
 
 

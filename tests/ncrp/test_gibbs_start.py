@@ -24,7 +24,7 @@ from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import starts as sampled_starts
+from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.model import Settings
 
@@ -44,7 +44,7 @@ def best_draw(data: Data, settings: Settings) -> Chain:
     """Return the draw that the start "gibbs" takes."""
     words, prior = token_layout.lay_out(CORPUS), Prior(np.full(3, 5.0), 1.0, 0.1)
     chain = chains.sequential(words, prior, at(0).rng("start"))
-    return sampled_starts.most_probable(chain, data, settings, at(0))
+    return starts.most_probable(chain, data, settings, at(0))
 
 
 def counts_of(chain: Chain) -> dict[tuple[int, int], np.ndarray]:
@@ -69,7 +69,7 @@ def test_topics_are_the_gibbs_counts_up_to_the_smoothing(mode: str) -> None:
     counts = counts_of(chain)
     assert state.n_nodes == len(counts)
     branch = chain.path[:, 1:]
-    path = sampled_starts._tree_of(branch)[1]
+    path = starts._tree_of(branch)[1]
     n_dw = CORPUS.counts.toarray()
     for level in range(3):
         for node in np.unique(path[:, level]):
@@ -84,7 +84,7 @@ def test_topics_are_the_gibbs_counts_up_to_the_smoothing(mode: str) -> None:
     assert state.tau.sum(axis=1) == pytest.approx(15.0 + data.doc_lengths)
     if mode == "meanfield":
         own = state.chances[np.arange(60), path[:, -1]]
-        assert own == pytest.approx(1 - sampled_starts.UNSURE)
+        assert own == pytest.approx(1 - starts.UNSURE)
         assert state.chances.sum(axis=1) == pytest.approx(1)
 
 
@@ -122,18 +122,16 @@ def test_the_start_derives_from_the_seed() -> None:
 def test_sweeps_improve_on_clusters_of_documents() -> None:
     data, plain = prepared(start="clusters", start_sweeps=0, moves="none")
     _, refined = prepared(start="clusters", start_sweeps=20, moves="none")
-    branch = sampled_starts.cluster_branches(data, plain, at(0))
+    branch = starts.cluster_branches(data, plain, at(0))
     found = start_of(data, plain, at(0))
-    assert np.array_equal(
-        found.lam, sampled_starts.from_paths(State, branch, data, plain, at(0)).lam
-    )
+    assert np.array_equal(found.lam, starts.from_paths(State, branch, data, plain, at(0)).lam)
     ends = [bound(*fitted(CORPUS, settings, 0, 8)) for settings in (plain, refined)]
     assert ends[1] > ends[0] + 50
 
 
 def test_a_chain_of_clusters_has_their_paths_and_levels_of_the_prior() -> None:
     data, settings = prepared(start="clusters", level_prior=[6.0, 3.0, 1.0])
-    branch = sampled_starts.cluster_branches(data, settings, at(0))
+    branch = starts.cluster_branches(data, settings, at(0))
     prior = Prior(np.array([6.0, 3.0, 1.0]), 1.0, 0.1)
     chain = chains.on_branches(token_layout.lay_out(CORPUS), branch, prior, at(0).rng("levels"))
     for column in (0, 1):
@@ -154,15 +152,15 @@ def test_any_depth_and_empty_documents_go(depth: int) -> None:
 
 def test_the_smallest_leaves_fold_into_the_nearest_large_one() -> None:
     path = np.array([[0, 1, 4]] * 5 + [[0, 1, 5]] + [[0, 2, 6]] * 3 + [[0, 3, 7]] * 2)
-    assert (sampled_starts.folded(path, 8) == path).all()
-    small = sampled_starts.folded(path, 7)  # leaf 5 goes to its sibling
+    assert (starts.folded(path, 8) == path).all()
+    small = starts.folded(path, 7)  # leaf 5 goes to its sibling
     assert (
         small[5].tolist() == [0, 1, 4] and (np.delete(small, 5, 0) == np.delete(path, 5, 0)).all()
     )
-    smaller = sampled_starts.folded(path, 5)
+    smaller = starts.folded(path, 5)
     assert np.unique(smaller[:, -1]).tolist() == [4, 6]
     assert smaller[-1].tolist() == [0, 1, 4]  # nothing but the root in common: the largest
-    assert (sampled_starts.folded(path, 1) == [0, 1, 4]).all()
+    assert (starts.folded(path, 1) == [0, 1, 4]).all()
 
 
 def test_max_nodes_bounds_the_start() -> None:

@@ -37,12 +37,10 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = "uniform"
     alpha_doc: Annotated[
-        float,
-        Meta(gt=0, description="Start value: how closely documents follow their parents."),
+        float, Meta(gt=0, description="Start value: how closely documents follow their parents.")
     ] = 1.0
     alpha_group: Annotated[
-        float,
-        Meta(gt=0, description="Start value: how closely groups follow the corpus's topics."),
+        float, Meta(gt=0, description="Start value: how closely groups follow the corpus's topics.")
     ] = 1.0
     gamma: Gamma = 1.0
     eta: Eta = 0.01

@@ -180,10 +180,7 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, NDArray[np.in
 
 
 def linked(
-    ptr: NDArray[np.integer],
-    group: NDArray[np.integer],
-    doc: NDArray[np.integer],
-    n_groups: int,
+    ptr: NDArray[np.integer], group: NDArray[np.integer], doc: NDArray[np.integer], n_groups: int
 ) -> Parents:
     """Return links, of which groups and documents are given, with their transpose."""
     by_group = np.argsort(group, kind="stable")

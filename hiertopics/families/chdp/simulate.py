@@ -14,13 +14,7 @@ from hiertopics.families.chdp.config import GibbsSettings, ModelSettings, Sample
 from hiertopics.families.chdp.layout import link_parents
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.sticks import weights_from_fractions
-from hiertopics.model import (
-    NONE_DRAWN,
-    Context,
-    Hyperparameters,
-    Sizes,
-    value_of,
-)
+from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.numeric.mixtures import draw_counts
 
 DOCS_PER_GROUP = 15

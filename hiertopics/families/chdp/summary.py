@@ -62,18 +62,12 @@ def summarise(fitted: Fitted, data: Data) -> Summary:
         mass = theta[:, topics.dropped].sum(axis=0) + fitted.weights.corpus[topics.dropped] + 1e-300
         outside = phi.T[topics.dropped].T @ (mass / mass.sum())
         rows = np.vstack([rows, outside / outside.sum()])
-    extra = {
-        "alpha_doc": np.array([fitted.alpha_doc]),
-        **_weights(fitted, data, theta, topics),
-    }
+    extra = {"alpha_doc": np.array([fitted.alpha_doc]), **_weights(fitted, data, theta, topics)}
     return summary_of(topics, rows, theta, fitted.n_dk, extra)
 
 
 def _weights(
-    fitted: Fitted,
-    data: Data,
-    theta: NDArray[np.float64],
-    topics: Topics,
+    fitted: Fitted, data: Data, theta: NDArray[np.float64], topics: Topics
 ) -> dict[str, NDArray[Any]]:
     """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names

@@ -48,7 +48,7 @@ from hiertopics.families.chdp.layout import (
 )
 from hiertopics.families.chdp.simulate import simulate as simulate
 from hiertopics.families.chdp.summary import infer as infer
-from hiertopics.families.flat import layout, variational
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block
@@ -353,52 +353,22 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
-    """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound."""
-    given = (group_weights(state, settings.model), state.alpha_doc)
-    docs = state.local.ask(_of_documents, given)
-    return log_joint(docs, state, word_prior(state), state.alpha_doc, data.laid)
+    """Return log p(w, z | weights) at the expected counts, plus the entropy of q(z): no bound.
 
-
-def _of_documents(piece: Piece, local: Local, given: tuple[Weights, float]) -> OfDocuments:
-    rows = prior_rows(piece, local, given)
-    return of_documents(local.n_dk, rows, local.resp, piece.cells.tokens)
-
-
-class OfDocuments(NamedTuple):
-    """What the documents of a piece add to the objective."""
-
-    topics: float
-    entropy: float
-
-
-def of_documents(
-    n_dk: NDArray[np.floating],
-    prior: NDArray[np.floating],
-    resp: NDArray[np.floating],
-    tokens: NDArray[np.floating],
-) -> OfDocuments:
-    """Return the documents' part. n_dk, prior: [n_docs, T]; resp [n_pairs, T]; tokens [n_pairs]."""
-    return OfDocuments(_in_blocks(n_dk, prior), float(kernels.entropy(resp, tokens)))
-
-
-def log_joint(
-    documents: list[OfDocuments],
-    state: State,
-    word_prior: NDArray[np.floating],
-    alpha_doc: float,
-    laid: layout.Data,
-) -> float:
-    """Return log p(w, z) at expected counts, given the priors, plus the entropy of q(z).
-
-    Zero-order updates ascend this and not the bound; it may fall when priors move. documents: of
-    each piece. word_prior: [n_words].
+    Zero-order updates ascend this and not the bound; it may fall when priors move.
     """
-    docs = sum((each.topics for each in documents), 0.0)
-    docs -= float(log_rising(alpha_doc, laid.doc_lengths).sum())
-    words = _in_blocks(state.n_wk, np.broadcast_to(word_prior[:, None], state.n_wk.shape))
-    totals = np.maximum(state.n_k, 0.0)
-    words -= float(log_rising(state.word_mass, totals).sum())
-    return docs + words + sum((each.entropy for each in documents), 0.0)
+    given = (group_weights(state, settings.model), state.alpha_doc)
+    topics, entropies = zip(*state.local.ask(_of_documents, given), strict=True)
+    docs = sum(topics, 0.0) - float(log_rising(state.alpha_doc, data.doc_lengths).sum())
+    words = _in_blocks(state.n_wk, np.broadcast_to(word_prior(state)[:, None], state.n_wk.shape))
+    words -= float(log_rising(state.word_mass, np.maximum(state.n_k, 0.0)).sum())
+    return docs + words + sum(entropies, 0.0)
+
+
+def _of_documents(piece: Piece, local: Local, given: tuple[Weights, float]) -> tuple[float, float]:
+    """Answer with what topics of a piece's documents add to the objective, and q(z)'s entropy."""
+    topics = _in_blocks(local.n_dk, prior_rows(piece, local, given))
+    return topics, float(kernels.entropy(local.resp, piece.cells.tokens))
 
 
 def _in_blocks(counts: NDArray[np.floating], prior: NDArray[np.floating]) -> float:

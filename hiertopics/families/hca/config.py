@@ -15,8 +15,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The tree, and the priors of its vectors, of the mean and of the noise."""
 
     depth: Annotated[
-        int,
-        Meta(ge=2, le=30, description="Levels of the tree, the root among them: axes per row."),
+        int, Meta(ge=2, le=30, description="Levels of the tree, the root among them: axes per row.")
     ] = 3
     gamma: Annotated[
         float, Meta(gt=0, description="How readily rows open new branches of the tree.")

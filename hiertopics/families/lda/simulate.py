@@ -10,13 +10,7 @@ from numpy.typing import NDArray
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.lda.config import Settings, start_alpha
 from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior
-from hiertopics.model import (
-    NONE_DRAWN,
-    Context,
-    Hyperparameters,
-    Sizes,
-    value_of,
-)
+from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.numeric.mixtures import draw_counts
 
 

@@ -171,8 +171,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         int, Meta(ge=1, description="Starts that are tried; the most probable one goes on.")
     ] = 1
     restart_iterations: Annotated[
-        int,
-        Meta(ge=1, description="Iterations of a try; the second half of them is compared."),
+        int, Meta(ge=1, description="Iterations of a try; the second half of them is compared.")
     ] = 50
     summarise: Summarise = "map"
 

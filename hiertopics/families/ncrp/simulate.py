@@ -12,14 +12,7 @@ from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.families.ncrp.config import GibbsSettings, Model, level_prior
 from hiertopics.families.ncrp.sampler.hyperparameters import draw_from_prior
 from hiertopics.families.nested.simulate import draw_tree
-from hiertopics.model import (
-    NONE_DRAWN,
-    Context,
-    Hyperparameters,
-    Settings,
-    Sizes,
-    value_of,
-)
+from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes, value_of
 from hiertopics.settings.config import InferenceConfig
 
 

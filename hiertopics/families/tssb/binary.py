@@ -105,11 +105,7 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
 
 
 def family_of(
-    state: State,
-    data: Data,
-    used: NDArray[np.int64],
-    model: Model,
-    variance: NDArray[np.float64],
+    state: State, data: Data, used: NDArray[np.int64], model: Model, variance: NDArray[np.float64]
 ) -> Family:
     """Return the used nodes, numbered by their place in ``used``, with the sums of their rows."""
     nodes = state.nodes
@@ -242,11 +238,7 @@ def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.f
 
 
 def story(
-    model: Model,
-    sizes: Sizes,
-    process: Process,
-    rng: np.random.Generator,
-    drawn: Hyperparameters,
+    model: Model, sizes: Sizes, process: Process, rng: np.random.Generator, drawn: Hyperparameters
 ) -> tuple[Vectors, dict[str, NDArray[Any]]]:
     """Draw rows of ``n_words`` columns, sticks integrated out (theory/tssb 1 and 2).
 

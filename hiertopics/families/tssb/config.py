@@ -116,8 +116,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
         ),
     ] = 0
     leapfrog_steps: Annotated[
-        int,
-        Meta(ge=1, description="Binary: steps of each Hamiltonian move of the parameters."),
+        int, Meta(ge=1, description="Binary: steps of each Hamiltonian move of the parameters.")
     ] = 25
     slice_every: Annotated[
         int,

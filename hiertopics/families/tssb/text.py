@@ -225,11 +225,7 @@ def predictive(
 
 
 def story(
-    model: Model,
-    sizes: Sizes,
-    process: Process,
-    rng: np.random.Generator,
-    drawn: Hyperparameters,
+    model: Model, sizes: Sizes, process: Process, rng: np.random.Generator, drawn: Hyperparameters
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus, sticks integrated out (theory/tssb 1 and 3).
 

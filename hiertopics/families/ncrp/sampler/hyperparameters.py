@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.numeric.evidence import log_rising
@@ -40,20 +41,15 @@ def draw_from_prior(
 
 
 def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator) -> float:
-    """Draw gamma given the tree, with an auxiliary Beta variable for each inner node.
+    """Draw gamma given the tree.
 
     gamma^J Gamma(gamma)/Gamma(gamma + m) at each inner node of J children and m documents is
-    that of the number of tables of a Chinese restaurant (M. Escobar, M. West, JASA 1995).
+    that of the number of tables of a Chinese restaurant.
     """
-    inner = chain.visits[: chain.first[-2]]
-    sizes = inner[inner > 0].astype(np.float64)
     n_children = int((chain.visits > 0).sum()) - 1
     if n_children <= 0:
         return _clipped(rng.exponential(1.0 / RATE))
-    log_rest = np.log(rng.beta(gamma + 1.0, sizes))
-    successes = int((rng.random(len(sizes)) * (sizes + gamma) < sizes).sum())
-    shape = 1.0 + n_children - successes
-    return _clipped(rng.gamma(shape, 1.0 / (RATE - log_rest.sum())))
+    return _clipped(draw_concentration(gamma, n_children, chain.visits[: chain.first[-2]], rng))
 
 
 def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:

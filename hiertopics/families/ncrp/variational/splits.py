@@ -184,10 +184,7 @@ def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
 
 
 def _join_plan(
-    state: State,
-    best: NDArray[np.int64],
-    pairs: list[tuple[int, int]],
-    group: NDArray[np.integer],
+    state: State, best: NDArray[np.int64], pairs: list[tuple[int, int]], group: NDArray[np.integer]
 ) -> Plan:
     """Return the plan in which the second of each pair becomes the first."""
     parent, lam = state.parent.astype(np.int64), state.lam.copy()
@@ -256,11 +253,7 @@ def unchanged(state: State, best: NDArray[np.int64], group: NDArray[np.integer])
 
 
 def run(
-    state: State,
-    data: Data,
-    plan: Plan,
-    group_of_doc: NDArray[np.integer],
-    n_groups: int,
+    state: State, data: Data, plan: Plan, group_of_doc: NDArray[np.integer], n_groups: int
 ) -> Outcome:
     """Carry out a plan; ``state`` is not touched.
 
