@@ -77,6 +77,7 @@ def test_a_single_parent_gives_both_cooperations_the_same_bits() -> None:
     assert rows[0].tobytes() == rows[1].tobytes()
 
 
+@pytest.mark.slow
 def test_bases_of_maximization_lie_between_their_bounds() -> None:
     """8.2: b sums to 1, 1 <= Z <= m, and max / m <= b <= max."""
     data = gibbs.one.prepare(with_parents(np.ones((5, 2)), PARENTS, 4), settings_of())

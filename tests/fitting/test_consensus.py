@@ -106,6 +106,7 @@ def seeds(fit_tiny: Fitter, tmp_path_factory: pytest.TempPathFactory) -> list[Pa
     return [folder / str(seed) for seed in range(5)]
 
 
+@pytest.mark.slow
 def test_a_consensus_is_a_run_like_any_other(
     seeds: list[Path], call: Call, tiny_file: Path, tmp_path: Path
 ) -> None:

@@ -57,11 +57,13 @@ def distance(gamma: float | None, *, of: float | None) -> float:
     return float(np.abs(shares - exact(of)).sum() / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gamma", [None, 0.3, 1.0, 2.5])
 def test_orders_are_visited_as_often_as_their_law_says(gamma: float | None) -> None:
     assert distance(gamma, of=gamma) < 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gamma", "other"), [(None, 1.0), (0.3, 0.6), (2.5, 1.8)])
 def test_the_law_of_another_gamma_is_told_apart(gamma: float | None, other: float) -> None:
     assert distance(gamma, of=other) > 0.04
@@ -138,6 +140,7 @@ def log_sticks(state: Any) -> float:
     return float(n_sticks * math.log(state.gamma) + (state.gamma - 1) * state.log_rest.sum())
 
 
+@pytest.mark.slow
 def test_gamma_and_the_order_are_drawn_together() -> None:
     """Without a token both stay what they are beforehand: gamma and -gamma log(1 - v) are Exp(1).
 
@@ -169,6 +172,7 @@ def largest_first(n_iterations: int, seed: int = 0, **keys: Any) -> float:
     return found / n_iterations
 
 
+@pytest.mark.slow
 def test_a_topic_that_began_at_the_last_stick_comes_to_the_first() -> None:
     """Single tokens hardly carry it there: without the redraw most chains leave it behind."""
     assert largest_first(800) > 0.6

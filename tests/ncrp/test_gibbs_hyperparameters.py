@@ -88,6 +88,7 @@ def test_eta_follows_its_posterior() -> None:
     assert p_value(draws * 1.15, values, below) < 1e-3
 
 
+@pytest.mark.slow
 def test_all_levels_together_follow_their_posterior() -> None:
     """Means of a long run against weights from prior draws."""
     rng = np.random.default_rng(5)

@@ -184,6 +184,7 @@ def test_levels_are_drawn_by_share_times_topic() -> None:
         np.testing.assert_allclose(found, mass / mass.sum(), atol=0.03)
 
 
+@pytest.mark.slow
 def test_shares_are_draws_of_their_dirichlet_posterior() -> None:
     prior, counts = np.array([0.5, 2.0, 1.0]), np.array([4, 0, 1], np.int32)
     share, rng = np.zeros(3), np.random.default_rng(3)

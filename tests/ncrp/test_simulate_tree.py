@@ -16,6 +16,7 @@ GAMMA = 0.7
 N_DRAWS = 12_000
 
 
+@pytest.mark.slow
 def test_trees_have_the_chances_of_the_nested_crp() -> None:
     """All trees of three documents on three levels: total variation below 0.02."""
     hyper = Hyper([1.0, 1.0, 1.0], GAMMA, 1.0, 2)

@@ -39,6 +39,7 @@ def test_one_batch_of_all_at_full_rate_is_a_sweep(mode: str) -> None:
     assert np.sort(same.stick_a) == pytest.approx(np.sort(state.stick_a), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_batches_lead_near_to_where_sweeps_lead(mode: str) -> None:
     keys = {"mode": mode, "start_sweeps": 0}

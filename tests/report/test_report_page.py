@@ -23,6 +23,7 @@ from hiertopics.formats.writing import write_corpus
 Call = Callable[..., Any]
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium: apt-get install chromium"),
 ]

@@ -130,6 +130,7 @@ def test_model_theta_and_tree_never_tell_of_different_states(
         assert new in (set(), names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_once_there_is_room_again_the_fit_goes_on_as_if_nothing_had_happened(
     left: Callable[[str], list[Files]], fit_tiny: Fit, longer: Path, tmp_path: Path, kind: str

@@ -109,6 +109,7 @@ def test_finding_is_monotone() -> None:
     assert in_order == sorted(in_order)
 
 
+@pytest.mark.slow
 def test_a_number_is_found_again_in_the_tree_at_rest() -> None:
     """Binary search over a packed tree gives what growing it gave."""
     nodes, _, found, points = explored(400)

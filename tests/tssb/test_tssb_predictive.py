@@ -56,6 +56,7 @@ def test_one_topic_is_the_smoothed_multinomial() -> None:
     )
 
 
+@pytest.mark.slow
 def test_rounded_rows_are_distributions_near_the_exact_ones() -> None:
     exact = np.random.default_rng(0).dirichlet(np.full(2000, 0.05), 40)
     rows = text.rounded(exact)

@@ -28,6 +28,7 @@ def test_shares_agree_with_the_listing_of_all_tables() -> None:
     assert np.abs(z_scores(found[:, 1:], np.array(expected[1:]))).max() < 4
 
 
+@pytest.mark.slow
 def test_kappa_agrees_with_the_listing_of_all_tables() -> None:
     """T6: the mean and the second moment of kappa under its uniform prior on (0.2, 6)."""
     rng = np.random.default_rng(0)
