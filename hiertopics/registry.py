@@ -44,16 +44,18 @@ DEFAULT = "nhdp-variational"
 
 BACKENDS: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
-        "hiertopics.families.hdp.variational:pcvb0",
+        "hiertopics.families.hdp.variational:few_pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
+        {"inference.responsibilities=all": "hiertopics.families.hdp.variational:pcvb0"},
     ),
     "hdp-pcvb": Entry(
         "hiertopics.families.hdp.variational:pcvb",
         "flat topics, number learned: the same to second order, for comparison",
     ),
     "hdp-cvb0": Entry(
-        "hiertopics.families.hdp.variational:cvb0",
+        "hiertopics.families.hdp.variational:few_cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
+        {"inference.responsibilities=all": "hiertopics.families.hdp.variational:cvb0"},
     ),
     "hdp-cvb": Entry(
         "hiertopics.families.hdp.variational:cvb",

@@ -85,6 +85,15 @@ def weigh(
     return weights.sum()
 
 
+def weigh_shares(share_row: Row, word_row: Row, word_prior: float, weights: Row) -> Any:
+    """Write ``share_row * (word_row + word_prior)`` to ``weights`` [T]; return their sum.
+
+    Products and sums are rounded one by one, in an order that no machine changes.
+    """
+    weights[:] = share_row * (word_row + word_prior)
+    return weights.sum()
+
+
 def settle(
     q_row: Row,
     doc_row: Row,
@@ -336,6 +345,17 @@ def _emit_weigh(pair: _Pair) -> Any:
     return pair.sum_over(emit)
 
 
+def _emit_weigh_shares(pair: _Pair) -> Any:
+    def emit(vectors: _Vectors, start: Any) -> Any:
+        share, word = (vectors.load(pair.args[name], start) for name in ("share_row", "word_row"))
+        word_prior = vectors.spread(pair.args["word_prior"])
+        weights = pair.builder.fmul(share, pair.builder.fadd(word, word_prior))
+        vectors.store(weights, pair.args["weights"], start)
+        return weights
+
+    return pair.sum_over(emit)
+
+
 def _emit_settle(pair: _Pair) -> None:
     pair.each_vector(pair.settle)
 
@@ -417,6 +437,7 @@ def _emit_prefetch_row(context: Any, builder: Any, call: Any, values: Any) -> An
 
 
 vectorise(weigh, _emit_weigh, returns_sum=True)
+vectorise(weigh_shares, _emit_weigh_shares, returns_sum=True)
 vectorise(settle, _emit_settle, returns_sum=False)
 vectorise(settle_and_weigh, _emit_settle_and_weigh, returns_sum=True)
 type_callable(prefetch_row)(_type_prefetch_row)

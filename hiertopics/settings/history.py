@@ -47,6 +47,10 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "hdp-gibbs", "inference.sweep", "dense"),
     *(
+        Change(2, backend, "inference.responsibilities", "all")
+        for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb")
+    ),
+    *(
         Change(2, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")
         for key, before in (("inference.start", "random"), ("inference.least", 0.0))

@@ -172,7 +172,8 @@ def bounds(data: Data) -> Mapping[str, NDArray[np.int64]]:
     """Return where pieces cut what has a row for each cell or document, int64 [S + 1]."""
     docs = data.cells.doc_bounds
     cells = data.cell_bounds
-    return {"resp": cells, "z": cells, "n_dk": docs, "var_dk": docs}
+    of_cells = dict.fromkeys(("resp", "topic", "share", "z"), cells)
+    return {**of_cells, "n_dk": docs, "var_dk": docs}
 
 
 def lay_out(

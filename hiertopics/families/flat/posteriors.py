@@ -74,7 +74,8 @@ def step(
     """
     due = is_due(settings, context)
     prior = prior_of(state, settings)
-    seen_wk = order.sweep(state, data, prior, indicators=due)
+    held = context.iteration <= settings.inference.hyper_start
+    seen_wk = order.sweep(state, data, prior, context, indicators=due, held=held)
     drift = order.recount_now_and_then(state, data, context)
     if due:
         var_wk = order.spread(state, data)

@@ -28,6 +28,7 @@ from hiertopics.families.flat.layout import (
 from hiertopics.model import AnySettings, Context
 
 Table = NDArray[np.floating]
+Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
 
 RECOUNT_EVERY = 10
 MAX_DRIFT = 1e-3
@@ -77,12 +78,15 @@ class Responsibilities:
 class Order(NamedTuple):
     """To which order of the counts' variances q(z) is refitted: the parts of an iteration.
 
-    Local: what pieces have. besides(begun, data): the fields of a state that differ from those of
-    ``Responsibilities``. sweep, recount_now_and_then and spread are as ``variational``'s own, the
-    zero order. memory: the bytes of responsibilities and tables.
+    Local: what pieces have. start(data, n_topics, context, dtype): random q(z) and its counts.
+    besides(begun, data): the fields of a state that differ from those of ``Responsibilities``.
+    sweep(state, data, prior, context, indicators=..., held=...), recount_now_and_then and spread
+    are as ``variational``'s own, the zero order; held: the start values are not left yet. memory:
+    the bytes of responsibilities and tables.
     """
 
     Local: Callable[..., Any]
+    start: Callable[[Data, int, Context, DTypeLike], Responsibilities]
     besides: Callable[[Responsibilities, Data], dict[str, Any]]
     sweep: Callable[..., Table]
     recount_now_and_then: Callable[[Any, Data, Context], float]
@@ -91,10 +95,14 @@ class Order(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a block is swept with, besides rows of words: topic totals [T] and pseudo-counts."""
+    """What a block is swept with, besides rows of words: topic totals [T] and pseudo-counts.
+
+    more: what else its task wants.
+    """
 
     n_k: NDArray[np.float64]
     prior: Prior
+    more: Any = None
 
 
 def prepare(corpus: Corpus, settings: AnySettings) -> Data:
@@ -149,13 +157,14 @@ def sweep(
     prior: Prior,
     *,
     indicators: bool,
-    visit: Callable[[Any, Any, Block], Any] | None = None,
+    visit: Visit | None = None,
+    more: Callable[[int, int], Any] = lambda piece, span: None,
 ) -> Table:
     """Visit every pair once, block by block; return the indicator table seen_wk.
 
     Without ``indicators`` it has no columns; with them, seen_dk is left with the pieces. visit:
-    the task, ``sweep_block`` unless pieces know their prior. Raises NumericalError naming the
-    document.
+    the task, ``sweep_block`` unless pieces know their prior or q(z) is kept otherwise. more: what
+    block (piece, word range) takes besides. Raises NumericalError naming the document.
     """
     seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
     priors = prior_of_blocks(prior, data)
@@ -166,7 +175,7 @@ def sweep(
             turn,
             (state.n_wk, seen_wk),
             data.word_bounds,
-            lambda *block: Given(state.n_k, priors(*block)),
+            lambda *block: Given(state.n_k, priors(*block), more(*block)),
         )
         for moved in moves:
             state.n_k += moved
@@ -213,9 +222,11 @@ def settled(local: Any) -> Any:
     return local._replace(**local._field_defaults)
 
 
-def recount_now_and_then(state: Responsibilities, data: Data, context: Context) -> float:
+def recount_now_and_then(
+    state: Responsibilities, data: Data, context: Context, visit: Visit | None = None
+) -> float:
     """Recount at every tenth iteration, so that a resumed run does it at the same ones."""
-    return recount(state, data) if recount_is_due(context) else 0.0
+    return recount(state, data, visit) if recount_is_due(context) else 0.0
 
 
 def recount_is_due(context: Context) -> bool:
@@ -223,15 +234,15 @@ def recount_is_due(context: Context) -> bool:
     return context.iteration % RECOUNT_EVERY == 0
 
 
-def recount(state: Responsibilities, data: Data) -> float:
+def recount(state: Responsibilities, data: Data, visit: Visit | None = None) -> float:
     """Rebuild the counts from q(z); return the largest relative drift of n_k that this undid.
 
-    float32 counts that are only ever moved drift (theory/hdp 9.3). Raises NumericalError above
-    ``MAX_DRIFT`` of the tokens.
+    float32 counts that are only ever moved drift (theory/hdp 9.3). visit: the task that adds up a
+    block where q(z) is kept otherwise. Raises NumericalError above ``MAX_DRIFT`` of the tokens.
     """
     state.n_wk[:] = 0
     for turn in range(state.local.n_pieces):
-        take_turns(state.local, _recount, turn, (state.n_wk,), data.word_bounds)
+        take_turns(state.local, visit or _recount, turn, (state.n_wk,), data.word_bounds)
     before = state.n_k
     state.n_k = np.sum(state.local.ask(_totals, None), axis=0)
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
@@ -257,11 +268,14 @@ def _totals(piece: InCells, local: Local, _: None) -> NDArray[np.float64]:
     return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
 
 
-def spread(state: Responsibilities, data: Data) -> Table:
-    """Return Var[n_wk] [n_words, T] under q(z); Var[n_dk] is left with the pieces."""
+def spread(state: Responsibilities, data: Data, visit: Visit | None = None) -> Table:
+    """Return Var[n_wk] [n_words, T] under q(z); Var[n_dk] is left with the pieces.
+
+    visit: the task of a block where q(z) is kept otherwise.
+    """
     var_wk = np.zeros_like(state.n_wk)
     for turn in range(state.local.n_pieces):
-        take_turns(state.local, _spread, turn, (var_wk,), data.word_bounds)
+        take_turns(state.local, visit or _spread, turn, (var_wk,), data.word_bounds)
     return var_wk
 
 
@@ -291,5 +305,24 @@ def memory(corpus: Corpus, settings: ModelSettings) -> int:
     return 4 * n_topics * (corpus.n_pairs + 2 * corpus.n_docs + 2 * corpus.n_words)
 
 
-ZERO = Order(Local, lambda begun, data: {}, sweep, recount_now_and_then, spread, memory)
+def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
+    """Return a sweep as one of an ``Order``, of one that takes no random numbers."""
+
+    def swept(
+        state: Any, data: Data, prior: Prior, context: Context, *, indicators: bool, held: bool
+    ) -> Table:
+        return sweep(state, data, prior, indicators=indicators)
+
+    return swept
+
+
+ZERO = Order(
+    Local,
+    start,
+    lambda begun, data: {},
+    without_numbers(sweep),
+    recount_now_and_then,
+    spread,
+    memory,
+)
 """q(z) sees the means of the counts alone."""

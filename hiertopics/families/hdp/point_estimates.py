@@ -44,7 +44,7 @@ def step(state: State, data: Data, settings: Settings, context: Context, order: 
     Return the drift undone.
     """
     learn = context.iteration > settings.inference.hyper_start
-    seen_wk = order.sweep(state, data, prior_of(state), indicators=learn)
+    seen_wk = order.sweep(state, data, prior_of(state), context, indicators=learn, held=not learn)
     drift = order.recount_now_and_then(state, data, context)
     if learn:
         global_step(state, gather(state, seen_wk), data, settings)

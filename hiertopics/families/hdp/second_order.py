@@ -134,5 +134,13 @@ def memory(corpus: Corpus, settings: ModelSettings) -> int:
     return variational.memory(corpus, settings) + 4 * n_topics * (corpus.n_docs + corpus.n_words)
 
 
-SECOND = variational.Order(Local, variances, sweep, recount_now_and_then, spread, memory)
+SECOND = variational.Order(
+    Local,
+    variational.start,
+    variances,
+    variational.without_numbers(sweep),
+    recount_now_and_then,
+    spread,
+    memory,
+)
 """q(z) sees how certain the counts are."""

@@ -36,9 +36,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
@@ -56,6 +57,7 @@ from hiertopics.families.flat.summary import document_weights, regrouped, topic_
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.hdp import point_estimates
 from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.few import FEW
 from hiertopics.families.hdp.second_order import SECOND, Variances
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.model import Backend, Context, Settings, Summary
@@ -75,6 +77,48 @@ class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
     Inference: type[InferenceT]
     start: Callable[[Responsibilities, Data, ModelSettings], dict[str, Any]]
     step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, Order], float]
+
+
+Kept = Annotated[
+    Literal["few", "all"],
+    Meta(
+        description="What is kept of each pair's responsibilities: few entries, those of little "
+        "weight chosen at random, in memory that does not grow with the truncation; or all, 4 "
+        "bytes for each pair and topic."
+    ),
+]
+
+
+class ZeroPoints(PointInference, frozen=True, kw_only=True):
+    """The schedule of hdp-pcvb0."""
+
+    responsibilities: Kept = "few"
+
+
+class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
+    """The schedule of hdp-cvb0."""
+
+    responsibilities: Kept = "few"
+
+
+AllKept = Annotated[
+    Literal["all"],
+    Meta(
+        description="The second order keeps all responsibilities, 4 bytes for each pair and topic."
+    ),
+]
+
+
+class SecondPoints(PointInference, frozen=True, kw_only=True):
+    """The schedule of hdp-pcvb."""
+
+    responsibilities: AllKept = "all"
+
+
+class SecondPosteriors(PosteriorInference, frozen=True, kw_only=True):
+    """The schedule of hdp-cvb."""
+
+    responsibilities: AllKept = "all"
 
 
 POINTS = Estimates(PointInference, estimates.start, point_estimates.step)
@@ -152,7 +196,7 @@ def collapsed(
         dtype: DTypeLike = np.float32,
     ) -> StateT:
         """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
-        begun = variational.start(data, settings.model.truncation, context, dtype)
+        begun = order.start(data, settings.model.truncation, context, dtype)
         return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
 
     def step(
@@ -181,7 +225,9 @@ def collapsed(
     )
 
 
-pcvb0 = collapsed(estimates.State, POINTS, ZERO)
-pcvb = collapsed(PointState, POINTS, SECOND)
-cvb0 = collapsed(posteriors.State, WHOLE, ZERO)
-cvb = collapsed(WholeState, WHOLE, SECOND)
+pcvb0 = collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), ZERO)
+few_pcvb0 = collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), FEW)
+pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
+cvb0 = collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), ZERO)
+few_cvb0 = collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), FEW)
+cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)
