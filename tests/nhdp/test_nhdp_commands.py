@@ -24,8 +24,8 @@ def test_words_of_branches_are_shown_on_request(
         assert done.code == 0, done.err
         shown[by] = json.loads(done.out)["nodes"]
     assert shown["prob"] == json.loads(call("show-tree", run, "--format", "json").out)["nodes"]
-    roots = {by: nodes[0]["words"] for by, nodes in shown.items()}
-    assert all(roots[by] != roots["prob"] for by in ("branch", "relevance", "frex"))
+    words = {by: [node["words"] for node in nodes] for by, nodes in shown.items()}
+    assert all(words[by] != words["prob"] for by in ("branch", "relevance", "frex"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

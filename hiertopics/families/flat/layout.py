@@ -12,14 +12,16 @@ seen by a block as they were when its turn began.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each, Pieces, as_given, cut
 from hiertopics.model import Context, Sharded
+from hiertopics.room import beside
 
 Local = TypeVar("Local")
 Result = TypeVar("Result")
@@ -141,7 +143,8 @@ def build_piece(part: Part) -> Piece:
     if len(part.word_bounds) == 2:
         return Piece(cells, cells, part.first_doc)
     first = np.broadcast_to(part.word_bounds[:-1].astype(np.int32), (len(cuts), cuts.shape[1] - 1))
-    word = cells.word - np.repeat(first.ravel(), np.diff(cuts, axis=1).ravel())
+    word = beside(cells.word).empty(len(cells.word), cells.word.dtype)
+    np.subtract(cells.word, np.repeat(first.ravel(), np.diff(cuts, axis=1).ravel()), out=word)
     return Piece(cells, cells._replace(word=word), part.first_doc)
 
 
@@ -177,23 +180,51 @@ def bounds(data: Data) -> Mapping[str, NDArray[np.int64]]:
 
 
 def lay_out(
-    corpus: Corpus, n_shards: int, dtype: DTypeLike = np.float32, *, tokens: bool = False
+    corpus: Bags, n_shards: int, dtype: DTypeLike = np.float32, *, tokens: bool = False
 ) -> Data:
     """Lay ``corpus`` out; ``tokens``: one cell per token instead of one per pair."""
-    counts = corpus.counts
-    repeats = counts.data if tokens else np.ones(corpus.n_pairs, dtype=np.int64)
-    word = np.repeat(counts.indices, repeats).astype(np.int32)
-    weights = np.ones(len(word), dtype) if tokens else counts.data.astype(dtype)
-    ends = np.concatenate([[0], np.cumsum(repeats, dtype=np.int64)])
-    doc_ptr = ends[counts.indptr]
-    word_bounds = _even_bounds(np.bincount(word, minlength=corpus.n_words), n_shards)
-    cuts = np.empty((corpus.n_docs, n_shards + 1), dtype=np.int64)
-    for doc in range(corpus.n_docs):
-        start, stop = doc_ptr[doc], doc_ptr[doc + 1]
-        cuts[doc] = start + np.searchsorted(word[start:stop], word_bounds)
-    cells = Cells(cuts, word, weights, _even_bounds(np.diff(doc_ptr), n_shards))
+    words, weights = corpus.room.growing(np.int32), corpus.room.growing(dtype)
+    n_cells = np.zeros(corpus.n_words, np.int64)
+    for counts in corpus.blocks():
+        repeats = counts.data if tokens else np.ones(counts.nnz, dtype=np.int64)
+        word = np.repeat(counts.indices, repeats)
+        n_cells += np.bincount(word, minlength=corpus.n_words)
+        words.append(word)
+        weights.append(np.ones(len(word), dtype) if tokens else counts.data)
+    per_doc = corpus.doc_lengths if tokens else corpus.doc_pairs
+    ends = np.concatenate([[0], np.cumsum(per_doc, dtype=np.int64)])
+    word_bounds = _even_bounds(n_cells, n_shards)
+    doc_bounds = _even_bounds(per_doc, n_shards)
+    word = words.done()
+    cells = Cells(_cuts(word, ends, word_bounds), word, weights.done(), doc_bounds)
     lengths, n_with = np.unique(corpus.doc_lengths[corpus.doc_lengths > 0], return_counts=True)
     return Data(cells, corpus.doc_lengths, lengths, n_with, word_bounds)
+
+
+def _cuts(
+    word: NDArray[np.int32], ends: NDArray[np.int64], word_bounds: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return where word ranges begin in each document (``Cells.cuts``)."""
+    if len(word_bounds) == 2:
+        return np.column_stack([ends[:-1], ends[1:]])
+    cuts = np.empty((len(ends) - 1, len(word_bounds)), dtype=np.int64)
+    for doc, (start, stop) in enumerate(pairwise(ends.tolist())):
+        cuts[doc] = start + np.searchsorted(word[start:stop], word_bounds)
+    return cuts
+
+
+def some_of(data: Data, docs: NDArray[np.int64]) -> Data:
+    """Return some documents, ascending, laid out with the same word ranges, in memory."""
+    cells = data.cells
+    starts, sizes = cells.cuts[docs, 0], cells.cuts[docs, -1] - cells.cuts[docs, 0]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    chosen = np.repeat(starts - ends[:-1], sizes) + np.arange(ends[-1])
+    cuts = cells.cuts[docs] + (ends[:-1] - starts)[:, None]
+    bounds = _even_bounds(sizes, cells.n_shards)
+    doc_lengths = data.doc_lengths[docs]
+    lengths, n_with = np.unique(doc_lengths[doc_lengths > 0], return_counts=True)
+    taken = Cells(cuts, cells.word[chosen], cells.tokens[chosen], bounds)
+    return Data(taken, doc_lengths, lengths, n_with, data.word_bounds)
 
 
 def rounds(n_shards: int) -> list[list[tuple[int, int]]]:

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import seeds
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import kernels, moments
@@ -105,7 +106,7 @@ class Given(NamedTuple):
     more: Any = None
 
 
-def prepare(corpus: Corpus, settings: AnySettings) -> Data:
+def prepare(corpus: Bags, settings: AnySettings) -> Data:
     """Lay the corpus out in pairs."""
     return lay_out(corpus, settings.inference.shards)
 

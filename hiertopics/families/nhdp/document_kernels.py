@@ -70,18 +70,29 @@ def keep(cells: Cells, first: int, last: int, dense: NDArray[np.floating], local
 
 
 @kernel()
-def recount_block(cells: Cells, word_shard: int, local: Local, n_wk: NDArray[np.floating]) -> None:
-    """Add a block's pairs to n and n_wk, which the caller has set to zero."""
+def count_words(cells: Cells, word_shard: int, local: Local, n_wk: NDArray[np.floating]) -> None:
+    """Add a block's pairs to n_wk, which the caller has set to zero."""
     for doc in range(len(cells.cuts)):
-        own = slice(local.first_node[doc], local.first_node[doc + 1])
-        nodes, n = local.node[own], local.n[own]
+        nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
             begin = local.first_resp[doc] + (pair - cells.cuts[doc, 0]) * len(nodes)
             row, word_row = local.resp[begin : begin + len(nodes)], n_wk[cells.word[pair]]
             for at in range(len(nodes)):
-                moved = cells.tokens[pair] * row[at]
-                n[at] += moved
-                word_row[nodes[at]] += moved
+                word_row[nodes[at]] += cells.tokens[pair] * row[at]
+
+
+@kernel()
+def count_documents(cells: Cells, local: Local) -> None:
+    """Write the counts of documents."""
+    for doc in range(len(cells.cuts)):
+        n = local.n[local.first_node[doc] : local.first_node[doc + 1]]
+        n[:] = 0
+        begin = local.first_resp[doc]
+        for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            row = local.resp[begin : begin + len(n)]
+            begin += len(n)
+            for at in range(len(n)):
+                n[at] += cells.tokens[pair] * row[at]
 
 
 @kernel()

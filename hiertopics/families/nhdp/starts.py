@@ -12,7 +12,7 @@ from scipy import sparse
 from hiertopics.engine import Each
 from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.config import Model, PosteriorInference
-from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
+from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.families.nhdp import documents, mixing, start_kernels, words
@@ -23,6 +23,12 @@ from hiertopics.families.nhdp.shapes import Usage, find
 from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
 from hiertopics.room import beside
+
+ROOM = 500_000_000
+"""Responsibilities of the flat topics, pairs times topics: so many documents do they see."""
+
+ROUNDS = 10
+"""Of the theta of documents that the flat topics have not seen."""
 
 FLOOR = 1e-7
 """What a word's chance counts as at least in the mean of logarithms."""
@@ -41,13 +47,25 @@ class FlatTopics(NamedTuple):
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return the state that flat topics of the same seed lead to (theory/nhdp 6)."""
-    flat = flat_topics(data, settings, context, dtype)
-    merges, branches = ward(features(flat, data)), settings.model.branches
+    sample = sampled(data, settings, context)
+    flat = flat_topics(sample, settings, context, dtype)
+    merges, branches = ward(features(flat, sample)), settings.model.branches
     if branches == "auto":
         arranged = find(merges, Usage(flat.theta, flat.n_k))
     else:
         arranged = arrange(merges, branches)
     return begin(flat, arranged, data, settings, context, dtype)
+
+
+def sampled(data: Data, settings: Settings, context: Context) -> Data:
+    """Return as many random documents as the flat topics see, at least one; maybe all."""
+    n_pairs = ROOM // settings.model.truncation
+    if len(data.cells.word) <= n_pairs:
+        return data
+    order = context.rng("sample").permutation(data.n_docs)
+    sizes = np.cumsum((data.cells.cuts[:, -1] - data.cells.cuts[:, 0])[order])
+    n_docs = max(1, int(np.searchsorted(sizes, n_pairs, side="right")))
+    return some_of(data, np.sort(order[:n_docs]))
 
 
 def flat_topics(
@@ -109,16 +127,22 @@ def begin(
     model, shape = settings.model, arranged.shape
     division = divide(flat, arranged, data, settings.inference, dtype)
     begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
+    # theta is of a sample where it is not of all documents: then each piece makes its own.
+    seen = len(flat.theta) == data.n_docs
+    theta = division.theta if seen else np.zeros((data.n_docs, 0), dtype)
     messages = [
-        division._replace(theta=theta)
-        for theta in np.split(division.theta, data.cells.doc_bounds[1:-1])
+        division._replace(theta=part) for part in np.split(theta, data.cells.doc_bounds[1:-1])
     ]
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
     return counted(local, begun, data, dtype)
 
 
 class Division(NamedTuple):
-    """What q(z) is made of; see ``start_kernels.divide``. least: as of ``documents.begin``."""
+    """What q(z) is made of; see ``start_kernels.divide``. least: as of ``documents.begin``.
+
+    theta [n_docs, K], at nodes; without columns it is found anew from the topics: phi [n_words, T],
+    share [T] of all tokens, node int64 [T].
+    """
 
     theta: NDArray[np.floating]
     leaf_part: NDArray[np.floating]
@@ -126,17 +150,28 @@ class Division(NamedTuple):
     inner_phi: NDArray[np.floating]
     ancestry: Ancestry
     least: float
+    phi: NDArray[np.floating]
+    share: NDArray[np.floating]
+    node: NDArray[np.int64]
 
 
 def _divided(piece: Piece, division: Division) -> Local:
-    """Return the first state of a piece, its documents' theta given; not yet counted."""
-    theta, leaf_part, lent, inner_phi, ancestry, least = division
-    parts = (leaf_part, lent, inner_phi, ancestry)
+    """Return the first state of a piece; not yet counted."""
+    cells, ancestry = piece.cells, division.ancestry
+    parts = (division.leaf_part, division.lent, division.inner_phi, ancestry)
+
+    def theta_of(first: int, last: int) -> NDArray[np.floating]:
+        if division.theta.shape[1]:
+            return division.theta[first:last]
+        by_topic = start_kernels.fold(cells, first, last, division.phi, division.share, ROUNDS)
+        theta = np.zeros((last - first, len(ancestry.parent)), by_topic.dtype)
+        np.add.at(theta.T, division.node, by_topic.T)
+        return theta
 
     def rows(first: int, last: int) -> NDArray[np.floating]:
-        return start_kernels.divide(piece.cells, first, last, theta, *parts)
+        return start_kernels.divide(cells, first, last, theta_of(first, last), *parts)
 
-    return documents.begin(piece, rows, ancestry, least, beside(piece.cells.word))
+    return documents.begin(piece, rows, ancestry, division.least, beside(cells.word))
 
 
 def divide(
@@ -160,16 +195,18 @@ def divide(
     own = (1.0 - lending) * flat.phi
     total = own + lending / depth * along[at]
     leaf_part, lent = np.zeros_like(above), np.zeros_like(above)
-    theta = np.zeros((shape.n_nodes, data.n_docs))
+    theta = np.zeros((shape.n_nodes, len(flat.theta)))
     # Several topics may be one inner node's own: there its words are theirs, by tokens.
     np.add.at(theta, at, flat.theta.T)
     weight = flat.n_k / np.bincount(at, flat.n_k, shape.n_nodes)[at]
     np.add.at(leaf_part, at, weight[:, None] * flat.phi * own / total)
     np.add.at(lent, at, flat.phi * lending / (depth * total))
-    theta, leaf_part, lent, above = (
-        np.ascontiguousarray(part.T, dtype) for part in (theta, leaf_part, lent, above)
+    theta, leaf_part, lent, above, phi = (
+        np.ascontiguousarray(part.T, dtype) for part in (theta, leaf_part, lent, above, flat.phi)
     )
-    return Division(theta, leaf_part, lent, above, shape.ancestry, inference.least)
+    share = (flat.n_k / flat.n_k.sum()).astype(dtype)
+    parts = (theta, leaf_part, lent, above, shape.ancestry, inference.least)
+    return Division(*parts, phi, share, at)
 
 
 def shared_topics(flat: FlatTopics, arranged: Arranged) -> NDArray[np.float64]:

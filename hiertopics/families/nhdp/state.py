@@ -127,8 +127,8 @@ def _recount(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[NDArray[np.floating], ...], None]]:
     if block.turn == 0:
-        local.n[:] = 0
-    document_kernels.recount_block(piece.blocks, block.number, local, *block.rows)
+        document_kernels.count_documents(piece.cells, local)
+    document_kernels.count_words(piece.blocks, block.number, local, *block.rows)
     return local, (block.rows, None)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import NODE, ROOT, Tree
@@ -13,8 +15,12 @@ from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.model import Summary
 from hiertopics.numeric.mixtures import all_entries
+from hiertopics.room import Room
 
 LIVE_TOKENS = 1.0
+MOST_ENTRIES = 1 << 25
+"""Entries of theta up to which all of them are stored: 400 MB."""
+
 NEARLY_ALL = 0.95
 FEW_NODES = 2
 
@@ -34,20 +40,25 @@ class Fitted(NamedTuple):
 def summarise(fitted: Fitted) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents."""
     mixing, n_di, n_wi, eta = pruned(fitted)
+    theta = mixing.weights(n_di)
+    tree = tree_of(mixing, n_wi, eta, _users(theta, n_di))
+    return Summary(tree, all_entries(theta), notes=_notes(tree))
+
+
+def tree_of(
+    mixing: Mixing, n_wi: NDArray[np.floating], eta: float, n_docs: NDArray[np.int64]
+) -> Tree:
+    """Return the tree of these counts of words [n_words, K]. n_docs: [K], who uses each node."""
     n_i = np.maximum(n_wi, 0).sum(axis=0, dtype=np.float64)
     phi = np.maximum(n_wi, 0, dtype=np.float64).T + eta
     phi /= phi.sum(axis=1, keepdims=True)
-    theta = mixing.weights(n_di)
-    lengths = np.maximum(n_di.sum(axis=1, dtype=np.float64), 0.0)
-    has_tokens = lengths > 0.5
-    enough = theta >= 1.0 / np.maximum(lengths, 1.0)[:, None]
     shape = mixing.shape
-    tree = Tree(
+    return Tree(
         phi=np.ascontiguousarray(phi),
         parent=shape.parent.copy(),
         kind=np.full(shape.n_nodes, NODE, np.int8),
         weight=n_i / n_i.sum() if n_i.sum() > 0 else np.eye(shape.n_nodes)[0],
-        n_docs=(enough & has_tokens[:, None]).sum(axis=0).astype(np.int64),
+        n_docs=n_docs,
         n_tokens=n_i,
         extra={
             "share": mixing.share,
@@ -56,7 +67,29 @@ def summarise(fitted: Fitted) -> Summary:
             "eta": np.array([eta]),
         },
     )
-    return Summary(tree, all_entries(theta), notes=_notes(tree))
+
+
+def _users(theta: NDArray[np.float64], n_di: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Return how many documents give each node at least a token's share, int64 [K]."""
+    lengths = np.maximum(n_di.sum(axis=1, dtype=np.float64), 0.0)
+    enough = theta >= 1.0 / np.maximum(lengths, 1.0)[:, None]
+    return np.asarray((enough & (lengths > 0.5)[:, None]).sum(axis=0), np.int64)
+
+
+class Pruning(NamedTuple):
+    """What is left of a tree. into: int64 [K], the number that each node's counts go to."""
+
+    mixing: Mixing
+    into: NDArray[np.int64]
+
+    def gather(self, n: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return counts [n, K] of all nodes by those that are left, float64."""
+        n_left = self.mixing.shape.n_nodes
+        if n_left == len(self.into):
+            return np.array(n, np.float64)
+        ones = np.ones(len(self.into))
+        onto = sparse.csr_array((ones, (self.into, np.arange(len(ones)))), (n_left, len(ones)))
+        return np.ascontiguousarray((onto @ np.asarray(n, np.float64).T).T)
 
 
 def pruned(fitted: Fitted) -> Fitted:
@@ -64,29 +97,83 @@ def pruned(fitted: Fitted) -> Fitted:
 
     What they hold goes to their parent, their share to their siblings (theory/nhdp 6.5).
     """
-    mixing = fitted.mixing
+    left = pruning(fitted.mixing, fitted.n_di.sum(axis=0, dtype=np.float64))
+    return Fitted(left.mixing, left.gather(fitted.n_di), left.gather(fitted.n_wi), fitted.eta)
+
+
+def pruning(mixing: Mixing, n_i: NDArray[np.float64]) -> Pruning:
+    """Return what is left of a tree with so many tokens at each node [K]."""
     shape = mixing.shape
-    n_di, n_wi = np.array(fitted.n_di, np.float64), np.array(fitted.n_wi, np.float64)
-    kept = below(shape, n_di.sum(axis=0)) >= LIVE_TOKENS
+    kept = below(shape, n_i) >= LIVE_TOKENS
     kept[0] = True
     if kept.all():
-        return Fitted(mixing, n_di, n_wi, fitted.eta)
-    for node in range(shape.n_nodes - 1, 0, -1):
-        if not kept[node]:
-            n_di[:, shape.parent[node]] += n_di[:, node]
-            n_wi[:, shape.parent[node]] += n_wi[:, node]
+        return Pruning(mixing, np.arange(shape.n_nodes))
+    number = np.cumsum(kept) - 1
+    into = np.where(kept, number, 0)
+    for node in np.flatnonzero(~kept):
+        into[node] = into[shape.parent[node]]
     share = np.where(kept, mixing.share, 0.0)
     for node in shape.inner:
         children = shape.children(int(node))
         share[children] /= max(share[children].sum(), np.finfo(float).tiny)
-    number = np.cumsum(kept) - 1
     parent = np.where(shape.parent[kept] == ROOT, ROOT, number[shape.parent[kept]])
     smaller = shape_of(parent)
     leaf = smaller.n_children == 0
     rows = ((0.0, mixing.concentration), (1.0, mixing.stop_a), (0.0, mixing.stop_b))
     concentration, stop_a, stop_b = (np.where(leaf, at_leaf, row[kept]) for at_leaf, row in rows)
-    left = Mixing(smaller, share[kept], concentration, stop_a, stop_b)
-    return Fitted(left, n_di[:, kept], n_wi[:, kept], fitted.eta)
+    return Pruning(Mixing(smaller, share[kept], concentration, stop_a, stop_b), into)
+
+
+class Rows(NamedTuple):
+    """Theta of a piece's documents: values and columns of entries, int64 lengths of rows.
+
+    n_docs: int64 [K], how many documents give each node at least a token's share.
+    """
+
+    values: NDArray[np.float64]
+    columns: NDArray[np.int32]
+    lengths: NDArray[np.int64]
+    n_docs: NDArray[np.int64]
+
+
+def weigh(blocks: Iterable[NDArray[np.floating]], left: Pruning, room: Room) -> Rows:
+    """Return theta of documents whose counts by all nodes come in blocks, at nodes with tokens.
+
+    What 2.2 gives to a branch without a token of the document goes to the node above it, so that
+    rows sum to 1, and what is at and below a node with tokens is what it was.
+    """
+    values, columns = room.growing(np.float64), room.growing(np.int32)
+    lengths, n_docs = [np.empty(0, np.int64)], np.zeros(left.mixing.shape.n_nodes, np.int64)
+    parent = left.mixing.shape.parent
+    for block in blocks:
+        n = left.gather(block)
+        theta = left.mixing.weights(n)
+        n_docs += _users(theta, n)
+        stored = below(left.mixing.shape, np.maximum(n, 0)) > 0
+        stored[:, 0] = True
+        for node in range(len(parent) - 1, 0, -1):
+            theta[:, parent[node]] += np.where(stored[:, node], 0.0, theta[:, node])
+        values.append(theta[stored])
+        columns.append(np.nonzero(stored)[1])
+        lengths.append(stored.sum(axis=1))
+    return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs)
+
+
+def summarise_rows(
+    parts: Sequence[Rows], left: Pruning, n_wi: NDArray[np.floating], eta: float, room: Room
+) -> Summary:
+    """Return what ``summarise`` does, of theta that was made piece by piece."""
+    n_docs = np.sum([part.n_docs for part in parts], axis=0)
+    tree = tree_of(left.mixing, left.gather(n_wi), eta, n_docs)
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
+    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
+    values, columns = room.growing(np.float64), room.growing(kind)
+    for part in parts:
+        values.append(part.values)
+        columns.append(part.columns)
+    entries = (values.done(), columns.done(), indptr.astype(kind))
+    theta = sparse.csr_array(entries, shape=(len(indptr) - 1, tree.n_nodes))
+    return Summary(tree, theta, notes=_notes(tree))
 
 
 def notes_on_shape(tree: Tree, branches: Literal["auto"] | list[int]) -> tuple[str, ...]:

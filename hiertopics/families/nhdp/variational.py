@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
@@ -39,10 +40,15 @@ from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import simulate as simulate
+from hiertopics.families.nhdp.starts import ROOM
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
 from hiertopics.families.nhdp.state import recount_now_and_then, sweep
 from hiertopics.model import Backend, Context, Settings, Summary
+from hiertopics.room import beside
+
+USUAL = 60
+"""Own nodes of a document, of corpora that were looked at, by pair."""
 
 
 class Info(NamedTuple):
@@ -78,25 +84,45 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
-    """Return the tree of nodes with a token, and theta of the training documents."""
-    n_di, n_wi = zip(*state.local.ask(_counted, state.n_wk.shape), strict=True)
-    fitted = common.Fitted(
-        state.mixing, np.concatenate(n_di), np.sum(n_wi, axis=0), settings.model.eta
-    )
-    summary = common.summarise(fitted)
-    notes = common.notes_on_shape(summary.tree, settings.model.branches)
-    return replace(summary, notes=(*summary.notes, *notes))
+    """Return the tree of nodes with a token, and theta of the training documents.
+
+    Above ``MOST_ENTRIES`` theta is stored at nodes that a document has tokens of.
+    """
+    local, eta = state.local, settings.model.eta
+    n_wi = np.sum(local.ask(_words_anew, state.n_wk.shape), axis=0)
+    if data.n_docs * len(state.n_k) <= common.MOST_ENTRIES:
+        n_di = np.concatenate(local.ask(_documents_anew, len(state.n_k)))
+        summary = common.summarise(common.Fitted(state.mixing, n_di, n_wi, eta))
+    else:
+        left = common.pruning(state.mixing, n_wi.sum(axis=0, dtype=np.float64))
+        parts = local.ask(_theta, left)
+        summary = common.summarise_rows(parts, left, n_wi, eta, beside(data.cells.word))
+    return summary.noting(*common.notes_on_shape(summary.tree, settings.model.branches))
 
 
-def _counted(
-    piece: Piece, local: Local, shape: tuple[int, int]
-) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Return n_di and n_wi counted anew, without the drift of counts that are only moved."""
-    anew, n_wi = local._replace(n=np.zeros_like(local.n)), np.zeros(shape, local.n.dtype)
+def _words_anew(piece: Piece, local: Local, shape: tuple[int, int]) -> NDArray[np.floating]:
+    """Return n_wi counted anew, without the drift of counts that are only moved."""
+    n_wi = np.zeros(shape, local.n.dtype)
     for span in range(piece.cells.cuts.shape[1] - 1):
-        document_kernels.recount_block(piece.cells, span, anew, n_wi)
-    rows = [np.zeros((0, shape[1]), n_wi.dtype), *counts_of(anew, shape[1])]
-    return np.concatenate(rows), n_wi
+        document_kernels.count_words(piece.cells, span, local, n_wi)
+    return n_wi
+
+
+def _documents_anew(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.floating]:
+    """Return n_di counted anew."""
+    rows = counts_of(_recounted(piece, local), n_nodes)
+    return np.concatenate([np.zeros((0, n_nodes), local.n.dtype), *rows])
+
+
+def _theta(piece: Piece, local: Local, left: common.Pruning) -> common.Rows:
+    rows = counts_of(_recounted(piece, local), len(left.into))
+    return common.weigh(rows, left, beside(local.resp))
+
+
+def _recounted(piece: Piece, local: Local) -> Local:
+    anew = local._replace(n=np.zeros_like(local.n))
+    document_kernels.count_documents(piece.cells, anew)
+    return anew
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -132,12 +158,19 @@ def regrown(
     return summarise(state, data, settings, context)
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of responsibilities and counts in float32, columns left over included."""
-    n_leaves = settings.model.truncation
-    branches = settings.model.branches
+def memory(corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of responsibilities and counts in float32, at their largest.
+
+    That is where flat topics begin, or where the tree does. Of a corpus in files what grows with
+    its documents lies in files, too.
+    """
+    n_leaves, branches = settings.model.truncation, settings.model.branches
     n_nodes = n_leaves + (n_leaves // 3 if branches == "auto" else sum(branches)) + 1
-    return 4 * n_nodes * (corpus.n_pairs + corpus.n_docs + corpus.n_words)
+    share = min(1.0, ROOM / n_leaves / max(corpus.n_pairs, 1))
+    flat = n_leaves * (share * (corpus.n_pairs + 2 * corpus.n_docs) + 2 * corpus.n_words)
+    lists = 0 if isinstance(corpus, Shelf) else USUAL * corpus.n_pairs
+    tree = lists + 5 * n_nodes * corpus.n_words
+    return 4 * int(max(flat, tree))
 
 
 backend: Backend[Corpus, Data, State] = Backend(
@@ -154,6 +187,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    shelves=True,
     regrouped=common.regrouped,
     predictive=predictive,
     regrown=regrown,
