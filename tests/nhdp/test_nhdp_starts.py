@@ -12,7 +12,7 @@ from stepping import at, corpus_of, settings_of
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.families.nhdp import starts, variational
+from hiertopics.families.nhdp import start_kernels, starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import below
@@ -118,6 +118,63 @@ def test_what_is_written() -> None:
     assert tree.n_docs.tolist() == enough.sum(axis=0).tolist()
     for one, other in zip(mixing_of(tree)[1:], mixing[1:], strict=True):
         assert one == pytest.approx(other)
+
+
+def test_large_theta_is_stored_where_a_document_has_tokens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rows sum to 1; what is at and below a node that is stored is what it was."""
+    settings = settings_of(variational, truncation=6, start_iterations=20, least=1.0)  # type: ignore[arg-type]
+    data = lay_out(TEXT, 3)
+    state = starts.init(data, settings, at(0))
+    whole = variational.summarise(state, data, settings, at(0))
+    monkeypatch.setattr("hiertopics.families.nhdp.summary.MOST_ENTRIES", 0)
+    part = variational.summarise(state, data, settings, at(0))
+    assert part.tree.phi == pytest.approx(whole.tree.phi)
+    assert (part.tree.n_docs == whole.tree.n_docs).all()
+    shape = shape_of(part.tree.parent)
+    sums = [below(shape, summary.theta.toarray()) for summary in (part, whole)]
+    stored = part.theta.toarray() > 0
+    assert 0.2 < stored.mean() < 0.9
+    assert sums[0][:, 0] == pytest.approx(1)
+    assert sums[0][stored] == pytest.approx(sums[1][stored])
+
+
+def test_documents_that_the_flat_topics_did_not_see_are_folded_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """6.1: rounds of their theta, topics held, one token of the corpus's shares in each."""
+    phi, share = RNG.dirichlet(np.ones(15), 4), RNG.dirichlet(np.ones(4))
+    data = lay_out(TEXT, 1, np.float64)
+    found = start_kernels.fold(data.cells, 3, 20, np.ascontiguousarray(phi.T), share, 7)
+    for doc in range(3, 20):
+        counts, theta = TEXT.counts.toarray()[doc], share
+        for _ in range(7):
+            q = theta[:, None] * phi
+            n = (q / q.sum(axis=0)) @ counts
+            theta = (n + share) / (counts.sum() + 1)
+        assert found[doc - 3] == pytest.approx(theta, abs=1e-12)
+
+
+@pytest.mark.parametrize("n_shards", [1, 3])
+def test_flat_topics_see_as_many_documents_as_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch, n_shards: int
+) -> None:
+    settings = settings_of(variational, truncation=5, start_iterations=4)  # type: ignore[arg-type]
+    data = lay_out(TEXT, n_shards)
+    assert starts.sampled(data, settings, at(0)) is data
+    monkeypatch.setattr(starts, "ROOM", 5 * 60)
+    sample = starts.sampled(data, settings, at(0))
+    assert 1 < sample.n_docs < 10 and len(sample.cells.word) <= 60
+    rows, all_rows = starts.counts_of(sample).toarray(), TEXT.counts.toarray()
+    assert all((all_rows == row).all(axis=1).any() for row in rows)
+    assert (sample.doc_lengths == rows.sum(axis=1)).all()
+    edges = sample.cells.cuts[:, 1:-1] - sample.cells.cuts[:, :1]
+    for doc, (row, inside) in enumerate(zip(rows, edges, strict=True)):
+        words = np.flatnonzero(row)
+        assert inside.tolist() == np.searchsorted(words, data.word_bounds[1:-1]).tolist(), doc
+    state = starts.init(data, settings, at(0))
+    assert state.n_k.sum() == pytest.approx(TEXT.n_tokens, rel=1e-5)
 
 
 def test_learned_stop_weights_and_a_flat_start_are_options() -> None:
