@@ -124,7 +124,7 @@ def test_large_theta_is_stored_where_a_document_has_tokens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Rows sum to 1; what is at and below a node that is stored is what it was."""
-    settings = settings_of(variational, truncation=6, start_iterations=20, least=1.0)  # type: ignore[arg-type]
+    settings = settings_of(variational, truncation=6, start_iterations=20, least=1.0)
     data = lay_out(TEXT, 3)
     state = starts.init(data, settings, at(0))
     whole = variational.summarise(state, data, settings, at(0))
@@ -160,7 +160,7 @@ def test_documents_that_the_flat_topics_did_not_see_are_folded_in(
 def test_flat_topics_see_as_many_documents_as_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, n_shards: int
 ) -> None:
-    settings = settings_of(variational, truncation=5, start_iterations=4)  # type: ignore[arg-type]
+    settings = settings_of(variational, truncation=5, start_iterations=4)
     data = lay_out(TEXT, n_shards)
     assert starts.sampled(data, settings, at(0)) is data
     monkeypatch.setattr(starts, "ROOM", 5 * 60)
