@@ -16,7 +16,7 @@ from stepping import at, corpus_of, settings_of, twins
 
 from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import gibbs, gibbs_kernels
+from hiertopics.families.nhdp import gibbs, gibbs_kernels, starts
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import Local
 
@@ -184,6 +184,24 @@ def test_wrong_draws_of_shares_are_rejected(
 ) -> None:
     monkeypatch.setattr(where, name, wrong)
     assert joint_test(n_replicates=300, n_rounds=6).largest_z > 5.0
+
+
+def test_the_first_topics_are_those_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    begin = starts.init
+    monkeypatch.setattr(
+        starts, "init", lambda *given: seen.append(given[1].inference) or begin(*given)
+    )
+    keys = {"start": "random", "start_iterations": 2, "variational_sweeps": 0, "least": 0.2}
+    settings = settings_of(gibbs, truncation=2, inner_share=0.3, **keys)
+    gibbs.init(gibbs.prepare(corpus_of(np.ones((3, 4))), settings), settings, at(0))
+    (told,) = seen
+    assert (told.start, told.start_iterations, told.inner_share, told.least) == (
+        "random",
+        2,
+        0.3,
+        0.2,
+    )
 
 
 def test_the_start_draws_nodes_by_their_responsibilities() -> None:

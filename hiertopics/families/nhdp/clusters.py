@@ -105,6 +105,13 @@ def leaf(topic: int) -> Node:
     return Node([], topic)
 
 
+def renamed(node: Node, names: NDArray[np.int64]) -> Node:
+    """Return the tree of topics ``names`` where those of ``node`` are numbered from 0."""
+    children = [renamed(child, names) for child in node.children]
+    topic = int(names[node.topic]) if node.topic >= 0 else -1
+    return Node(children, topic, tuple(int(names[own]) for own in node.own))
+
+
 def shortened(node: Node) -> Node:
     """Return a node's only child in its place."""
     return node.children[0] if len(node.children) == 1 else node

@@ -65,10 +65,11 @@ StartIterations = Annotated[
     int, Meta(ge=0, description="Iterations of the flat topics that the tree starts from.")
 ]
 Start = Annotated[
-    Literal["words", "random"],
+    Literal["branches", "words", "random"],
     Meta(
-        description="What the flat topics begin with: clusters of words by context, the same for "
-        "every seed, or a random draw."
+        description="What the flat topics begin with: few topics of the whole corpus, and topics "
+        "of what each of them holds; clusters of words by context; or a random draw. The first "
+        "two are the same for every seed."
     ),
 ]
 InnerShare = Annotated[

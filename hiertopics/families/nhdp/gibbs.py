@@ -121,6 +121,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 def init(data: Data, settings: Settings, context: Context) -> State:
     """Return nodes drawn from the responsibilities of nhdp-variational (theory/nhdp 5)."""
     schedule = VariationalInference(
+        start=settings.inference.start,
         start_iterations=settings.inference.start_iterations,
         inner_share=settings.inference.inner_share,
         least=settings.inference.least,

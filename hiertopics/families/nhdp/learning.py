@@ -1,4 +1,4 @@
-"""Shares, concentrations and weights of stopping, from expected tables (theory/nhdp 4)."""
+"""An iteration; shares, concentrations and stops, from expected tables (theory/nhdp 3, 4)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.nhdp import table_kernels
 from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.mixing import Mixing
-from hiertopics.families.nhdp.state import State
+from hiertopics.families.nhdp.state import State, recount_now_and_then, sweep
 from hiertopics.families.nhdp.sweep_kernels import Rates
 from hiertopics.families.nhdp.table_kernels import Sums
-from hiertopics.model import Settings
+from hiertopics.model import Context, Settings
 
 SMALLEST = 1e-100
+
+
+def refit(state: State, data: Data, settings: Settings, context: Context) -> float:
+    """Refit q(z) of every pair; now and then shares and concentrations. Return the drift undone."""
+    sweep(state, data, settings.model.eta)
+    drift = recount_now_and_then(state, data, context)
+    if context.iteration % settings.inference.hyper_every == 0:
+        state.mix(learn(state, data, settings))
+    return drift
 
 
 def learn(state: State, data: Data, settings: Settings) -> Mixing:

@@ -7,6 +7,7 @@ has few such gaps: families that stay broad are cut by size.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,9 @@ from hiertopics.families.nhdp.clusters import (
     labels_at,
     leaf,
     numbered,
+    renamed,
     shortened,
+    ward,
 )
 
 GAP = 0.75
@@ -34,6 +37,9 @@ USED, USERS, MUCH, MANY = 0.02, 0.4, 0.04, 15
 """A branch is one of general words where more than ``USERS`` of the documents give it ``USED`` or
 more, it holds more than ``MUCH`` of the tokens, and more than ``MANY`` distinct topics make it up:
 one of a few topics may well be in most documents."""
+
+BROAD_WITHIN = 12
+"""Children that a family has at most within a branch that was found first."""
 
 SMALL_CORPUS = 100_000
 POWERS = {True: (0.52,), False: (0.4, 0.68)}
@@ -84,16 +90,21 @@ def distinct_topics(merges: NDArray[np.float64]) -> NDArray[np.int64]:
     return labels_at(merges, 1 + int((merges[:, 2] > ALIKE).sum()))
 
 
-def cut_broad(root: Node, merges: NDArray[np.float64], *, small: bool) -> Node:
-    """Return the tree with broad families cut into clusters, in one level or two."""
+def cut_broad(
+    root: Node, merges: NDArray[np.float64], powers: Sequence[float], broad: int = BROAD
+) -> Node:
+    """Return the tree with families of more than ``broad`` topics that differ cut into clusters.
+
+    powers: into how many at each level, as powers of their size.
+    """
     distinct = distinct_topics(merges)
 
     def cut(node: Node) -> Node:
         children = [cut(child) for child in node.children]
         n_distinct = len({int(distinct[child.first]) for child in children})
-        if n_distinct <= BROAD:
+        if n_distinct <= broad:
             return node._replace(children=children)
-        n_clusters = [round(n_distinct**power) for power in POWERS[small]]
+        n_clusters = [round(n_distinct**power) for power in powers]
         return node._replace(children=_cut(children, merges, n_clusters))
 
     return cut(root)
@@ -155,5 +166,19 @@ def without_general(root: Node, merges: NDArray[np.float64], usage: Usage) -> No
 def find(merges: NDArray[np.float64], usage: Usage) -> Arranged:
     """Return the tree above topics of this linkage, used like this."""
     small = usage.n_k.sum() < SMALL_CORPUS
-    root = cut_broad(by_gaps(merges), merges, small=small)
+    root = cut_broad(by_gaps(merges), merges, POWERS[small])
     return numbered(without_general(root, merges, usage))
+
+
+def find_within(branch: NDArray[np.int64], features: NDArray[np.float64]) -> Arranged:
+    """Return the tree above topics of branches that were found first.
+
+    branch: int64 [T], that of each topic; features: float64 [T, n_words].
+    """
+    found = []
+    for name in np.unique(branch):
+        topics = np.flatnonzero(branch == name)
+        merges = ward(features[topics])
+        root = cut_broad(by_gaps(merges), merges, POWERS[True], BROAD_WITHIN)
+        found.append(shortened(renamed(root, topics)))
+    return numbered(Node(sorted(found, key=lambda node: node.first), -1))

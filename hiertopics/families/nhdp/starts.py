@@ -6,20 +6,23 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.engine import Each
+from hiertopics.engine import Each, Workers
 from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.config import Model, PosteriorInference
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import Responsibilities
-from hiertopics.families.nhdp import documents, mixing, start_kernels, words
-from hiertopics.families.nhdp.clusters import Arranged, arrange, ward
+from hiertopics.families.nhdp import branches, documents, mixing, start_kernels, words
+from hiertopics.families.nhdp.branches import Part, Within
+from hiertopics.families.nhdp.clusters import Arranged, arrange, nested, ward
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.layout import Ancestry, Local
-from hiertopics.families.nhdp.shapes import Usage, find
+from hiertopics.families.nhdp.learning import refit
+from hiertopics.families.nhdp.shapes import Usage, find, find_within
 from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
 from hiertopics.room import beside
@@ -29,6 +32,10 @@ ROOM = 500_000_000
 
 ROUNDS = 10
 """Of the theta of documents that the flat topics have not seen."""
+
+FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.5
+"""Of the flat topics' iterations: for the branches, for the topics within each, and for these
+topics together."""
 
 FLOOR = 1e-7
 """What a word's chance counts as at least in the mean of logarithms."""
@@ -47,13 +54,18 @@ class FlatTopics(NamedTuple):
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return the state that flat topics of the same seed lead to (theory/nhdp 6)."""
-    sample = sampled(data, settings, context)
-    flat = flat_topics(sample, settings, context, dtype)
-    merges, branches = ward(features(flat, sample)), settings.model.branches
-    if branches == "auto":
-        arranged = find(merges, Usage(flat.theta, flat.n_k))
+    cuts, sample = settings.model.branches, sampled(data, settings, context)
+    n_branches = 0
+    if settings.inference.start == "branches" and cuts == "auto":
+        n_branches = branches.number(words.n_clusters(counts_of(sample), settings.model.truncation))
+    if n_branches > 1:
+        flat, branch = topics_within(n_branches, sample, settings, context, dtype)
+        arranged = find_within(branch, features(flat, sample))
     else:
-        arranged = arrange(merges, branches)
+        flat = flat_topics(sample, settings, context, dtype)
+        merges = ward(features(flat, sample))
+        usage = Usage(flat.theta, flat.n_k)
+        arranged = find(merges, usage) if cuts == "auto" else arrange(merges, cuts)
     return begin(flat, arranged, data, settings, context, dtype)
 
 
@@ -68,12 +80,76 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
     return some_of(data, np.sort(order[:n_docs]))
 
 
+def topics_within(
+    n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> tuple[FlatTopics, NDArray[np.int64]]:
+    """Return topics that were found within branches, and the branch of each, int64 [T]."""
+    model, n_iterations = settings.model, settings.inference.start_iterations
+    stages = [round(share * n_iterations) for share in (FIRST, INSIDE, TOGETHER)]
+    steps = np.cumsum([0, stages[0], n_branches, stages[2]])
+    quiet = replace(context, report=lambda done, total: None)
+
+    def told(stage: int) -> Context:
+        def report(done: int, total: int) -> None:
+            context.report(int(steps[stage]) + done, int(steps[-1]))
+
+        return replace(context, report=report)
+
+    first = Settings(
+        structs.replace(model, truncation=n_branches, branches=[]),
+        VariationalInference(start="words", start_iterations=stages[0]),
+    )
+    branch = branch_of_pairs(data, first, told(0), dtype)
+    counts = counts_of(data)
+    parts = branches.parts(branch, counts)
+    n_topics = words.n_clusters(counts, model.truncation)
+
+    def inside(part: Part) -> FlatTopics:
+        share = part.counts.sum() / counts.sum()
+        own = Settings(
+            structs.replace(model, truncation=max(round(share * n_topics), 2)),
+            VariationalInference(start="words", start_iterations=stages[1]),
+        )
+        return flat_topics(part.data, own, replace(quiet, workers=Workers()), dtype)
+
+    told(1).report(0, n_branches)
+    within = branches.joined(
+        parts, [(flat.theta, flat.phi) for flat in context.map(inside, parts)], counts.shape
+    )
+    begun = known(within, data, context, dtype)
+    flat, live = fit_flat(begun, data, stages[2], told(2))
+    return flat, within.branch[live]
+
+
+def branch_of_pairs(
+    data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> NDArray[np.int64]:
+    """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
+    flat = flat_topics(data, settings, context, dtype)
+    state = begin(flat, nested([], len(flat.phi)), data, settings, context, dtype)
+    for iteration in range(1, settings.inference.iterations + 1):
+        refit(state, data, settings, replace(context, iteration=iteration))
+    mixing, n_nodes = state.mixing, state.mixing.shape.n_nodes
+    locals_ = (state.local.state_of(number) for number in range(state.local.n_pieces))
+    counts = [rows for local in locals_ for rows in documents.counts_of(local, n_nodes)]
+    theta = mixing.weights(np.concatenate(counts))[:, 1:]
+    phi = np.maximum(state.n_wk, 0, dtype=np.float64)[:, 1:] + settings.model.eta
+    phi /= state.n_k[1:] + settings.model.eta * data.n_words
+    return branches.of_pairs(data.cells.cuts, data.cells.word, theta, phi)
+
+
 def flat_topics(
     data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
 ) -> FlatTopics:
     """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
-    n_iterations = settings.inference.start_iterations
     begun = begin_flat(data, settings, context, dtype)
+    return fit_flat(begun, data, settings.inference.start_iterations, context)[0]
+
+
+def fit_flat(
+    begun: Responsibilities, data: Data, n_iterations: int, context: Context
+) -> tuple[FlatTopics, NDArray[np.int64]]:
+    """Return what hdp-cvb0 makes of this start, and which of its topics these are."""
     flat = Settings(Model(truncation=begun.n_topics), PosteriorInference())
     state = posteriors.State(**posteriors.start(begun, data, flat))
     for iteration in range(1, n_iterations + 1):
@@ -86,7 +162,7 @@ def flat_topics(
     theta = document_weights(state.n_dk[:, live], (state.alpha * state.pi)[live])
     phi = np.maximum(state.n_wk[:, live], 0) + (state.word_mass * state.tau)[:, None]
     n_k = np.maximum(state.n_k[live], np.finfo(float).tiny)
-    return FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k)
+    return FlatTopics(theta, np.ascontiguousarray((phi / phi.sum(axis=0)).T), n_k), live
 
 
 def begin_flat(
@@ -94,9 +170,39 @@ def begin_flat(
 ) -> Responsibilities:
     """Return q(z) of flat topics before the first sweep: by words, or drawn."""
     n_topics = settings.model.truncation
-    if settings.inference.start == "words":
-        return words.start(counts_of(data), data, n_topics, context, dtype)
-    return variational.start(data, n_topics, context, dtype)
+    if settings.inference.start == "random":
+        return variational.start(data, n_topics, context, dtype)
+    return words.start(counts_of(data), data, n_topics, context, dtype)
+
+
+class Known(NamedTuple):
+    """theta [n_docs, T] of a piece's documents and phi [n_words, T]."""
+
+    theta: NDArray[np.floating]
+    phi: NDArray[np.floating]
+
+
+def known(within: Within, data: Data, context: Context, dtype: DTypeLike) -> Responsibilities:
+    """Return q(z) proportional to theta phi of these topics, and its counts."""
+    phi = np.ascontiguousarray(within.phi.T, dtype)
+    rows = np.split(within.theta.astype(dtype), data.cells.doc_bounds[1:-1])
+    messages = Each([Known(theta, phi) for theta in rows])
+    state = Responsibilities(
+        context.place(build_piece, parts_of(data), _as_known, messages),
+        np.zeros((data.n_words, phi.shape[1]), dtype),
+        np.zeros(phi.shape[1]),
+    )
+    variational.recount(state, data)
+    return state
+
+
+def _as_known(piece: Piece, given: Known) -> variational.Local:
+    cells, theta = piece.cells, given.theta
+    resp = np.empty((len(cells.word), theta.shape[1]), theta.dtype)
+    for doc, (first, last) in enumerate(cells.cuts[:, [0, -1]].tolist()):
+        rows = theta[doc] * given.phi[cells.word[first:last]]
+        resp[first:last] = rows / rows.sum(axis=1, keepdims=True)
+    return variational.Local(resp, np.zeros_like(theta))
 
 
 def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:

@@ -35,7 +35,7 @@ from hiertopics.families.nhdp.config import VariationalInference as Inference
 from hiertopics.families.nhdp.continuing import continued as continued
 from hiertopics.families.nhdp.documents import counts_of
 from hiertopics.families.nhdp.layout import Local
-from hiertopics.families.nhdp.learning import learn
+from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
@@ -43,7 +43,6 @@ from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.starts import ROOM
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
-from hiertopics.families.nhdp.state import recount_now_and_then, sweep
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.room import beside
 
@@ -67,10 +66,7 @@ class Info(NamedTuple):
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Refit q(z) of every pair; now and then shares and concentrations too (theory/nhdp 3, 4)."""
-    sweep(state, data, settings.model.eta)
-    drift = recount_now_and_then(state, data, context)
-    if context.iteration % settings.inference.hyper_every == 0:
-        state.mix(learn(state, data, settings))
+    drift = refit(state, data, settings, context)
     shape, n_i = state.mixing.shape, np.maximum(state.n_k, 0.0)
     alive = below(shape, n_i) >= common.LIVE_TOKENS
     inner = shape.inner

@@ -67,18 +67,22 @@ def start(
 
 def clusters_of(counts: sparse.csr_array, n_topics: int, dtype: DTypeLike) -> Clusters:
     """Return clusters of words, what documents have of each, and the words of these documents."""
-    words = frequent(counts)
-    n_clusters = max(min(n_topics, len(words) // WORDS_PER_TOPIC), 1)
-    labels = labels_at(linkage_of(counts[:, words]), n_clusters)
+    words, n = frequent(counts), n_clusters(counts, n_topics)
+    labels = labels_at(linkage_of(counts[:, words]), n)
     cluster = np.full(counts.shape[1], -1)
     cluster[words] = labels
     member = (np.ones(len(words)), (words, labels))
-    tokens = counts @ sparse.csr_array(member, shape=(counts.shape[1], n_clusters))
+    tokens = counts @ sparse.csr_array(member, shape=(counts.shape[1], n))
     theta = tokens.toarray() + SMALLEST
     theta /= theta.sum(axis=1, keepdims=True)
     phi = counts.T @ theta + WORD_PRIOR
     phi /= phi.sum(axis=0)
     return Clusters(cluster, theta.astype(dtype), np.asarray(phi, dtype))
+
+
+def n_clusters(counts: sparse.csr_array, n_topics: int) -> int:
+    """Return how many clusters of words there can be, ``n_topics`` at most."""
+    return max(min(n_topics, len(frequent(counts)) // WORDS_PER_TOPIC), 1)
 
 
 def frequent(counts: sparse.csr_array) -> NDArray[np.int64]:
