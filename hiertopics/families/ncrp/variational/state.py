@@ -58,21 +58,16 @@ def build_piece(part: Cells) -> Cells:
 
 def lay_out(corpus: Corpus, n_shards: int) -> Data:
     """Lay ``corpus`` out, documents in contiguous shards of about equal work."""
-    return _in_shards(corpus.counts, n_shards)
+    cells = _cells_of(corpus.counts)
+    targets = np.arange(1, n_shards) * (corpus.n_pairs / n_shards)
+    inner = np.searchsorted(cells.ptr[1:], targets)
+    bounds = np.concatenate([[0], inner, [corpus.n_docs]]).astype(np.int64)
+    return Data(cells, bounds, corpus.doc_lengths, corpus.n_words)
 
 
 def selected(cells: Cells, n_words: int, docs: NDArray[np.int64]) -> Cells:
     """Return the cells of some documents."""
     return _cells_of(_counts(cells, n_words)[docs])
-
-
-def _in_shards(counts: sparse.csr_array, n_shards: int) -> Data:
-    cells = _cells_of(counts)
-    targets = np.arange(1, n_shards) * (counts.nnz / n_shards)
-    inner = np.searchsorted(cells.ptr[1:], targets)
-    bounds = np.concatenate([[0], inner, [counts.shape[0]]]).astype(np.int64)
-    lengths = np.asarray(counts.sum(axis=1)).ravel().astype(np.int64)
-    return Data(cells, bounds, lengths, counts.shape[1])
 
 
 def csr_of(data: Data) -> sparse.csr_array:
