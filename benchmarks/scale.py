@@ -26,7 +26,8 @@ PEERS = ("tomotopy-lda-500", "gensim-lda-500", "gensim-hdp")
 HELD_OUT = 2000
 """Documents that are put aside, at most a tenth of all."""
 
-GIB = 2**30
+OUT_OF_TIME = ("exit code -24", "exit code -9:")
+OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "exit code -6:", "exit code -11:", "std::length_error")
 FITS = Table(
     ("kind", "n_tokens", "model", "truncation"),
     {
@@ -116,7 +117,8 @@ def projection(cost: Record) -> str:
 @click.option("--memory", default=6.0, show_default=True, help="GB that a model may take.")
 @click.option("--workers", default=2, show_default=True, help="Threads of our fit.")
 @click.option("--time-limit", help="Of each of our fits, as 40m; what was fitted is scored.")
-@options.peers(*PEERS)
+@click.option("--peer", type=click.Choice(PEERS), multiple=True, default=PEERS, show_default=True)
+@click.option("--peers/--no-peers", default=True, help="Any of them.")
 @click.option("--seconds", default=600, show_default=True, help="Processor time of a peer.")
 @click.option(
     "--burn-in",
@@ -137,6 +139,7 @@ def measure(
     workers: int,
     time_limit: str | None,
     peer: tuple[str, ...],
+    peers: bool,
     seconds: int,
     burn_in: int,
     rounds: int,
@@ -160,7 +163,7 @@ def measure(
                 path, work / f"run-{size}", split, settings, iterations, limit, workers, time_limit
             )
             yield {"kind": "ours", "model": f"hdp-gibbs-{truncation}", **shared, **found}
-        for name in peer:
+        for name in peer if peers else ():
             yield {
                 "kind": "peer",
                 "model": name,
@@ -243,8 +246,12 @@ def _peer(path: Path, split: str, name: str, limit: int, seconds: int) -> Record
 
 
 def _why(complaint: str, limit: int, seconds: int) -> str:
-    out_of_time = "exit code -24" in complaint or "exit code -9" in complaint
-    return f"no sweep in {seconds} s" if out_of_time else f"more than {limit / 1e9:g} GB"
+    """Return why a peer gave up; raises CommandFailed where it was for another reason."""
+    if any(code in complaint for code in OUT_OF_TIME):
+        return f"no sweep in {seconds} s"
+    if any(word in complaint for word in OUT_OF_MEMORY):
+        return f"more than {limit / 1e9:g} GB"
+    raise CommandFailed(complaint)
 
 
 def _within(limit: int, command: Sequence[str], seconds: int | None = None) -> list[str]:

@@ -7,12 +7,14 @@ held for the first iterations, in which z alone is drawn (theory/hdp 6.5).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.engine import Workers
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
 from hiertopics.families.hdp.block_layout import Blocks
 from hiertopics.families.hdp.summary import word_probabilities
@@ -47,9 +49,11 @@ def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begu
     corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"))
     schedule = Settings(settings.model, PosteriorInference())
     laid_out = cvb0.prepare(corpus, schedule)
-    found = cvb0.init(laid_out, schedule, context)
+    # One piece, whose tables would only travel to another process and back.
+    here = context.workers if isinstance(context.workers, Workers) else Workers()
+    found = cvb0.init(laid_out, schedule, replace(context, workers=here))
     for sweep in range(1, SWEEPS + 1):
-        at = Context(context.seed, sweep, context.workers)
+        at = Context(context.seed, sweep, here)
         found, _ = cvb0.step(found, laid_out, schedule, at)
         context.report(sweep, SWEEPS)
     order = np.argsort(-found.pi, kind="stable")
