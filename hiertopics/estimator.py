@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
 from hiertopics.errors import UsageError

@@ -20,7 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult

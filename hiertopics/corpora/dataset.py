@@ -1,16 +1,20 @@
-"""From the ``data`` section of a config to the corpus that a fit sees."""
+"""From the ``data`` section of a config to what a fit sees: counts of words or rows of numbers.
+
+A backend says by ``observes`` which; everything that depends on it is in the table ``KINDS``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from hiertopics import registry
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins, learn_bins, to_words
 from hiertopics.data.pruning import AnyBags, Limits, prune
@@ -23,9 +27,9 @@ from hiertopics.formats.shards import open_shelf
 from hiertopics.formats.sidefiles import read_tags
 from hiertopics.formats.source import FORMATS, WORDING, Source, format_of, stem
 from hiertopics.formats.words import Pair, drops_stop_words, stop_words
-from hiertopics.holdouts.spec import WITHIN, parse_holdout
-from hiertopics.holdouts.split import docs_apart
-from hiertopics.settings.config import DataConfig
+from hiertopics.holdouts.spec import WITHIN, Holdout, parse_holdout
+from hiertopics.holdouts.split import Split, docs_apart, make_split, split_rows
+from hiertopics.settings.config import DataConfig, Experiment
 
 FILES = ("corpus", "vocab", "groups", "labels")
 NO_SETTINGS = ("path", "format", "report", "known_phrases", "phrases_from")
@@ -272,3 +276,69 @@ def source_of(data: DataConfig) -> Source:
         name: None if (value := getattr(data, name)) is None else Path(value) for name in FILES[1:]
     }
     return Source(Path(data.corpus or ""), format=data.from_, **paths, **options)
+
+
+class Load(Protocol):
+    """Reads what a ``data`` section names; see ``load``."""
+
+    def __call__(
+        self,
+        data: DataConfig,
+        bins: Bins | None = None,
+        phrases: Collection[Pair] | None = None,
+    ) -> Loaded:
+        """Return what a backend observes."""
+
+
+class Observed(NamedTuple):
+    """How data of a kind are read and split, and the protocol that they are scored by.
+
+    noun: what the kind is called in messages. aside: what a split put aside, in words. protocol:
+    the default, None where the split tells.
+    """
+
+    noun: str
+    load: Load
+    split: Callable[[Any, Holdout], tuple[Any, Split]]
+    aside: Callable[[Split], str]
+    protocol: str | None
+
+
+def _counts_aside(split: Split) -> str:
+    known = f"{len(split.heldout_docs)} documents with {int(split.heldout.data.sum())} tokens"
+    return known + f" and {split.unknown_tokens} of unknown words" * bool(split.unknown_tokens)
+
+
+def _rows_aside(split: Split) -> str:
+    return f"{len(split.heldout_docs)} rows"
+
+
+KINDS = {
+    "counts": Observed("counts of words", load, make_split, _counts_aside, None),
+    "vectors": Observed("rows of numbers", load_vectors, split_rows, _rows_aside, "density"),
+    "bits": Observed("rows of 0 and 1", load_bits, split_rows, _rows_aside, "density"),
+}
+
+
+def kind_of(backend: str, model: Any) -> str:
+    """Return the key of KINDS of a backend under its model's settings.
+
+    Raises UsageError for an unknown name.
+    """
+    return registry.load(backend, model=model).observes
+
+
+def observed_by(experiment: Experiment) -> Observed:
+    """Return what the backend of an experiment observes."""
+    return KINDS[kind_of(experiment.backend, experiment.model)]
+
+
+def refuse_other_kind(experiment: Experiment, wanted: tuple[str, ...], name: str) -> None:
+    """Raise UsageError where the experiment observes none of the kinds ``wanted``.
+
+    name: of the task or protocol that is for these, for messages.
+    """
+    if kind_of(experiment.backend, experiment.model) not in wanted:
+        nouns = " or ".join(KINDS[kind].noun for kind in wanted)
+        mine = observed_by(experiment).noun
+        raise UsageError(f"{name} is for {nouns}, but {experiment.backend} observes {mine}")

@@ -15,8 +15,8 @@ from hiertopics import registry
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import cluster as on_cluster
 from hiertopics.corpora import dataset, stdin
+from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import kept_in
-from hiertopics.corpora.observations import observed_by
 from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Engine, Workers
 from hiertopics.errors import DataError, UsageError

@@ -11,7 +11,7 @@ from typing import Any
 
 from hiertopics import registry
 from hiertopics.cluster.coordinator import WorkersLost
-from hiertopics.corpora.observations import observed_by
+from hiertopics.corpora.dataset import observed_by
 from hiertopics.data import pruning
 from hiertopics.data.discretise import Bins
 from hiertopics.data.shape import in_words, shape_of

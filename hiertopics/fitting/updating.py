@@ -10,10 +10,9 @@ from msgspec import structs
 
 from hiertopics import files, registry
 from hiertopics.corpora import dataset, joining
-from hiertopics.corpora.dataset import PLAIN
+from hiertopics.corpora.dataset import PLAIN, observed_by
 from hiertopics.corpora.inmemory import on_disk, store
 from hiertopics.corpora.joining import Words
-from hiertopics.corpora.observations import observed_by
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.shelf import Bags
 from hiertopics.errors import RunError, UsageError

@@ -1,10 +1,11 @@
-"""Documents as mixtures theta of topics phi, where every document has a part of every topic."""
+"""Mixtures theta of topics phi over documents, and the chance of counts under such a prior."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import gammaln
 
 
 def all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
@@ -31,3 +32,12 @@ def draw_counts(
         for topic in np.flatnonzero(topics):
             counts[doc] += rng.multinomial(topics[topic], phi[topic]).astype(np.int32)
     return sparse.csr_array(counts)
+
+
+def log_rising(prior: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+    """Return log Gamma(prior + counts) / Gamma(prior) of each entry, prior and counts broadcast.
+
+    Draws with these counts, in their order, under Dir(a) have log chance log_rising(a, counts)
+    summed, less log_rising(a.sum(), counts.sum()).
+    """
+    return np.asarray(gammaln(np.add(prior, counts)) - gammaln(prior))

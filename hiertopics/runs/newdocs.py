@@ -16,8 +16,8 @@ from scipy import sparse
 
 from hiertopics import files, registry
 from hiertopics.corpora import dataset
+from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
-from hiertopics.corpora.observations import observed_by
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.discretise import Bins, column_order
 from hiertopics.data.shelf import Bags, Shelf, in_memory

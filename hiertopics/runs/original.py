@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hiertopics.corpora.observations import observed_by
+from hiertopics.corpora.dataset import observed_by
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.runs.rundir import RunDir

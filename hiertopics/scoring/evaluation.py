@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
-from hiertopics.corpora.observations import observed_by
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original

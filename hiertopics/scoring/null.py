@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics import registry, seeds
-from hiertopics.corpora.observations import refuse_other_kind
+from hiertopics.corpora.dataset import refuse_other_kind
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.matching import marks_of, supported_by
 from hiertopics.data.tree import ROOT, Support, Tree

@@ -8,7 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from hiertopics.corpora.observations import refuse_other_kind
+from hiertopics.corpora.dataset import refuse_other_kind
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
 

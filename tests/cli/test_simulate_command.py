@@ -14,7 +14,7 @@ import pytest
 
 import hiertopics
 from hiertopics import files, registry
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import default_vocab
 from hiertopics.engine import Workers
 from hiertopics.formats.reading import read_corpus

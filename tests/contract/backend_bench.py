@@ -10,7 +10,7 @@ from scipy import sparse
 from stepping import corpus_of
 
 from hiertopics import registry
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import to_vectors
 from hiertopics.engine import Engine, Workers

@@ -14,7 +14,7 @@ from stepping import SERIAL
 
 import hiertopics
 from hiertopics import files, registry
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.model import Context, Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
 

@@ -20,7 +20,7 @@ from victims import Calls, forked, fresh
 
 from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.formats.writing import write_corpus
 
 SHARDS = (1, 3)

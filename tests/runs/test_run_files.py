@@ -14,7 +14,7 @@ import yaml
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import default_columns
 from hiertopics.files import read_npz, unpack_csr

@@ -12,7 +12,7 @@ import pytest
 from tiny import counts_in
 
 from hiertopics import registry
-from hiertopics.corpora.observations import kind_of
+from hiertopics.corpora.dataset import kind_of
 from hiertopics.formats.source import Source
 from hiertopics.scoring.evaluation import evaluate
 

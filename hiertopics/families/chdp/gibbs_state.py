@@ -26,7 +26,7 @@ from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.model import Backend, Context, Renewed, Sharded, Summary
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 
 SMALLEST = 1e-300
 

@@ -56,7 +56,7 @@ from hiertopics.families.flat.moments import expected_tables
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.summary import regrouped, topic_counts
 from hiertopics.model import Backend, Context, Sharded, Summary, without
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 
 Array = NDArray[np.float64]
 Table = NDArray[np.floating]

@@ -50,7 +50,7 @@ from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperp
 from hiertopics.families.hdp.simulate import simulate as simulate
 from hiertopics.model import Backend, Context, Summary
 from hiertopics.model import Settings as SettingsOf
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
 
 SMALLEST_REST = 1e-300

@@ -46,7 +46,7 @@ from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
 from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table_sums
 from hiertopics.model import Backend, Context, Sharded, Summary
 from hiertopics.numeric.differences import caught_up
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.streams import new_key
 from hiertopics.states import Arrays, of_pieces
 

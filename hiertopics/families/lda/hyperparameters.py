@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.lda.config import Model
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.slices import draw_by_slice
 
 LOWEST_TOTAL, HIGHEST_TOTAL = 0.1, 1000.0

@@ -41,7 +41,7 @@ from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.model import Backend, Context, PerChain, Summary
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 
 
 class Data(NamedTuple):

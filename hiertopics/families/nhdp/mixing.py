@@ -10,7 +10,7 @@ from scipy.special import betaln
 
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.sweep_kernels import Rates
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 
 
 class Mixing(NamedTuple):

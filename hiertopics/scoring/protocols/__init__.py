@@ -1,17 +1,19 @@
 """``eval --heldout``: the held-out scores. A protocol is a function, its options and a line here.
 
 job: what of which documents is seen before what is scored. predicting: theta and paths, and what
-they predict. empirical: documents drawn from the model. density: rows of numbers.
+they predict; rows of numbers. empirical: documents drawn from the model.
 """
 
 from __future__ import annotations
 
-from hiertopics.scoring.protocols import density, empirical
+from hiertopics.scoring.protocols import empirical
 from hiertopics.scoring.protocols.job import CutOptions
 from hiertopics.scoring.protocols.predicting import (
+    DensityOptions,
     FullOptions,
     TokensOptions,
     completion,
+    density,
     full,
     path,
     tokens,
@@ -24,7 +26,7 @@ PROTOCOLS: dict[str, Scorer[HeldoutResult]] = {
     "full": Scorer(FullOptions, full),
     "path": Scorer(CutOptions, path),
     "empirical": Scorer(empirical.EmpiricalOptions, empirical.score),
-    "density": Scorer(density.DensityOptions, density.score, ("vectors", "bits")),
+    "density": Scorer(DensityOptions, density, ("vectors", "bits")),
 }
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.numeric.evidence import log_rising
+from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.slices import draw_by_slice
 
 RATE = 1.0
