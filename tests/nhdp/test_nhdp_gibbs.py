@@ -19,6 +19,8 @@ from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import gibbs, gibbs_kernels, starts
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import Local
+from hiertopics.families.nhdp.state import State
+from hiertopics.model import Context
 
 N_SWEEPS = 12_000
 
@@ -189,9 +191,12 @@ def test_wrong_draws_of_shares_are_rejected(
 def test_the_first_topics_are_those_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
     begin = starts.init
-    monkeypatch.setattr(
-        starts, "init", lambda *given: seen.append(given[1].inference) or begin(*given)
-    )
+
+    def noted(data: Data, settings: Any, context: Context) -> State:
+        seen.append(settings.inference)
+        return begin(data, settings, context)
+
+    monkeypatch.setattr(starts, "init", noted)
     keys = {"start": "random", "start_iterations": 2, "variational_sweeps": 0, "least": 0.2}
     settings = settings_of(gibbs, truncation=2, inner_share=0.3, **keys)
     gibbs.init(gibbs.prepare(corpus_of(np.ones((3, 4))), settings), settings, at(0))

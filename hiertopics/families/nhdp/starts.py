@@ -33,7 +33,7 @@ ROOM = 500_000_000
 ROUNDS = 10
 """Of the theta of documents that the flat topics have not seen."""
 
-FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.5
+FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
 """Of the flat topics' iterations: for the branches, for the topics within each, and for these
 topics together."""
 
