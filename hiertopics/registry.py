@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 class Entry(NamedTuple):
     """One backend: where its module is and what it does, in one line.
 
-    variants: other modules under settings that are written as for ``-s``.
+    variants: other modules under settings that are written as for ``-s``. compiling: about how many
+    seconds of one core its kernels take to compile, measured with numba 0.68; None: nothing to say.
     """
 
     module: str
     summary: str
     variants: Mapping[str, str] = MappingProxyType({})
+    compiling: int | None = None
 
     def module_for(self, sections: Mapping[str, object]) -> str:
         """Return the module for the sections ``model`` and ``inference``, if they are given."""
@@ -51,6 +53,7 @@ BACKENDS: dict[str, Entry] = {
     "hdp-pcvb": Entry(
         "hiertopics.families.hdp.variational:pcvb",
         "flat topics, number learned: the same to second order, for comparison",
+        compiling=3,
     ),
     "hdp-cvb0": Entry(
         "hiertopics.families.hdp.variational:few_cvb0",
@@ -60,48 +63,58 @@ BACKENDS: dict[str, Entry] = {
     "hdp-cvb": Entry(
         "hiertopics.families.hdp.variational:cvb",
         "flat topics, number learned: collapsed variational Bayes to second order",
+        compiling=4,
     ),
     "hdp-gibbs": Entry(
         "hiertopics.families.hdp.gibbs",
         "flat topics, number learned: collapsed Gibbs sampling of the truncated HDP",
         {"inference.collapse=partial": "hiertopics.families.hdp.partial"},
+        compiling=5,
     ),
     "hlda-variational": Entry(
         "hiertopics.families.ncrp.variational.backend",
         "a tree of topics whose shape is learned: variational inference under the nested CRP",
         {"inference.mode=meanfield": "hiertopics.families.ncrp.paper.meanfield"},
+        compiling=30,
     ),
     "hlda-gibbs": Entry(
         "hiertopics.families.ncrp.sampler.backend",
         "a tree of topics whose shape is learned: collapsed Gibbs sampling under the nested CRP",
         {"inference.collapse=partial": "hiertopics.families.ncrp.sampler.partial"},
+        compiling=15,
     ),
     "nhdp-variational": Entry(
         "hiertopics.families.nhdp.variational",
         "a tree of topics in which a document mixes paths: the nested HDP, variational",
+        compiling=9,
     ),
     "nhdp-gibbs": Entry(
         "hiertopics.families.nhdp.gibbs",
         "a tree of topics in which a document mixes paths: the nested HDP, sampled",
+        compiling=13,
     ),
     "chdp-gibbs": Entry(
         "hiertopics.families.chdp.gibbs",
         "flat topics of documents with several authors or labels: the cooperative HDP, sampled",
         {"inference.sampler=irp": "hiertopics.families.chdp.paper.irp"},
+        compiling=10,
     ),
     "chdp-variational": Entry(
         "hiertopics.families.chdp.variational",
         "flat topics of documents with several authors or labels: the cooperative HDP, variational",
         {"inference.method=sticks": "hiertopics.families.chdp.paper.sticks"},
+        compiling=9,
     ),
     "tssb-mcmc": Entry(
         "hiertopics.families.tssb.text",
         "documents at the nodes of a tree without bounds: tree-structured stick breaking by MCMC",
         {"model.likelihood=binary": "hiertopics.families.tssb.binary"},
+        compiling=23,
     ),
     "lda-gibbs": Entry(
         "hiertopics.families.lda.gibbs",
         "flat topics, number given: collapsed Gibbs sampling of LDA, a baseline",
+        compiling=1,
     ),
     "multinomial": Entry(
         "hiertopics.families.multinomial",
@@ -111,6 +124,7 @@ BACKENDS: dict[str, Entry] = {
         "hiertopics.families.hca.variational",
         "a tree of principal axes in rows of numbers: variational inference under the nested CRP",
         {"inference.mode=meanfield": "hiertopics.families.hca.meanfield"},
+        compiling=2,
     ),
 }
 

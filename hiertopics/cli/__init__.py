@@ -44,6 +44,15 @@ COMMANDS = {
     "backends": "List the backends.",
 }
 
+SECTIONS = {
+    "Fit": ("fit", "refit", "update", "sweep"),
+    "Look": ("show-tree", "topics", "docs", "report", "export"),
+    "Score": ("eval", "compare", "agree"),
+    "Change": ("label", "merge", "drop", "consensus"),
+    "New documents": ("infer",),
+    "Corpora and settings": ("check", "convert", "simulate", "config", "backends"),
+}
+
 MODULES = {
     "changing": ("label", "merge", "drop"),
     "corpora": ("check", "convert", "simulate"),
@@ -75,9 +84,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of commands from their one-line descriptions."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """Write tables of the commands, by what they are for, from their one-line descriptions."""
+        width = max(map(len, COMMANDS))
+        for title, names in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{width}}", COMMANDS[name]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -8,6 +8,7 @@ import click
 
 from hiertopics.cli.options import (
     LINES,
+    Sectioned,
     config_option,
     corpus_options,
     corpus_settings,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 PROBLEMS = 2
 
 
-@click.command("check")
+@click.command("check", cls=Sectioned)
 @click.argument("corpus", metavar="FILE", type=click.Path())
 @click.option(
     "--max",
@@ -81,7 +82,7 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
         put(to_json(record | {"notes": checked.notes}))
 
 
-@click.command("convert")
+@click.command("convert", cls=Sectioned)
 @click.argument("corpus", metavar="IN", type=click.Path())
 @click.argument("output", metavar="OUT", type=click.Path())
 @click.option("--to", metavar="FORMAT", help="Format of OUT, where no suffix tells.")
@@ -123,7 +124,7 @@ def convert_command(**options: Any) -> int:
     return 0
 
 
-@click.command("simulate")
+@click.command("simulate", cls=Sectioned)
 @click.argument("backend")
 @click.option(
     "-o",

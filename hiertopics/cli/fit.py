@@ -9,6 +9,7 @@ import click
 
 from hiertopics.cli.early import RESUMABLE, resumable
 from hiertopics.cli.options import (
+    Sectioned,
     config_option,
     corpus_options,
     corpus_settings,
@@ -25,7 +26,7 @@ from hiertopics.cli.options import (
 SHOWN_LINES = 30
 
 
-@click.command("fit")
+@click.command("fit", cls=Sectioned)
 @click.argument("corpus", required=False, type=click.Path())
 @click.option("-b", "--backend", help="Backend (see: hiertopics backends).")
 @config_option
@@ -107,7 +108,7 @@ def _show(result: Any) -> None:
     tell("next: " + "\n      ".join(steps))
 
 
-@click.command("refit")
+@click.command("refit", cls=Sectioned)
 @click.argument("run", type=click.Path())
 @click.argument("node", type=click.IntRange(min=0))
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
@@ -136,7 +137,7 @@ def refit_command(**options: Any) -> int:
     return 0 if result.status == "done" else RESUMABLE
 
 
-@click.command("update")
+@click.command("update", cls=Sectioned)
 @click.argument("run", type=click.Path())
 @click.argument("corpus", type=click.Path())
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from hiertopics.cli.options import (
+    Sectioned,
     corpus_options,
     corpus_settings,
     json_option,
@@ -16,7 +17,7 @@ from hiertopics.cli.options import (
 )
 
 
-@click.command("infer")
+@click.command("infer", cls=Sectioned)
 @click.argument("run", type=click.Path())
 @click.argument("corpus", type=click.Path())
 @click.option(

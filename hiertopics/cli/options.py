@@ -52,6 +52,33 @@ trust_option = click.option(
 )
 
 
+OPTION_SECTIONS = {
+    "Reading the corpus": tuple(READING),
+    "Time and machines": ("time_limit", "workers", "memory", "cluster"),
+    "Output": ("run", "output", "form", "as_json", "quiet"),
+}
+"""Options that many commands have, by what they are for; what is not here comes first."""
+
+
+class Sectioned(click.Command):
+    """A command of many options, which its help shows in sections."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the command's own options, then those of each section."""
+        known = {name: title for title, names in OPTION_SECTIONS.items() for name in names}
+        rows: dict[str, list[tuple[str, str]]] = {
+            title: [] for title in ("Options", *OPTION_SECTIONS)
+        }
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                rows[known.get(str(param.name), "Options")].append(record)
+        for title, records in rows.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def corpus_options(command: F) -> F:
     """Add an option for each entry of ``READING``, and ``--trust-tokenizer``."""
     command = trust_option(command)

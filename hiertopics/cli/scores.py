@@ -9,6 +9,7 @@ import click
 
 from hiertopics.cli.options import (
     LINES,
+    Sectioned,
     average_option,
     chosen_run,
     corpus_options,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hiertopics.runs.rundir import RunDir
 
 
-@click.command("eval")
+@click.command("eval", cls=Sectioned)
 @click.argument("runs", nargs=-1, type=click.Path())
 @click.option("--heldout", is_flag=True, help="Score what was put aside, or --corpus.")
 @click.option(

@@ -80,7 +80,8 @@ def fit(
         experiment = read_experiment(flags, config, overrides, target.path)
     aside = parse_holdout(experiment.data.holdout)
     observed = observed_by(experiment)
-    display = Progress(shown=not quiet)
+    about = registry.BACKENDS[experiment.backend].compiling
+    display = Progress(shown=not quiet, compiling=about)
     with display.phase("reading"):
         whole, located, bins, unknown = observed.load(experiment.data, None)
     experiment = structs.replace(experiment, data=located)

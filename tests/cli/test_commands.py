@@ -55,6 +55,22 @@ def test_help_lists_every_command_with_its_line(call: Call) -> None:
         assert f"  {name} " in outcome.out and line.split(";")[0].split(",")[0] in outcome.out
 
 
+def test_help_comes_in_sections_that_hold_everything_once(call: Call) -> None:
+    shown = call("-h").out
+    assert sorted(sum(cli.SECTIONS.values(), ())) == sorted(cli.COMMANDS)
+    assert [title for title in cli.SECTIONS if f"\n{title}:\n" in shown] == [*cli.SECTIONS]
+    parts = call("fit", "-h").out.split("\n\n")
+    titles = ["Options", "Reading the corpus", "Time and machines", "Output"]
+    assert [part.split(":")[0] for part in parts[-4:]] == titles
+    for option, place in (
+        ("--backend", -4),
+        ("--text-field", -3),
+        ("--workers", -2),
+        ("--json", -1),
+    ):
+        assert [option in part for part in parts].index(True) == len(parts) + place
+
+
 def test_version(call: Call) -> None:
     assert call("--version").out == f"hiertopics {hiertopics.__version__}\n"
 
