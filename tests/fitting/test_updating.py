@@ -29,6 +29,8 @@ from hiertopics.views.changes import changes
 FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")
 HOW: dict[str, list[str]] = {
     "hdp-gibbs": ["inference.collapse=partial", "model.truncation=8"],
+    "hdp-cvb0": ["model.truncation=8"],
+    "hdp-pcvb0": ["model.truncation=8", "model.prior=AA"],
     "nhdp-variational": ["model.truncation=8", "inference.start_iterations=10"],
 }
 OLD, NEW = "abcdefghij", "abcdefghijklmno"
@@ -225,7 +227,10 @@ def test_an_unknown_node_is_new_and_a_lost_one_gone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["inference.collapse=full"], "cannot go on with further documents .* update is for hdp-g"),
+        (
+            ["inference.collapse=full"],
+            "cannot go on with further documents .* update is for .*hdp-gibbs -s",
+        ),
         (["inference.collapse=partial", "data.holdout=tokens:0.2"], "a part of each document"),
         (["inference.collapse=partial", "data.vocabulary_from=training"], "vocabulary_from: all"),
     ],

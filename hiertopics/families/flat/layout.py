@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
 
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each, Pieces, as_given, cut
@@ -177,6 +178,14 @@ def bounds(data: Data) -> Mapping[str, NDArray[np.int64]]:
     cells = data.cell_bounds
     of_cells = dict.fromkeys(("resp", "topic", "share", "z"), cells)
     return {**of_cells, "n_dk": docs, "var_dk": docs}
+
+
+def counts_of(data: Data) -> sparse.csr_array:
+    """Return the corpus as counts, float64 CSR [n_docs, n_words]."""
+    cells = data.cells
+    indptr = np.append(cells.cuts[:, 0], len(cells.word))
+    shape = (data.n_docs, data.n_words)
+    return sparse.csr_array((cells.tokens.astype(np.float64), cells.word, indptr), shape=shape)
 
 
 def lay_out(

@@ -93,8 +93,12 @@ def _begin(piece: InCells, drawing: Drawing) -> Local:
     cuts = piece.cells.cuts
     ends = np.concatenate([[0.0], np.cumsum(piece.cells.tokens, dtype=np.float64)])
     n_tokens = ends[cuts[:, -1]] - ends[cuts[:, 0]]
-    n_dk = _unlike(n_tokens, cuts[:, -1] - cuts[:, 0], drawing)
-    kind = np.uint16 if drawing.n_topics <= 1 << 16 else np.uint32
+    return begin_without_entries(piece, _unlike(n_tokens, cuts[:, -1] - cuts[:, 0], drawing))
+
+
+def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
+    """Return the state of a piece of which counts [n_docs, T] are all that is known."""
+    kind = np.uint16 if n_dk.shape[1] <= 1 << 16 else np.uint32
     n_pairs = len(piece.cells.word)
     return Local(np.empty((n_pairs, 0), kind), np.empty((n_pairs, 0), np.float32), n_dk)
 

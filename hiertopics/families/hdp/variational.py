@@ -35,7 +35,7 @@ gives (theory/hdp 5.2), and the printed G[beta0] is an option.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -57,10 +57,12 @@ from hiertopics.families.flat.summary import document_weights, regrouped, topic_
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.hdp import point_estimates
 from hiertopics.families.hdp import summary as common
+from hiertopics.families.hdp.continuing import fields_of
 from hiertopics.families.hdp.few import FEW
 from hiertopics.families.hdp.second_order import SECOND, Variances
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.model import Backend, Context, Settings, Summary
+from hiertopics.states import Arrays
 
 StateT = TypeVar("StateT", bound=estimates.State)
 FittedT = TypeVar("FittedT", contravariant=True)
@@ -225,9 +227,19 @@ def collapsed(
     )
 
 
+def going_on(backend: Backend[Corpus, Data, StateT, Any]) -> Backend[Corpus, Data, StateT, Any]:
+    """Return a backend that keeps few entries as one that goes on with further documents."""
+
+    def continued(before: Arrays, data: Data, settings: ModelSettings, context: Context) -> StateT:
+        """Return the state of the earlier counts, and of further ones under its topics."""
+        return backend.State(**fields_of(before, data, context))
+
+    return replace(backend, continued=continued)
+
+
 pcvb0 = collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), ZERO)
-few_pcvb0 = collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), FEW)
+few_pcvb0 = going_on(collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), FEW))
 pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
 cvb0 = collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), ZERO)
-few_cvb0 = collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), FEW)
+few_cvb0 = going_on(collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), FEW))
 cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)

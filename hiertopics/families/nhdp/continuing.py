@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from hiertopics.engine import Each
-from hiertopics.families.flat.layout import Data, build_piece, parts_of
+from hiertopics.families.flat.layout import Data, build_piece, counts_of, parts_of
 from hiertopics.families.nhdp import regrowing
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import fold_in
-from hiertopics.families.nhdp.starts import counts_of
 from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
 from hiertopics.states import Arrays

@@ -13,7 +13,14 @@ from scipy import sparse
 from hiertopics.engine import Each, Workers
 from hiertopics.families.flat import posteriors, variational
 from hiertopics.families.flat.config import Model, PosteriorInference
-from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of, some_of
+from hiertopics.families.flat.layout import (
+    Data,
+    Piece,
+    build_piece,
+    counts_of,
+    parts_of,
+    some_of,
+)
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import Responsibilities
 from hiertopics.families.nhdp import branches, documents, mixing, start_kernels, words
@@ -211,14 +218,6 @@ def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:
     context = np.asarray((counts.T @ flat.theta).T)
     total = context.sum(axis=1, keepdims=True)
     return np.where(total > 0, (flat.phi + context / np.maximum(total, 1e-300)) / 2, flat.phi)
-
-
-def counts_of(data: Data) -> sparse.csr_array:
-    """Return the corpus as counts, float64 CSR [n_docs, n_words]."""
-    cells = data.cells
-    indptr = np.append(cells.cuts[:, 0], len(cells.word))
-    shape = (data.n_docs, data.n_words)
-    return sparse.csr_array((cells.tokens.astype(np.float64), cells.word, indptr), shape=shape)
 
 
 def begin(
