@@ -12,6 +12,7 @@ from stepping import at, corpus_of, settings_of
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp.variational import cvb0
+from hiertopics.families.flat.layout import counts_of
 from hiertopics.families.nhdp import start_kernels, starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
 from hiertopics.families.nhdp.layout import shape_of
@@ -166,7 +167,7 @@ def test_flat_topics_see_as_many_documents_as_there_is_room_for(
     monkeypatch.setattr(starts, "ROOM", 5 * 60)
     sample = starts.sampled(data, settings, at(0))
     assert 1 < sample.n_docs < 10 and len(sample.cells.word) <= 60
-    rows, all_rows = starts.counts_of(sample).toarray(), TEXT.counts.toarray()
+    rows, all_rows = counts_of(sample).toarray(), TEXT.counts.toarray()
     assert all((all_rows == row).all(axis=1).any() for row in rows)
     assert (sample.doc_lengths == rows.sum(axis=1)).all()
     edges = sample.cells.cuts[:, 1:-1] - sample.cells.cuts[:, :1]
