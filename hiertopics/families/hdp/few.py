@@ -27,6 +27,7 @@ from hiertopics.families.flat.layout import (
     parts_of,
     take_turns,
 )
+from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import Given, Responsibilities, settled
 from hiertopics.families.hdp import few_kernels as kernels
 from hiertopics.families.hdp.few_kernels import Counts, Tables, Thinning
@@ -275,11 +276,12 @@ def _spread(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
 
 
 def memory(corpus: Corpus, settings: ModelSettings) -> int:
-    """Return the bytes of entries, counts and indicators."""
+    """Return the bytes of entries, counts, indicators and the summary."""
     n_topics = settings.model.truncation
     name_bytes = 2 if n_topics <= 1 << 16 else 4
     entries = (4 + name_bytes) * ROOM * corpus.n_pairs
-    return entries + 4 * n_topics * (3 * corpus.n_docs + 3 * corpus.n_words)
+    tables = 4 * n_topics * (3 * corpus.n_docs + 3 * corpus.n_words)
+    return entries + tables + summary_bytes(corpus, n_topics)
 
 
 FEW = variational.Order(
