@@ -13,6 +13,7 @@ from stepping import advance, at, settings_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import posteriors
+from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import settled
 from hiertopics.families.hdp import few
 from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0
@@ -148,7 +149,7 @@ def test_memory_does_not_grow_with_the_truncation(backend: Any) -> None:
         one, other = (getattr(state.local.state_of(0), name) for state in (small, large))
         assert one.nbytes == other.nbytes > 0
     settings = (settings_of(backend, truncation=n) for n in (20, 200))
-    rows = 4 * 180 * 3 * (corpus.n_docs + corpus.n_words)
+    rows = 4 * 180 * 3 * (corpus.n_docs + corpus.n_words) + summary_bytes(corpus, 180)
     first, second = (backend.memory(corpus, each) for each in settings)
     assert second - first == rows
 
