@@ -10,9 +10,8 @@ from nhdp_cases import random_mixing, resp_of
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import posteriors
-from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.flat.layout import counts_of, lay_out
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.families.flat.layout import counts_of
 from hiertopics.families.nhdp import start_kernels, starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
 from hiertopics.families.nhdp.layout import shape_of
