@@ -26,7 +26,7 @@ from hiertopics.numeric.streams import random_bits
 Table = NDArray[np.float32]
 Names = NDArray[np.unsignedinteger[Any]]
 
-WORDS_AHEAD = 2
+WORDS_AHEAD = 3
 
 COARSER = np.float32(1.5)
 """By what the threshold grows where more entries pass than there is room for."""
@@ -166,7 +166,7 @@ def visit(
         start = np.int64(random_bits(key, pair) % n_starts)
         threshold = np.float32(grain) * total
         n_new = choose(weights, noise, start, threshold, room, names, values)
-        for i in range(n_old):
+        for i in range(n_old if count > one else 0):
             topic, share = np.int64(topics[pair, i]), (count - one) * kept[pair, i]
             left = max(doc_row[topic] - share, doc_prior[topic])
             doc_row[topic], word_row[topic] = left, max(word_row[topic] - share, none)
@@ -339,9 +339,9 @@ def weigh_alone(
 
     q is what solves q = F(counts - q): one step from q = F(counts), which goes to ``own`` [T].
     """
-    total = weigh_shares(shares, word_row, word_prior, own)
+    scale = np.float32(1.0) / weigh_shares(shares, word_row, word_prior, own)
     for topic in range(len(own)):
-        own[topic] /= total
+        own[topic] *= scale
     return weigh(own, doc_row, word_row, doc_prior, base, word_prior, weights)
 
 
