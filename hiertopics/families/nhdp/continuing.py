@@ -6,17 +6,31 @@ the chance that the prior gives them.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from hiertopics.engine import Each
-from hiertopics.families.flat.layout import Data, build_piece, counts_of, parts_of
-from hiertopics.families.nhdp import regrowing
-from hiertopics.families.nhdp.layout import shape_of
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from hiertopics.engine import Workers
+from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
+from hiertopics.families.nhdp import documents
+from hiertopics.families.nhdp.layout import Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import fold_in
 from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
+from hiertopics.room import beside
 from hiertopics.states import Arrays
+
+
+class Under(NamedTuple):
+    """What documents are placed under; phi: float64 [n_words, K]. dtype: of q(z)."""
+
+    mixing: Mixing
+    phi: NDArray[np.float64]
+    least: float
+    dtype: DTypeLike
 
 
 def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
@@ -26,13 +40,26 @@ def continued(before: Arrays, data: Data, settings: Settings, context: Context) 
     phi = np.pad(counts, ((0, further), (0, 0))) + settings.model.eta
     phi /= phi.sum(axis=0)
     own = (before[name] for name in ("share", "concentration", "stop_a", "stop_b"))
-    mixing = Mixing(shape_of(before["parent"]), *own)
-    theta = fold_in(mixing, phi, counts_of(data), context)
-    dtype = before["n_wk"].dtype
-    rest = (phi.astype(dtype), mixing.shape.ancestry, settings.inference.least)
-    messages = [
-        regrowing.Known(part, *rest)
-        for part in np.split(theta.astype(dtype), data.cells.doc_bounds[1:-1])
-    ]
-    local = context.place(build_piece, parts_of(data), regrowing.divided, Each(messages))
+    mixing, dtype = Mixing(shape_of(before["parent"]), *own), before["n_wk"].dtype
+    under = Under(mixing, phi, settings.inference.least, dtype)
+    local = context.place(build_piece, parts_of(data), _placed, under)
     return counted(local, mixing, data, dtype)
+
+
+def _placed(piece: Piece, under: Under) -> Local:
+    """Return the first state of a piece, its documents folded in some at a time."""
+    cells, cuts = piece.cells, piece.cells.cuts
+    phi = under.phi.astype(under.dtype)
+    alone = Context(0, 0, Workers())
+
+    def rows(first: int, last: int) -> NDArray[np.floating]:
+        ends = np.append(cuts[first:last, 0], cuts[last - 1, -1])
+        pairs, lengths = slice(ends[0], ends[-1]), np.diff(ends)
+        parts = (cells.tokens[pairs].astype(np.float64), cells.word[pairs], ends - ends[0])
+        counts = sparse.csr_array(parts, shape=(last - first, len(phi)))
+        theta = fold_in(under.mixing, under.phi, counts, alone).astype(under.dtype)
+        found = np.repeat(theta, lengths, axis=0) * phi[cells.word[pairs]]
+        return found / found.sum(axis=1, keepdims=True)
+
+    ancestry = under.mixing.shape.ancestry
+    return documents.begin(piece, rows, ancestry, under.least, beside(cells.word))

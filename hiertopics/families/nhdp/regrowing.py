@@ -45,11 +45,11 @@ def begin(
         Known(part, *rest) for part in np.split(theta.astype(dtype), data.cells.doc_bounds[1:-1])
     ]
     begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
-    local = context.place(build_piece, parts_of(data), divided, Each(messages))
+    local = context.place(build_piece, parts_of(data), _divided, Each(messages))
     return counted(local, begun, data, dtype)
 
 
-def divided(piece: Piece, known: Known) -> Local:
+def _divided(piece: Piece, known: Known) -> Local:
     """Return the first state of a piece; not yet counted."""
     theta, phi, ancestry, least = known
     cells, cuts = piece.cells, piece.cells.cuts
