@@ -21,6 +21,12 @@ from hiertopics.cli.options import (
     tell,
 )
 
+cut_option = click.option(
+    "--cut",
+    metavar="N,N",
+    help="Levels of about so many nodes each, like 20,80, by opening the largest nodes first.",
+)
+
 
 @click.command("show-tree")
 @run_argument
@@ -43,6 +49,7 @@ from hiertopics.cli.options import (
 @docs_option
 @side_option
 @arrange_option
+@cut_option
 @click.option(
     "--format",
     "form",
@@ -59,6 +66,7 @@ def show_tree_command(
     n_docs: int | None,
     sides: tuple[str, ...],
     arrange: bool,
+    cut: str | None,
     form: str | None,
     as_json: bool,
 ) -> int:
@@ -72,7 +80,7 @@ def show_tree_command(
     from hiertopics.views.showing import Asked, least_documents, show_tree, tree_on_screen
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
-    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange)
+    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut)
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)
         put_lines(lines)
@@ -80,7 +88,7 @@ def show_tree_command(
         put(show_tree(target, format=form, **asked._asdict()), nl=False)
         fewest = least_documents(target, form)
     note_hidden(target)
-    if fewest and min_docs is None:
+    if fewest and asked.fewest is None:
         what = f"nodes with fewer than {fewest} documents are not shown; --min-docs 0 shows all"
         tell(what)
     return 0
@@ -113,6 +121,7 @@ def show_tree_command(
 @docs_option
 @side_option
 @arrange_option
+@cut_option
 @json_option
 def export_command(**options: Any) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""

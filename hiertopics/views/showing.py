@@ -18,6 +18,7 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
+from hiertopics.views.levels import in_levels, parse_cut
 from hiertopics.views.render import Remark, View, few_documents, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.html import to_html
@@ -115,6 +116,12 @@ class Asked(NamedTuple):
     docs: int | None = None
     sides: Sequence[str] = ()
     arrange: bool = False
+    cut: str | None = None
+
+    @property
+    def fewest(self) -> int | None:
+        """Fewest documents of a node; None where the view chooses: a cut tree is shown whole."""
+        return 0 if self.min_docs is None and self.cut is not None else self.min_docs
 
 
 def show_tree(
@@ -128,6 +135,7 @@ def show_tree(
     docs: int | None = None,
     sides: Sequence[str] = (),
     arrange: bool = False,
+    cut: str | None = None,
 ) -> str:
     """Return a run's tree as text.
 
@@ -136,12 +144,13 @@ def show_tree(
     of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot,
     graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
-    clustered first. Raises UsageError, DataError or RunError.
+    clustered first. cut: about how many nodes each level has, ``20,80``.
+    Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange)
+    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut)
     tree, view = _viewed(target, asked, format)
-    if min_docs is None:
+    if asked.fewest is None:
         view = view._replace(min_docs=least_documents(target, format))
     text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
     return text + plain(_groups(target, view)) if format == "text" else text
@@ -150,7 +159,7 @@ def show_tree(
 def tree_on_screen(run: RunDir, asked: Asked) -> tuple[list[Line], int]:
     """Return the lines of a tree as they suit a screen, and the fewest documents of their nodes."""
     tree, view = _viewed(run, asked, "text")
-    view = for_reading(tree, view, asked.min_docs)
+    view = for_reading(tree, view, asked.fewest)
     return [*to_lines(tree, run.vocab, view), *_groups(run, view)], view.min_docs
 
 
@@ -165,7 +174,9 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
             needs = f"--words-by {asked.words_by} needs a tree of words"
             raise UsageError(f"{needs}; this one is of vectors")
         tree = RANKINGS[asked.words_by](tree)
-    view = View(asked.depth, asked.words, asked.min_docs or 0, labels=labels)
+    if asked.cut is not None:
+        tree = in_levels(tree, parse_cut(asked.cut))
+    view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels)
     if asked.docs is not None:
         from hiertopics.views.documents import (
             documents_of,  # reads the corpus, which most views do not
@@ -192,6 +203,7 @@ def export(
     docs: int | None = None,
     sides: Sequence[str] = (),
     arrange: bool = False,
+    cut: str | None = None,
 ) -> Path:
     """Write a run's tree to a file, whole or not at all; return the file's path.
 
@@ -207,10 +219,10 @@ def export(
         from hiertopics.views.report.writing import WORDS as PAGE_WORDS
         from hiertopics.views.report.writing import report
 
-        if depth is not None or min_docs or docs is not None:
+        if depth is not None or min_docs or docs is not None or cut is not None:
             raise UsageError(
-                "--depth, --min-docs and --docs have no meaning for html: the page of report holds "
-                "all nodes and documents; show-tree --format html writes lists"
+                "--depth, --min-docs, --docs and --cut have no meaning for html: the page of report "
+                "holds all nodes and documents; show-tree --format html writes lists"
             )
         if arrange:
             arranged(opened(run))
@@ -225,6 +237,7 @@ def export(
         docs=docs,
         sides=sides,
         arrange=arrange,
+        cut=cut,
     )
     files.write_text(path, shown)
     return path

@@ -104,6 +104,8 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "infer on a broken file": (("infer", "RUN", "letters.ldac", "-o", "t.npz"), r"letters\.ldac:2"),
     "no words at all": (("show-tree", "RUN", "--words", 0), "--words"),
+    "levels of flat topics": (("show-tree", "RUN", "--cut", "3,9"), "--arrange makes a tree"),
+    "levels that do not grow": (("show-tree", "RUN", "--cut", "9,3"), "like 20,80"),
     "two forms at once": (("topics", "RUN", "--json", "--format", "csv"), "exclude each other"),
     "two forms of a tree": (
         ("show-tree", "RUN", "--json", "--format", "csv"),

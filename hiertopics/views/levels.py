@@ -1,0 +1,88 @@
+"""``--cut 20,80``: a tree in levels of about so many nodes, by opening its largest nodes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiertopics.data.tree import OUTSIDE, ROOT, Tree
+from hiertopics.errors import UsageError
+
+
+def parse_cut(text: str) -> tuple[int, ...]:
+    """Return the sizes of levels in ``20,80``; UsageError unless they are numbers that grow."""
+    parts = text.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise UsageError(f"--cut is written like 20,80, got {text!r}")
+    sizes = tuple(map(int, parts))
+    if sizes[0] < 1 or any(
+        after <= before for before, after in zip(sizes, sizes[1:], strict=False)
+    ):
+        raise UsageError(f"--cut takes numbers from 1 that grow, like 20,80, got {text!r}")
+    return sizes
+
+
+def in_levels(tree: Tree, sizes: Sequence[int]) -> Tree:
+    """Return the tree in levels of about so many nodes, below its root where it has a single one.
+
+    A level comes of the one above by opening, again and again, the node with most tokens below it
+    into its children, while that brings the number of nodes closer to the one wanted. Nodes that
+    are passed over on the way are left out, and their tokens count at the node above; a node that
+    cannot be opened stays where it stands. Rows keep their numbers. Raises UsageError for topics
+    without any tree.
+    """
+    if (tree.parent[tree.shown] == ROOT).all():
+        raise UsageError("--cut is for trees; these topics are flat, and --arrange makes a tree")
+    roots = tree.children(ROOT).tolist()
+    top = roots if len(roots) == 1 else []
+    level, kept = list(roots), dict.fromkeys(top, ROOT)
+    above = dict.fromkeys(roots, top[0] if top else ROOT)
+    for size in sizes:
+        level, owner = _opened(tree, level, size)
+        for node in level:
+            if node not in kept:
+                kept[node] = above.get(owner[node], owner[node])
+        above = {node: node for node in level}
+    return _of(tree, kept)
+
+
+def _opened(tree: Tree, level: list[int], size: int) -> tuple[list[int], dict[int, int]]:
+    """Return the nodes of a level of about ``size``, and which of ``level`` each comes from."""
+    owner = {node: node for node in level}
+    waiting = sorted(level, key=lambda node: -tree.subtree_weight[node])
+    n_nodes = len(level)
+    while waiting:
+        node = waiting.pop(0)
+        children = tree.children(node).tolist()
+        more = n_nodes + len(children) - 1
+        if not children or abs(more - size) > abs(n_nodes - size) or n_nodes >= size:
+            continue
+        n_nodes, mine = more, owner.pop(node)
+        owner |= dict.fromkeys(children, mine)
+        waiting = sorted([*waiting, *children], key=lambda one: -tree.subtree_weight[one])
+    return list(owner), owner
+
+
+def _of(tree: Tree, parents: dict[int, int]) -> Tree:
+    """Return the tree of these nodes under these parents; what others have counts above them."""
+    kept = np.zeros(tree.n_nodes, dtype=bool)
+    kept[list(parents)] = True
+    parent, kind = tree.parent.copy(), tree.kind.copy()
+    weight, n_tokens = tree.weight.copy(), tree.n_tokens.copy()
+    for node in tree.shown[::-1].tolist():
+        if kept[node]:
+            parent[node] = parents[node]
+            continue
+        kind[node] = OUTSIDE
+        _give(weight, node, int(tree.parent[node]))
+        _give(n_tokens, node, int(tree.parent[node]))
+    return replace(tree, parent=parent, kind=kind, weight=weight, n_tokens=n_tokens)
+
+
+def _give(amount: NDArray[np.float64], node: int, above: int) -> None:
+    if above != ROOT:
+        amount[above] += amount[node]
+        amount[node] = 0.0

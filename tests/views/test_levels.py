@@ -1,0 +1,69 @@
+"""Trees in levels of about so many nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hiertopics.data.tree import NODE, ROOT, Tree
+from hiertopics.errors import UsageError
+from hiertopics.views.levels import in_levels, parse_cut
+
+
+def grown(parents: list[int], weights: list[float]) -> Tree:
+    n = len(parents)
+    weight = np.array(weights) / sum(weights)
+    return Tree(
+        phi=np.full((n, 2), 0.5),
+        parent=np.array(parents, dtype=np.int32),
+        kind=np.zeros(n, dtype=np.int8),
+        weight=weight,
+        n_docs=np.arange(n, 0, -1),
+        n_tokens=weight * 100,
+    )
+
+
+#           0          1           2     3     4   5   6    7   8   9
+TREE = ([ROOT, 0, 0, 1, 1, 2, 2, 3, 3, 4], [1, 1, 2, 5, 3, 4, 1, 20, 10, 3])
+
+
+def edges(tree: Tree) -> dict[int, int]:
+    return {node: int(tree.parent[node]) for node in tree.shown.tolist()}
+
+
+def test_the_largest_nodes_are_opened_until_there_are_so_many() -> None:
+    # 1 has 42 of 50 tokens and 3 has 35: they are opened, 2 with 7 is not.
+    tree = in_levels(grown(*TREE), (3, 4))
+    assert edges(tree) == {0: ROOT, 2: 0, 3: 0, 4: 0, 7: 3, 8: 3}
+
+
+def test_tokens_of_nodes_left_out_count_above_them() -> None:
+    whole = grown(*TREE)
+    tree = in_levels(whole, (3,))
+    assert tree.weight[tree.shown].sum() == pytest.approx(1)
+    for node in (2, 3, 4):  # their branches are as large as ever
+        assert tree.subtree_weight[node] == pytest.approx(whole.subtree_weight[node])
+    assert tree.weight[0] == pytest.approx(whole.weight[[0, 1]].sum())
+    assert tree.n_tokens[tree.shown].sum() == pytest.approx(100)
+
+
+def test_each_level_is_as_near_to_its_size_as_opening_a_node_can_bring_it() -> None:
+    rng = np.random.default_rng(3)
+    parents = [ROOT] + [int(rng.integers(max(n - 40, 0), n)) for n in range(1, 400)]
+    tree = in_levels(grown(parents, rng.random(400).tolist()), (10, 50))
+    n_first = int((tree.depth[tree.shown] == 1).sum())
+    n_leaves = int((~np.isin(tree.shown, tree.parent[tree.shown])).sum())
+    assert abs(n_first - 10) <= 5 and abs(n_leaves - 50) <= 10
+    assert tree.depth[tree.shown].max() <= 2 and tree.kind[tree.shown].max() == NODE
+
+
+def test_flat_topics_have_no_levels() -> None:
+    with pytest.raises(UsageError, match="--arrange makes a tree"):
+        in_levels(grown([ROOT, ROOT], [1, 2]), (2,))
+
+
+@pytest.mark.parametrize("text", ["", "20,", "0", "20,20", "80,20", "x", "-1", "1.5"])
+def test_what_is_no_list_of_sizes_that_grow_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="like 20,80"):
+        parse_cut(text)
+    assert parse_cut("20, 80") == (20, 80)
