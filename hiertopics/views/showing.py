@@ -221,8 +221,8 @@ def export(
 
         if depth is not None or min_docs or docs is not None or cut is not None:
             raise UsageError(
-                "--depth, --min-docs, --docs and --cut have no meaning for html: the page of report "
-                "holds all nodes and documents; show-tree --format html writes lists"
+                "--depth, --min-docs, --docs and --cut have no meaning for html: the page of "
+                "report holds all nodes and documents; show-tree --format html writes lists"
             )
         if arrange:
             arranged(opened(run))

@@ -23,8 +23,8 @@ def grown(parents: list[int], weights: list[float]) -> Tree:
     )
 
 
-#           0          1           2     3     4   5   6    7   8   9
-TREE = ([ROOT, 0, 0, 1, 1, 2, 2, 3, 3, 4], [1, 1, 2, 5, 3, 4, 1, 20, 10, 3])
+PARENTS = [ROOT, 0, 0, 1, 1, 2, 2, 3, 3, 4]
+WEIGHTS = [1.0, 1, 2, 5, 3, 4, 1, 20, 10, 3]
 
 
 def edges(tree: Tree) -> dict[int, int]:
@@ -33,12 +33,12 @@ def edges(tree: Tree) -> dict[int, int]:
 
 def test_the_largest_nodes_are_opened_until_there_are_so_many() -> None:
     # 1 has 42 of 50 tokens and 3 has 35: they are opened, 2 with 7 is not.
-    tree = in_levels(grown(*TREE), (3, 4))
+    tree = in_levels(grown(PARENTS, WEIGHTS), (3, 4))
     assert edges(tree) == {0: ROOT, 2: 0, 3: 0, 4: 0, 7: 3, 8: 3}
 
 
 def test_tokens_of_nodes_left_out_count_above_them() -> None:
-    whole = grown(*TREE)
+    whole = grown(PARENTS, WEIGHTS)
     tree = in_levels(whole, (3,))
     assert tree.weight[tree.shown].sum() == pytest.approx(1)
     for node in (2, 3, 4):  # their branches are as large as ever
