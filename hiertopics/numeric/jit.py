@@ -107,6 +107,10 @@ def kernel(*, fastmath: Set[str] = frozenset(), inline: bool = False) -> Callabl
             return _cached(_Cached(function, targetoptions=options | {"inline": "always"}))
         made = _cached(_Kernel(function, targetoptions=options))
         bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        # Each compiled module has a copy of what it calls, and a process takes the copy that it
+        # loaded first. Copies of a sum that may be reordered round differently: with all of them
+        # inlined, a process that compiles ends in the bytes of one that finds all compiled.
+        bare["forceinline"] = bool(fastmath)
         made.twin = _cached(_Twin(_renamed(function), targetoptions=options | bare))
         return made
 

@@ -44,6 +44,47 @@ def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -
     assert doubled.signatures == [(types.intp,)]
 
 
+SUMS = """
+from hiertopics.numeric.jit import REASSOCIATE, kernel
+
+@kernel(fastmath=REASSOCIATE)
+def total(row):
+    value = 0.0
+    for number in row:
+        value += number * number
+    return value
+
+@kernel()
+def in_turn(row):
+    value = 0.0
+    for number in row:
+        value += number * number
+    return value
+
+@kernel()
+def both(rows):
+    value = 0.0
+    for row in rows:
+        for part in range(8):
+            value += total(row[part:]) - in_turn(row[part:]) + total(row[:part])
+    return value
+"""
+
+
+@ours_alone
+def test_a_sum_that_may_be_reordered_is_never_another_module_s(tmp_path: Path) -> None:
+    """Which of several copies of a function is called depends on what was compiled before."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    module = run_path(str(tmp_path / "sums.py"))
+    rows = np.random.default_rng(0).random((3, 20))
+    expected = sum((row[:part] ** 2).sum() for row in rows for part in range(8))
+    assert module["both"](rows) == pytest.approx(expected)
+    (code,) = module["both"].inspect_llvm().values()
+    called = [line for line in code.splitlines() if "call" in line and "total" in line]
+    assert called == []
+    assert not any("define" in line and "total" in line for line in code.splitlines())
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_a_row_is_copied(dtype: type) -> None:
     source: Any = np.arange(6, dtype=dtype)[::2]
