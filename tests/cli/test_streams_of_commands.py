@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "merge": ("merge", "tree", 1, 3, "-o", "merged"),
     "drop": ("drop", "tree", 1, "-o", "dropped"),
     "refit": ("refit", "tree", 0, "-o", "refitted", "--holdout", "none", "-q"),
+    "update": ("update", "mixed", "more.ldac", "-o", "updated", "--iterations", 30, "-q"),
     "consensus": ("consensus", "mixed", "mixed-again", "-o", "made"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
     "compare": ("compare", "run"),
@@ -65,6 +66,7 @@ def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
     shutil.copy(tiny_file, tmp_path / "x.ldac")
     (tmp_path / "x.vocab").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     (tmp_path / "broken.ldac").write_text("x\ny\n")
+    (tmp_path / "more.ldac").write_text("2 0:1 3:2\n1 1:4\n2 2:1 4:3\n")
     unsealed(copied()).rename(tmp_path / "run")
     (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     copied("nhdp-variational").rename(tmp_path / "mixed")

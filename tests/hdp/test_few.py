@@ -10,6 +10,7 @@ from hdp_cases import begin, pairs_of, perplexity, planted, random_corpus, word_
 from naive import grouped, pair_sweep, seen
 from stepping import advance, at, settings_of
 
+import hiertopics as ht
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import posteriors
@@ -176,3 +177,11 @@ def test_weights_that_are_no_numbers_are_told() -> None:
         state.local.state_of(0).n_dk[4] = np.nan
         with pytest.raises(NumericalError, match="document 4"):
             advance(few_cvb0, state, data, settings, 1, start=iterations)
+
+
+def test_two_documents_and_a_tiny_eta_stay_finite() -> None:
+    """Rounding once left fewer tokens of other documents than none, and eta nothing to add."""
+    counts = np.array([[0, 1, 1, 0, 1, 1], [1, 1, 0, 1, 1, 1]])
+    for seed in range(3):
+        run = ht.fit(counts, backend="hdp-pcvb0", seed=seed, holdout="none", iterations=60)
+        assert run.status == "done" and np.isfinite(run.tree.phi).all()

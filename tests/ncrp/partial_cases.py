@@ -12,6 +12,7 @@ class OneGenerator(NamedTuple):
     """A single shard, all of whose random numbers come from one generator."""
 
     generator: np.random.Generator
+    n_shards: int = 1
 
     def rng(self, purpose: str, *key: int) -> np.random.Generator:
         """Return the generator."""

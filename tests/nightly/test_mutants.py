@@ -126,7 +126,8 @@ def checkout(tmp_path: Path) -> Path:
     root = tmp_path / "checkout"
     (root / "hiertopics/numeric").mkdir(parents=True)
     (root / "tests").mkdir()
-    shutil.copy(ROOT / "hiertopics/numeric/jit.py", root / "hiertopics/numeric/jit.py")
+    for name in ("jit.py", "compiling.py"):
+        shutil.copy(ROOT / "hiertopics/numeric" / name, root / "hiertopics/numeric" / name)
     for name, text in {
         "hiertopics/__init__.py": "",
         "hiertopics/numeric/__init__.py": "",

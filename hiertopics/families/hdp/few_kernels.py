@@ -99,6 +99,7 @@ def sweep_block(
             tables.n_wk,
             prior.word,
             prior.doc,
+            np.float32(prior.word_total),
             thinning.grain,
             thinning.noise,
             thinning.key,
@@ -133,6 +134,7 @@ def visit(
     n_wk: Table,
     word_prior: Table,
     doc_prior: Table,
+    least: np.float32,
     grain: float,
     noise: Table,
     key: np.uint64,
@@ -145,7 +147,10 @@ def visit(
     doc_seen: Table,
     seen_wk: Table,
 ) -> bool:
-    """Visit the pairs of one document; False where weights are not positive and finite."""
+    """Visit the pairs of one document; False where weights are not positive and finite.
+
+    least: below which no topic's total of counts and prior may fall by rounding.
+    """
     none, one = np.float32(0.0), np.float32(1.0)
     n_topics, room, last = len(doc_row), kept.shape[1], len(words) - 1
     n_starts = np.uint64(len(noise) - len(weights))
@@ -158,7 +163,7 @@ def visit(
             topic, share = np.int64(topics[pair, n_old]), kept[pair, n_old]
             left = max(doc_row[topic] - share, doc_prior[topic])
             doc_row[topic], word_row[topic] = left, max(word_row[topic] - share, none)
-            shares[topic] = left / (left + base[topic])
+            shares[topic] = left / max(left + base[topic], least)
             n_old += 1
         total = weigh_shares(shares, word_row, word_prior[word], weights[:n_topics])
         if not (total > none and total < np.inf):
@@ -170,14 +175,14 @@ def visit(
             topic, share = np.int64(topics[pair, i]), (count - one) * kept[pair, i]
             left = max(doc_row[topic] - share, doc_prior[topic])
             doc_row[topic], word_row[topic] = left, max(word_row[topic] - share, none)
-            shares[topic] = left / (left + base[topic])
+            shares[topic] = left / max(left + base[topic], least)
         for i in range(n_new):
             topic, share = np.int64(names[i]), values[i]
             topics[pair, i], kept[pair, i] = topic, share
             more = doc_row[topic] + count * share
             doc_row[topic] = more
             word_row[topic] += count * share
-            shares[topic] = more / (more + base[topic])
+            shares[topic] = more / max(more + base[topic], least)
             if len(doc_seen) > 0:
                 once = at_least_once(share, np.int64(count))
                 doc_seen[topic] += (one - doc_seen[topic]) * once
@@ -318,10 +323,13 @@ def begin_document(
     shares: Table,
 ) -> None:
     """Write a document's counts plus its prior, the corpus's others, and their quotient."""
+    least = np.float32(prior.word_total)
     for topic in range(len(base)):
         doc_row[topic] = n_dk[topic] + prior.doc[topic]
-        base[topic] = n_k[topic] - n_dk[topic] + prior.word_total - prior.doc[topic]
-        shares[topic] = doc_row[topic] / (doc_row[topic] + base[topic])
+        # Rounding may leave less than no tokens of others, where eta is tiny nothing at all.
+        others = max(n_k[topic] - n_dk[topic], 0.0)
+        base[topic] = others + prior.word_total - prior.doc[topic]
+        shares[topic] = doc_row[topic] / max(doc_row[topic] + base[topic], least)
 
 
 @kernel()
