@@ -98,19 +98,23 @@ def test_new_texts_are_cut_like_those_of_the_run(call: Callable[..., Any], tmp_p
 
 
 def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
-    call: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     (tmp_path / "a.jsonl").write_text(LINES)
-    (tmp_path / "mycut.py").write_text("def cut(text):\n    return text.upper().split()\n")
+    (tmp_path / "runcut.py").write_text("def cut(text):\n    return text.upper().split()\n")
+    request.addfinalizer(lambda: sys.modules.pop("runcut", None))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(words, "_trusted", set())
-    named = ("-s", "data.tokenizer=mycut:cut")
+    named = ("-s", "data.tokenizer=runcut:cut")
     assert call("fit", "a.jsonl", "-o", "run", *FLAGS, *named).code == 0
     corpus = json.loads((tmp_path / "run" / "manifest.json").read_text())["corpus"]
-    assert corpus["tokenizer"] == "mycut:cut" and len(corpus["tokenizer_hash"]) == 64
+    assert corpus["tokenizer"] == "runcut:cut" and len(corpus["tokenizer_hash"]) == 64
 
     monkeypatch.setattr(words, "_trusted", set())
-    monkeypatch.delitem(sys.modules, "mycut")
+    monkeypatch.delitem(sys.modules, "runcut")
     others = (
         ("infer", "run", "a.jsonl", "-o", "a.csv"),
         ("fit", "-c", "run/config.yaml", "a.jsonl", "-o", "run2", "-q"),
@@ -119,11 +123,11 @@ def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
     for words_of in others:
         done = call(*words_of)
         assert done.code == 2 and "code that the run names; --trust-tokenizer" in done.err
-        assert "mycut" not in sys.modules
+        assert "runcut" not in sys.modules
     done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
     assert done.code == 0 and " 0 unknown tokens" in done.err and "warning" not in done.err
 
-    (tmp_path / "mycut.py").write_text("def cut(text):\n    return text.split()\n")
-    monkeypatch.delitem(sys.modules, "mycut")
+    (tmp_path / "runcut.py").write_text("def cut(text):\n    return text.split()\n")
+    monkeypatch.delitem(sys.modules, "runcut")
     done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
-    assert "warning: mycut:cut has changed since the fit" in done.err
+    assert "warning: runcut:cut has changed since the fit" in done.err
