@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -108,10 +107,6 @@ def store_texts(data: Any, folder: Path) -> Path:
         files.make_folder(folder)
         files.write_text(path, lines)
     return path
-
-
-def _null_of_nan(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from hiertopics import files
-from hiertopics.errors import UsageError
+from hiertopics.errors import RunError, UsageError
 from hiertopics.formats.source import FORMATS, format_of
 
 STDIN = "-"
@@ -27,7 +27,7 @@ def require_format(name: str | None) -> None:
 def spooled(folder: Path) -> Path:
     """Write standard input to ``folder``, under a name that its contents give; return the path.
 
-    Raises UsageError where standard input is a terminal.
+    Raises UsageError where standard input is a terminal, RunError where the file cannot be written.
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"{STDIN} reads the corpus from a pipe, but there is none")
@@ -39,5 +39,7 @@ def spooled(folder: Path) -> Path:
         with part.open("rb") as written:
             name = hashlib.file_digest(written, "sha256").hexdigest()
         return part.replace(folder / f"{NAME}-{name[:16]}")
+    except OSError as error:
+        raise RunError(f"cannot write {part}: {error.strerror or error}") from error
     finally:
         part.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import sys
@@ -64,6 +65,19 @@ def test_standard_input_needs_a_format_and_leaves_nothing_of_a_mistake(
     done = call("fit", "-", "--from", "shards", *FLAGS)
     assert done.code == 2 and "name its format" in done.err
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_full_disk_leaves_nothing_of_standard_input(
+    call: Callable[..., Any], piped: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    piped(LINES)
+    monkeypatch.setattr("hiertopics.corpora.stdin.shutil.copyfileobj", full)
+    done = call("fit", "-", "--from", "jsonl", "-o", "run", *FLAGS)
+    assert done.code == 1 and not (tmp_path / "run").exists()
+    assert "cannot write run/corpus/stdin.part: No space left on device" in done.err
 
 
 def test_without_a_pipe_nothing_is_read(
