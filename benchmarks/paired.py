@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from operator import itemgetter
 from pathlib import Path
@@ -28,6 +28,7 @@ from hiertopics.runs.rundir import RunDir
 
 MODELS: dict[str, tuple[str, dict[str, object]]] = {
     "nhdp-variational": ("nhdp-variational", {}),
+    "drawn start": ("nhdp-variational", {"inference.start": "random"}),
     "hdp-cvb0": ("hdp-cvb0", {}),
     "chdp-variational": ("chdp-variational", {}),
     "one level": ("nhdp-variational", {"model.branches": "[]"}),
@@ -38,6 +39,8 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
 """``one level``: the flat model with the eta and the inference of the tree."""
 
 SAMPLERS = ("nhdp-gibbs", "hdp-gibbs")
+TREES = dict.fromkeys(SAMPLERS, "nhdp-gibbs")
+"""Which tree a model is paired with, where it is not that of all defaults."""
 USUAL = ("nhdp-variational", "hdp-cvb0", "chdp-variational", "one level")
 KEYS = ("corpus", "split", "model", "seed")
 SPLITS = ("docs:0.1@0", "docs:0.1@2")
@@ -47,9 +50,7 @@ GIVES, MOST_DOCUMENTS = 0.02, 0.5
 def table(results: Sequence[Record]) -> str:
     """Return a row for each corpus, split and model, over the seeds that all of its rows have."""
     kept = sorted(latest(results, *KEYS), key=itemgetter("corpus", "split"))
-    first = {
-        (one["corpus"], one["split"], one["seed"]): one for one in kept if one["model"] == USUAL[0]
-    }
+    by_key = {tuple(one[key] for key in KEYS): one for one in kept}
     return tabulate(
         {
             "corpus": lambda group: group[0]["corpus"],
@@ -57,7 +58,7 @@ def table(results: Sequence[Record]) -> str:
             "model": lambda group: group[0]["model"],
             "seeds": len,
             "perplexity": lambda group: spread([one["perplexity"] for one in group]),
-            f"{USUAL[0]} ahead": lambda group: _ahead(first, group),
+            "ahead": lambda group: _ahead(by_key, group),
             "nodes": lambda group: alternatives(one["nodes"] for one in group),
             "branches": lambda group: alternatives(one["branches"] for one in group),
             "child NPMI": lambda group: _mean(group, "parent_child_npmi"),
@@ -76,14 +77,12 @@ def _mean(group: Sequence[Record], name: str) -> str:
     return f"{mean(values):.3f}" if values else ""
 
 
-def _ahead(first: dict[tuple[str, str, int], Record], group: Sequence[Record]) -> str:
-    """Return by how many nats per word the first model is ahead, seeds averaged by document."""
-    pairs = [
-        (first[key], one)
-        for one in group
-        if (key := (one["corpus"], one["split"], one["seed"])) in first
-    ]
-    if group[0]["model"] == USUAL[0] or not pairs:
+def _ahead(by_key: Mapping[tuple[object, ...], Record], group: Sequence[Record]) -> str:
+    """Return by how many nats per word the tree is ahead, seeds averaged by document."""
+    tree = TREES.get(group[0]["model"], USUAL[0])
+    keys = [tuple({**one, "model": tree}[key] for key in KEYS) for one in group]
+    pairs = [(by_key[key], one) for key, one in zip(keys, group, strict=True) if key in by_key]
+    if group[0]["model"] == tree or not pairs:
         return ""
     ahead, error = difference(pairs)
     return f"{ahead:+.4f} ± {error:.4f}"
