@@ -34,12 +34,13 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
     "one level": ("nhdp-variational", {"model.branches": "[]"}),
     "hlda-variational": ("hlda-variational", {}),
     "nhdp-gibbs": ("nhdp-gibbs", {}),
+    "one level, drawn": ("nhdp-gibbs", {"model.branches": "[]"}),
     "hdp-gibbs": ("hdp-gibbs", {}),
 }
-"""``one level``: the flat model with the eta and the inference of the tree."""
+"""``one level``: the flat model with the eta and the inference of the tree; ``drawn``: sampled."""
 
 SAMPLERS = ("nhdp-gibbs", "hdp-gibbs")
-TREES = dict.fromkeys(SAMPLERS, "nhdp-gibbs")
+TREES = dict.fromkeys(("one level, drawn", "hdp-gibbs"), "nhdp-gibbs")
 """Which tree a model is paired with, where it is not that of all defaults."""
 USUAL = ("nhdp-variational", "hdp-cvb0", "chdp-variational", "one level")
 KEYS = ("corpus", "split", "model", "seed")
