@@ -129,13 +129,15 @@ class Summary:
     """A state as users see it: the tree and where the training documents sit in it.
 
     theta: float64 CSR [n_docs, n_nodes], rows sum to 1, columns in the tree's node order.
-    paths: only for backends with paths. notes: what the user should know of a poor fit.
+    paths: only for backends with paths. notes: what the user should know of a poor fit. names:
+    of nodes that have one from the beginning.
     """
 
     tree: Tree
     theta: sparse.csr_array
     paths: Paths | None = None
     notes: tuple[str, ...] = ()
+    names: Mapping[int, str] = field(default_factory=dict)
 
     def noting(self, *notes: str) -> Summary:
         """Return it with further notes."""

@@ -190,6 +190,12 @@ side_option = click.option(
     "with FILE, of a table, or of a file with a line per document.",
 )
 
+cut_option = click.option(
+    "--cut",
+    metavar="N,N",
+    help="Levels of about so many nodes each, like 20,80, by opening the largest nodes first.",
+)
+
 
 def put(text: str, *, nl: bool = True) -> None:
     """Write a result on stdout as it is: click drops escapes where that is no terminal."""

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from hiertopics.cli.options import chosen_run, count_option, put, side_option, tell, trust_option
+from hiertopics.cli.options import (
+    chosen_run,
+    count_option,
+    cut_option,
+    put,
+    side_option,
+    tell,
+    trust_option,
+)
 
 
 @click.command("report")
@@ -24,6 +32,7 @@ from hiertopics.cli.options import chosen_run, count_option, put, side_option, t
     help="Largest page, such as 800kB; what is left out for it is said.",
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
+@cut_option
 @side_option
 def report_command(
     run: str | None,
@@ -33,6 +42,7 @@ def report_command(
     words: int,
     limit: str,
     no_text: bool,
+    cut: str | None,
     sides: tuple[str, ...],
 ) -> int:
     """Write RUN (default: the newest under runs/) as one page for a browser, without a network.
@@ -47,7 +57,15 @@ def report_command(
     target = chosen_run(run)
     other = None if run2 is None else RunDir.open(run2)
     made = report(
-        target, other, output, json=json, words=words, limit=limit, text=not no_text, sides=sides
+        target,
+        other,
+        output,
+        json=json,
+        words=words,
+        limit=limit,
+        text=not no_text,
+        sides=sides,
+        cut=cut,
     )
     for line in made.left_out:
         tell(f"note: {line}")

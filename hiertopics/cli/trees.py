@@ -11,6 +11,7 @@ from hiertopics.cli.options import (
     arrange_option,
     chosen_run,
     count_option,
+    cut_option,
     docs_option,
     json_option,
     note_hidden,
@@ -19,12 +20,6 @@ from hiertopics.cli.options import (
     run_argument,
     side_option,
     tell,
-)
-
-cut_option = click.option(
-    "--cut",
-    metavar="N,N",
-    help="Levels of about so many nodes each, like 20,80, by opening the largest nodes first.",
 )
 
 

@@ -17,6 +17,7 @@ from hiertopics.cluster.joining import cluster as on_cluster
 from hiertopics.corpora import dataset, stdin
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import kept_in
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Engine, Workers
 from hiertopics.errors import DataError, UsageError
@@ -89,6 +90,8 @@ def fit(
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     if isinstance(whole, Shelf):
         registry.refuse_shelf(experiment)
+    if getattr(experiment.model, "seeds", None):
+        seeds_in(experiment.model, whole.vocab)  # refuses names without a word
     train, split = observed.split(whole, aside)
     if unknown is not None:
         split = replace(split, unknown=unknown[split.heldout_docs])

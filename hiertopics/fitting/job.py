@@ -12,7 +12,7 @@ from typing import Any
 from hiertopics import registry
 from hiertopics.cluster.coordinator import WorkersLost
 from hiertopics.corpora.dataset import observed_by
-from hiertopics.data import pruning
+from hiertopics.data import pruning, seedwords
 from hiertopics.data.discretise import Bins
 from hiertopics.data.shape import in_words, shape_of
 from hiertopics.data.vectors import Vectors
@@ -27,6 +27,7 @@ from hiertopics.model import Context, Settings, Summary
 from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
+from hiertopics.runs.labels import name_nodes
 from hiertopics.runs.manifest import (
     FILES,
     MADE_BY,
@@ -299,6 +300,8 @@ class Job:
         name = self.experiment.backend
         self.seals |= artifacts.write_summary(self.run, summary, self.train.vocab, name)
         self.seals = {**artifacts.draw_seals(self.run), **self.seals}
+        for problem in name_nodes(self.run, summary.tree, self.train.vocab, summary.names):
+            self.say(f"warning: {problem}")
         self._write_manifest(status, event.iteration, objective, diagnoses)
         self.say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
@@ -363,6 +366,9 @@ def _announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
     about_words = () if isinstance(train, Vectors) else pruning.notes(train)
     for note in (*origin.whole.notes, *about_words):
         yield f"note: {note}"
+    if getattr(experiment.model, "seeds", None):
+        for name, missing in seedwords.unknown(experiment.model, train.vocab):
+            yield f"warning: the corpus lacks seed words of {name!r}: {', '.join(missing)}"
     shards = experiment.inference.shards
     n_parts = max(shards, getattr(experiment.inference, "chains", 1))
     if n_workers > n_parts:

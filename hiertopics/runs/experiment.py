@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.errors import ConfigError, RunError
+from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.formats.words import trust
 from hiertopics.runs.manifest import has_manifest, read_manifest, settings_version
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
+from hiertopics.settings.fields import fields_of
 from hiertopics.settings.layers import Overrides, merge, parse_set
+from hiertopics.settings.seedfile import read_seeds
 from hiertopics.settings.yamlfile import load_yaml
 
 CONFIG = "config.yaml"
+SEEDS = "seeds"
 
 
 def read_experiment(
@@ -42,8 +45,10 @@ def read_experiment(
         got = "null" if name is None else repr(name)
         raise ConfigError([f"backend must be a name, got {got}"])
     own = _run_of(config)
-    _trust([layer for source, layer in layers if source != str(config) or own is None])
+    of_a_run = own is not None and has_manifest(own)
+    _trust([layer for source, layer in layers if source != str(config) or not of_a_run])
     full = registry.named(name)
+    layers = _with_seeds(layers, full)
     return _built([*layers, ("backend", {"backend": full})], full, made)
 
 
@@ -53,6 +58,38 @@ def _trust(layers: Sequence[Mapping[str, Any]]) -> None:
     named = data.get("tokenizer") if isinstance(data, Mapping) else None
     if isinstance(named, str):
         trust(named)
+
+
+def _with_seeds(
+    layers: list[tuple[str, Mapping[str, Any]]], backend: str
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return layers in which a file of seed words is what it holds, in place of earlier words.
+
+    Raises UsageError where the backend takes none, ConfigError where the file is wrong.
+    """
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for source, layer in layers:
+        model = layer.get("model")
+        seeds = model.get(SEEDS) if isinstance(model, Mapping) else None
+        if seeds is not None and not _takes_seeds(backend):
+            able = ", ".join(name for name in registry.BACKENDS if _takes_seeds(name))
+            raise UsageError(f"{backend} takes no seed words (model.seeds); {able} do")
+        if isinstance(model, Mapping) and isinstance(seeds, str):
+            found = [(name, _without_seeds(earlier)) for name, earlier in found]
+            layer = {**layer, "model": {**model, SEEDS: read_seeds(Path(seeds))}}
+        found.append((source, layer))
+    return found
+
+
+def _takes_seeds(backend: str) -> bool:
+    return SEEDS in fields_of(registry.load(backend).Model)
+
+
+def _without_seeds(layer: Mapping[str, Any]) -> Mapping[str, Any]:
+    model = layer.get("model")
+    if not isinstance(model, Mapping):
+        return layer
+    return {**layer, "model": {key: value for key, value in model.items() if key != SEEDS}}
 
 
 def _run_of(config: Path | str | None) -> Path | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -153,6 +153,35 @@ def labels_of(run: RunDir, tree: Tree | None = None, *, quiet: bool = False) -> 
 
 def _warn(what: str) -> None:
     print(f"warning: {visible(what)}", file=sys.stderr)
+
+
+def name_nodes(
+    run: RunDir, tree: Tree, vocab: Sequence[str], names: Mapping[int, str]
+) -> list[str]:
+    """Give rows of a run's new tree their names; what somebody wrote about them stays.
+
+    Rows that an earlier fit gave those names go where their nodes have become others. Returns what
+    is wrong with a file that is left alone.
+    """
+    if not names:
+        return []
+    path = run.path / LABELS
+    try:
+        rows = read_rows(path)
+    except (DataError, RunError) as error:
+        return [f"nodes of seed words stay without their names: {error}"]
+    labels, problems = fitting(rows, tree, vocab)
+    gone = {line for line, _ in problems}
+    given = {Label(name) for name in names.values()}
+    kept = [row for row in rows if row.line not in gone or row.label not in given]
+    new = [
+        Row(0, tree.id_of(node), words_told(tree, vocab, node), Label(name))
+        for node, name in names.items()
+        if node not in labels
+    ]
+    replaced = {row.node for row in new}
+    write_rows(path, [*(row for row in kept if row.node not in replaced), *new])
+    return []
 
 
 def fitting(

@@ -127,6 +127,8 @@ def _phrase(info: inspect.Type) -> str:
         return f"{{{', '.join(keys)}}}"
     if isinstance(info, inspect.ListType | inspect.VarTupleType):
         return f"a list, each {_phrase(info.item_type)}"
+    if isinstance(info, inspect.DictType):
+        return f"a mapping of names, each to {_phrase(info.value_type)}"
     if type(info) not in _NOUNS:
         raise TypeError(f"a setting cannot be of type {type(info).__name__}")
     return f"{_NOUNS[type(info)]} {_bounds(info)}".rstrip()

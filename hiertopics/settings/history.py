@@ -52,6 +52,11 @@ CHANGES: tuple[Change, ...] = (
     ),
     *(
         Change(2, backend, key, before)
+        for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs")
+        for key, before in (("model.seeds", None), ("model.seed_weight", 50))
+    ),
+    *(
+        Change(2, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")
         for key, before in (("inference.start", "random"), ("inference.least", 0.0))
     ),

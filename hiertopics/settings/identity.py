@@ -37,7 +37,13 @@ def _told(value: object) -> str:
     """Return a value as it would be typed; of a mapping every key."""
     if not isinstance(value, Mapping):
         return show(value)
-    return f"{{{', '.join(f'{key}: {show(part)}' for key, part in value.items())}}}"
+    parts = (f"{key}: {_listed(part)}" for key, part in value.items())
+    return f"{{{', '.join(parts)}}}"
+
+
+def _listed(value: object) -> str:
+    """Return a value as it would be typed; of a list every entry."""
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else show(value)
 
 
 _NO_IDENTITY = {

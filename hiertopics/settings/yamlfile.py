@@ -150,6 +150,13 @@ def load_yaml(path: Path | str) -> dict[str, object]:
     return dict(value)
 
 
+def lines_of(path: Path) -> dict[str, int]:
+    """Return the line of each key's value at the top of a file that ``load_yaml`` has read."""
+    top = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=_Loader)
+    assert isinstance(top, yaml.MappingNode)
+    return {key.value: value.start_mark.line + 1 for key, value in top.value}
+
+
 def parse_value(text: str) -> object:
     """Return the value that ``text`` stands for in a YAML file.
 

@@ -219,14 +219,14 @@ def export(
         from hiertopics.views.report.writing import WORDS as PAGE_WORDS
         from hiertopics.views.report.writing import report
 
-        if depth is not None or min_docs or docs is not None or cut is not None:
+        if depth is not None or min_docs or docs is not None:
             raise UsageError(
-                "--depth, --min-docs, --docs and --cut have no meaning for html: the page of "
-                "report holds all nodes and documents; show-tree --format html writes lists"
+                "--depth, --min-docs and --docs have no meaning for html: the page of report "
+                "holds all nodes and documents; --cut 20,80 and show-tree --format html show fewer"
             )
         if arrange:
             arranged(opened(run))
-        report(run, output=path, words=words or PAGE_WORDS, sides=sides)
+        report(run, output=path, words=words or PAGE_WORDS, sides=sides, cut=cut)
         return path
     shown = show_tree(
         run,

@@ -138,6 +138,12 @@ def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
         done = call(*words_of)
         assert done.code == 2 and "code that the run names; --trust-tokenizer" in done.err
         assert "runcut" not in sys.modules
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.yaml").write_text("data:\n  tokenizer: runcut:cut\n")
+    done = call("fit", "-c", "mine/config.yaml", "a.jsonl", "-o", "run4", *FLAGS)
+    assert done.code == 0  # a file of one's own, whatever its name
+
+    monkeypatch.setattr(words, "_trusted", set())
     done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
     assert done.code == 0 and " 0 unknown tokens" in done.err and "warning" not in done.err
 

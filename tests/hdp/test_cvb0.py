@@ -156,7 +156,7 @@ def test_local_step_gathers_nearly_exact_tables(prior: str, shards: int) -> None
     state, data, settings = learned(prior, shards=shards)
     seen_wk = variational.sweep(state, data, posteriors.prior_of(state, settings), indicators=True)
     var_wk = variational.spread(state, data)
-    found = posteriors.gather(state, seen_wk, var_wk, at(4))
+    found = posteriors.gather(state, seen_wk, var_wk, data, at(4))
     exact = cvb_tables(
         docs_of(corpus),
         token_rows(corpus, state.resp),

@@ -134,7 +134,7 @@ def test_cvb_refits_given_the_variances_of_its_counts() -> None:
     prior = posteriors.prior_of(other, settings)
     seen_wk = second_order.sweep(other, data, prior, indicators=True)
     var_wk = variational.spread(other, data)
-    stats = posteriors.gather(other, seen_wk, var_wk, at(5))
+    stats = posteriors.gather(other, seen_wk, var_wk, data, at(5))
     posteriors.global_step(other, stats, data, settings)
     for name in ("alpha", "word_mass", "gamma"):
         assert getattr(state, name) == pytest.approx(getattr(other, name), rel=1e-9)

@@ -440,3 +440,24 @@ def test_the_twin_of_the_search_finds_what_there_is(finished: Finished, tmp_path
     data = data_of(page_of(finished(), tmp_path))
     assert search(data, "bread")[1] > search(data, "bread goal")[1] > 0
     assert search(data, "bread nowhere") == (0, 0)
+
+
+@pytest.mark.parametrize("backend", ["hlda-variational", "nhdp-variational", "hdp-cvb0"])
+def test_a_cut_tree_keeps_the_shares_of_what_it_left_out(
+    finished: Finished, tmp_path: Path, backend: str
+) -> None:
+    run = RunDir(finished(backend))
+    cut = "1,3" if backend == "hlda-variational" else "1"
+    whole, fewer = (
+        data_of(page_of(run.path, tmp_path)),
+        data_of(page_of(run.path, tmp_path, cut=cut)),
+    )
+    assert 0 < len(fewer["nodes"]["id"]) < len(whole["nodes"]["id"])
+    if backend != "hdp-cvb0":
+        shown = json.loads(show_tree(run.path, format="json", cut=cut))
+        assert sorted(fewer["nodes"]["id"]) == sorted(node["id"] for node in shown["nodes"])
+    for one, other in zip(documents(whole), documents(fewer), strict=True):
+        shares = [sum(record["shares"].values()) for record in (one, other)]
+        assert shares[1] == pytest.approx(shares[0], abs=0.01)
+        assert other["home"] >= 0
+    assert hiertopics.export(run.path, tmp_path / "x.html", cut=cut).read_text().startswith("<!doc")

@@ -149,5 +149,9 @@ def test_description_inside_and_outside_a_union() -> None:
 
 def test_types_that_no_setting_may_have() -> None:
     """The author of a backend hears of it when its template is asked for."""
-    with pytest.raises(TypeError, match="DictType"):
-        expectation(dict[str, int])
+    with pytest.raises(TypeError, match="SetType"):
+        expectation(set[int])
+    assert (
+        expectation(dict[str, list[int]])
+        == "a mapping of names, each to a list, each a whole number"
+    )

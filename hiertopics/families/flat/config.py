@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.data.seedwords import check
 from hiertopics.model import Settings
 from hiertopics.settings.config import InferenceConfig, Iterations
 
@@ -58,6 +59,26 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(description="AS: all words alike beforehand; AA: word frequencies are learned too."),
     ] = "AS"
     truncation: Truncation = 500
+    seeds: Annotated[
+        dict[str, list[str]] | None,
+        Meta(
+            description="Names of topics, each with words that it is to have: the path of a YAML "
+            "file of lines such as space: [orbit, nasa], or that itself; null: none."
+        ),
+    ] = None
+    seed_weight: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=1_000_000,
+            description="As how many tokens of its topic each seed word counts, which no document "
+            "has.",
+        ),
+    ] = 50
+
+    def __post_init__(self) -> None:
+        """Check seed words."""
+        check(self.seeds, self.truncation)
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):

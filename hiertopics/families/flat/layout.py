@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from hiertopics.data import seedwords
+from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each, Pieces, as_given, cut
 from hiertopics.model import Context, Sharded
@@ -51,7 +53,8 @@ class Data(NamedTuple):
     """A corpus laid out: its cells, and what the hyperparameter updates need of it.
 
     lengths: int64, the distinct document lengths > 0; n_with: how many documents have each.
-    doc_lengths: int64 [n_docs]. word_bounds: int64 [S + 1], the word ranges.
+    doc_lengths: int64 [n_docs]. word_bounds: int64 [S + 1], the word ranges. seeds: tokens of
+    words that are in counts of words by topic, but in no document and in no topic's total.
     """
 
     cells: Cells
@@ -59,6 +62,7 @@ class Data(NamedTuple):
     lengths: NDArray[np.int64]
     n_with: NDArray[np.int64]
     word_bounds: NDArray[np.int64]
+    seeds: Seeds = seedwords.NONE
 
     @property
     def n_docs(self) -> int:
@@ -233,7 +237,7 @@ def some_of(data: Data, docs: NDArray[np.int64]) -> Data:
     doc_lengths = data.doc_lengths[docs]
     lengths, n_with = np.unique(doc_lengths[doc_lengths > 0], return_counts=True)
     taken = Cells(cuts, cells.word[chosen], cells.tokens[chosen], bounds)
-    return Data(taken, doc_lengths, lengths, n_with, data.word_bounds)
+    return Data(taken, doc_lengths, lengths, n_with, data.word_bounds, data.seeds)
 
 
 def rounds(n_shards: int) -> list[list[tuple[int, int]]]:

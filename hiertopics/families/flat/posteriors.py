@@ -79,7 +79,7 @@ def step(
     drift = order.recount_now_and_then(state, data, context)
     if due:
         var_wk = order.spread(state, data)
-        global_step(state, gather(state, seen_wk, var_wk, context), data, settings)
+        global_step(state, gather(state, seen_wk, var_wk, data, context), data, settings)
     return drift
 
 
@@ -89,7 +89,7 @@ def is_due(settings: Settings, context: Context) -> bool:
     return bool(since > 0 and (since - 1) % settings.inference.hyper_every == 0)
 
 
-def gather(state: State, seen_wk: Table, var_wk: Table, context: Context) -> Stats:
+def gather(state: State, seen_wk: Table, var_wk: Table, data: Data, context: Context) -> Stats:
     """Return the expected tables that the counts make (theory/hdp 5.2).
 
     seen_wk: P(n_wk >= 1), as a sweep noted it; var_wk: Var[n_wk]. Those of documents are with the
@@ -99,7 +99,10 @@ def gather(state: State, seen_wk: Table, var_wk: Table, context: Context) -> Sta
     doc_tables, var_k, log_unseen = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
     word_mass = state.word_mass_geo * state.tau_geo
     word_tables = _tables_of_words(state, seen_wk, var_wk, word_mass, context)
-    log_xi = m.expected_log_xi(state.n_k, var_k, -np.expm1(log_unseen), state.word_mass)
+    seeded = data.seeds.totals(state.n_topics)
+    log_unseen = np.where(seeded > 0, -np.inf, log_unseen)
+    n_k, seen_k = state.n_k + seeded, -np.expm1(log_unseen)
+    log_xi = m.expected_log_xi(n_k, var_k, seen_k, state.word_mass)
     return Stats(doc_tables, word_tables, log_xi)
 
 

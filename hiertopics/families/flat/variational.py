@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import seeds
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.errors import NumericalError
@@ -52,8 +53,8 @@ class Local(NamedTuple):
 class Responsibilities:
     """q(z) and the expected counts that follow from it; the base of every variational state.
 
-    local: q(z) and the counts of documents, in pieces. n_wk [n_words, T]: float32 in use. n_k:
-    float64 [T].
+    local: q(z) and the counts of documents, in pieces. n_wk [n_words, T]: float32 in use, seed
+    words among them. n_k: float64 [T], without these.
     """
 
     local: Pieces[Any, Any]
@@ -114,7 +115,10 @@ def prepare(corpus: Bags, settings: AnySettings) -> Data:
 def start(
     data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
 ) -> Responsibilities:
-    """Return q proportional to 0.1 + u, u uniform on [0, 1] (theory/hdp 3.5), and its counts."""
+    """Return q proportional to 0.1 + u, u uniform on [0, 1] (theory/hdp 3.5), and its counts.
+
+    Seed words begin in the topics of their names.
+    """
     messages = Each(drawings(data, n_topics, context, dtype))
     state = Responsibilities(
         context.place(build_piece, parts_of(data), draw, messages),
@@ -132,23 +136,28 @@ class Drawing(NamedTuple):
     first_pair: int
     n_topics: int
     dtype: DTypeLike
+    seeds: Seeds
 
 
 def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> list[Drawing]:
     """Return what q(z) of each piece is drawn by."""
     return [
-        Drawing(context.rng("init"), int(first), n_topics, dtype) for first in data.cell_bounds[:-1]
+        Drawing(context.rng("init"), int(first), n_topics, dtype, data.seeds)
+        for first in data.cell_bounds[:-1]
     ]
 
 
 def draw(piece: InCells, drawing: Drawing) -> Local:
     """Draw q(z) of a piece: its rows of what a single generator draws for all pairs."""
-    rng, first_pair, n_topics, dtype = drawing
+    rng, first_pair, n_topics, dtype, seeded = drawing
     resp = np.empty((len(piece.cells.word), n_topics), dtype)
     seeds.skip(rng, first_pair * n_topics, resp.dtype)
     rng.random(dtype=resp.dtype.type, out=resp)
     resp += 0.1
     resp /= resp.sum(axis=1, keepdims=True)
+    for pairs, topics in seeded.homes(piece.cells.word):
+        resp[pairs] = 0
+        resp[np.ix_(pairs, topics)] = 1 / len(topics)
     return Local(resp, np.zeros((piece.n_docs, n_topics), dtype))
 
 
@@ -169,6 +178,7 @@ def sweep(
     """
     seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
     priors = prior_of_blocks(prior, data)
+    seeded = data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
             state.local,
@@ -176,10 +186,11 @@ def sweep(
             turn,
             (state.n_wk, seen_wk),
             data.word_bounds,
-            lambda *block: Given(state.n_k, priors(*block), more(*block)),
+            lambda *block: Given(state.n_k + seeded, priors(*block), more(*block)),
         )
         for moved in moves:
             state.n_k += moved
+    data.seeds.mark(seen_wk)
     return seen_wk
 
 
@@ -242,6 +253,7 @@ def recount(state: Responsibilities, data: Data, visit: Visit | None = None) -> 
     block where q(z) is kept otherwise. Raises NumericalError above ``MAX_DRIFT`` of the tokens.
     """
     state.n_wk[:] = 0
+    data.seeds.add_to(state.n_wk)
     for turn in range(state.local.n_pieces):
         take_turns(state.local, visit or _recount, turn, (state.n_wk,), data.word_bounds)
     before = state.n_k

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data import seedwords
+from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd_draw import padded
@@ -64,7 +66,7 @@ class Blocks(NamedTuple):
     pieces: of the corpus, in order; ``made_piece`` makes them what they are. doc_lengths: int64
     [n_docs]. lengths: int64, the distinct ones > 0; n_with: how many documents have each. table:
     float32 [n_words, >= T], room for the topics of an iteration, a multiple of 16 long, 0 beyond T;
-    what is in it is no state. corpus: what is laid out.
+    what is in it is no state. corpus: what is laid out. seeds: as in ``flat.layout.Data``.
     """
 
     pieces: tuple[Piece | Unlaid, ...]
@@ -73,6 +75,7 @@ class Blocks(NamedTuple):
     n_with: NDArray[np.int64]
     table: NDArray[np.float32]
     corpus: Bags
+    seeds: Seeds = seedwords.NONE
 
     @property
     def n_words(self) -> int:

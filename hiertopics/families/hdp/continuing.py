@@ -25,6 +25,7 @@ def fields_of(before: Arrays, data: Data, context: Context) -> dict[str, Any]:
     """Return the fields of a state that goes on where another one ended."""
     found = widened(before, data.n_words)
     n_wk = np.pad(before["n_wk"], ((0, data.n_words - len(before["n_wk"])), (0, 0)))
+    seeded = data.seeds.totals(n_wk.shape[1])
     phi = word_probabilities(n_wk, found["word_mass"] * found["tau"])
     chances = (phi * found["pi"]).astype(np.float32)
     chances /= np.maximum(chances.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
@@ -34,7 +35,8 @@ def fields_of(before: Arrays, data: Data, context: Context) -> dict[str, Any]:
     n_wk += np.asarray(further.sum(axis=0), np.float32).reshape(-1, 1) * chances
     parts = Each(np.split(n_dk, data.cells.doc_bounds[1:-1]))
     local = context.place(build_piece, parts_of(data), begin_without_entries, parts)
-    return {"local": local, "n_wk": n_wk, "n_k": n_wk.sum(axis=0, dtype=np.float64), **found}
+    n_k = n_wk.sum(axis=0, dtype=np.float64) - seeded
+    return {"local": local, "n_wk": n_wk, "n_k": n_k, **found}
 
 
 def widened(before: Arrays, n_words: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import Seeds
 from hiertopics.engine import Each
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
@@ -72,15 +73,21 @@ class Local(NamedTuple):
 def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Responsibilities:
     """Return the counts of random q(z), float32, and no entries.
 
-    A row of counts differs among topics as one of so many pairs does in ``variational.start``.
+    A row of counts differs among topics as one of so many pairs does in ``variational.start``. Seed
+    words begin in the topics of their names.
     """
     keys = [(), *((piece,) for piece in range(1, data.cells.n_shards))]
-    messages = Each([Drawing(context.rng("documents", *key), n_topics) for key in keys])
+    messages = Each([Drawing(context.rng("documents", *k), n_topics, data.seeds) for k in keys])
     local = context.place(build_piece, parts_of(data), _begin, messages)
     n_tokens = np.bincount(data.cells.word, data.cells.tokens, data.n_words).astype(np.float64)
     n_pairs = np.bincount(data.cells.word, minlength=data.n_words)
-    n_wk = _unlike(n_tokens, n_pairs, Drawing(context.rng("init"), n_topics))
-    return Responsibilities(local, n_wk, n_wk.sum(axis=0, dtype=np.float64))
+    n_wk = _unlike(n_tokens, n_pairs, Drawing(context.rng("init"), n_topics, data.seeds))
+    for words, topics in data.seeds.homes(np.arange(data.n_words)):
+        n_wk[words] = 0
+        n_wk[np.ix_(words, topics)] = (n_tokens[words] / len(topics))[:, None]
+    n_k = n_wk.sum(axis=0, dtype=np.float64)
+    data.seeds.add_to(n_wk)
+    return Responsibilities(local, n_wk, n_k)
 
 
 class Drawing(NamedTuple):
@@ -88,13 +95,23 @@ class Drawing(NamedTuple):
 
     rng: np.random.Generator
     n_topics: int
+    seeds: Seeds
 
 
 def _begin(piece: InCells, drawing: Drawing) -> Local:
     cuts = piece.cells.cuts
     ends = np.concatenate([[0.0], np.cumsum(piece.cells.tokens, dtype=np.float64)])
     n_tokens = ends[cuts[:, -1]] - ends[cuts[:, 0]]
-    return begin_without_entries(piece, _unlike(n_tokens, cuts[:, -1] - cuts[:, 0], drawing))
+    at_home = []
+    for pairs, topics in drawing.seeds.homes(piece.cells.word):
+        docs = np.searchsorted(cuts[:, -1], pairs, side="right")
+        tokens = piece.cells.tokens[pairs]
+        np.subtract.at(n_tokens, docs, tokens)
+        at_home.append((docs[:, None], topics, (tokens / len(topics))[:, None]))
+    n_dk = _unlike(n_tokens, cuts[:, -1] - cuts[:, 0], drawing)
+    for docs, topics, tokens in at_home:
+        np.add.at(n_dk, (docs, topics), tokens)
+    return begin_without_entries(piece, n_dk)
 
 
 def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
@@ -160,7 +177,9 @@ def _has_entries(state: Responsibilities) -> bool:
 def _pass(state: Responsibilities, data: Data, prior: Prior) -> None:
     """Make the counts anew of those that are."""
     new_wk = np.zeros_like(state.n_wk)
+    data.seeds.add_to(new_wk)
     priors = variational.prior_of_blocks(prior, data)
+    totals = state.n_k + data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         take_turns(
             state.local,
@@ -168,7 +187,7 @@ def _pass(state: Responsibilities, data: Data, prior: Prior) -> None:
             turn,
             (state.n_wk, new_wk),
             data.word_bounds,
-            lambda *block: Given(state.n_k, priors(*block)),
+            lambda *block: Given(totals, priors(*block)),
         )
     state.n_wk = new_wk
     state.n_k = np.sum(state.local.step(_renew, None), axis=0)
@@ -194,6 +213,7 @@ def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, NDArray[np.flo
 def _choose(state: Responsibilities, data: Data, prior: Prior, more: Any) -> None:
     """Choose the first entries, and count them."""
     priors = variational.prior_of_blocks(prior, data)
+    totals = state.n_k + data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         take_turns(
             state.local,
@@ -201,7 +221,7 @@ def _choose(state: Responsibilities, data: Data, prior: Prior, more: Any) -> Non
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: Given(state.n_k, priors(*block), more(*block)),
+            lambda *block: Given(totals, priors(*block), more(*block)),
         )
     state.n_k = np.zeros(state.n_topics)
     variational.recount(state, data, _recount)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks
@@ -52,6 +53,7 @@ from hiertopics.model import Backend, Context, Summary
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
+from hiertopics.states import Arrays
 
 SMALLEST_REST = 1e-300
 
@@ -101,7 +103,8 @@ class Local(NamedTuple):
 class Draw:
     """One draw of either way to draw.
 
-    local: topics of tokens, in pieces. n_wk int32 [n_words, T], n_k int64 [T]: counts. n_tables:
+    local: topics of tokens, in pieces. n_wk int32 [n_words, T], n_k int64 [T]: counts, of which
+    the first has seed words, too. n_tables:
     int64 [T]. log_rest: float64 [T - 1], log(1 - v) of the sticks. pi: float64 [T]. tau: float64
     [n_words].
     """
@@ -125,7 +128,12 @@ class Draw:
 
 @dataclass(kw_only=True)
 class State(Draw):
-    """A draw whose pieces have counts of documents, too."""
+    """A draw whose pieces have counts of documents, too.
+
+    seeded: int64, the topic of each name of seed words.
+    """
+
+    seeded: NDArray[np.int64]
 
     @property
     def n_dk(self) -> NDArray[np.int32]:
@@ -160,17 +168,21 @@ class Info(NamedTuple):
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in tokens."""
-    return lay_out(corpus, settings.inference.shards, np.float64, tokens=True)
+    laid_out = lay_out(corpus, settings.inference.shards, np.float64, tokens=True)
+    return laid_out._replace(seeds=seeds_in(settings.model, corpus.vocab))
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
-    """Return uniformly random topics and the start values of the config."""
+    """Return uniformly random topics, those of names for seed words, and the config's values."""
     model = settings.model
     n_topics = model.truncation
     z = context.rng("init").integers(n_topics, size=len(data.cells.word), dtype=np.int32)
+    for tokens, topics in data.seeds.homes(data.cells.word):
+        z[tokens] = np.resize(topics, len(tokens))
     n_dk = np.zeros((data.n_docs, n_topics), dtype=np.int32)
     n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
     count_tokens(data.cells, z, n_dk, n_wk)
+    data.seeds.add_to(n_wk)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     return State(
         local=dealt(data, context, Local, z=z, n_dk=n_dk),
@@ -183,6 +195,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         alpha=model.alpha,
         gamma=model.gamma,
         word_mass=model.eta * data.n_words,
+        seeded=data.seeds.first_topics,
     )
 
 
@@ -192,7 +205,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if context.iteration > settings.inference.hyper_start:
         reorder = settings.inference.reorder_sticks
         _draw_document_side(state, data, context, reorder=reorder)
-        _draw_word_side(state, settings.model.prior, context.rng("words"))
+        _draw_word_side(state, data, settings.model.prior, context.rng("words"))
     counts = topic_counts(state.n_k, state.n_tables)
     eta = state.word_mass / data.n_words
     return state, Info(*counts, state.alpha, state.gamma, eta, moved)
@@ -200,22 +213,30 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
-    fitted = common.Fitted(
-        state.local, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
-    )
+    priors = (state.alpha * state.pi, state.word_mass * state.tau)
+    names = data.seeds.by_topic(state.seeded)
+    fitted = common.Fitted(state.local, state.n_wk, state.n_k, *priors, names=names)
     return common.summarise(fitted, data.n_docs).noting(*notes_on_shards(settings.inference.shards))
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
-    """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
+    """Return the log joint of words, topics and sticks given the concentrations (equation 17).
+
+    Seed words are among the words.
+    """
     topic_mass, word_mass = state.alpha * state.pi, state.word_mass * state.tau
     log_joint = 0.0
     for documents in state.local.ask(_log_documents, topic_mass):
         log_joint += documents
     log_joint -= float(log_rising(topic_mass.sum(), data.doc_lengths).sum())
     log_joint += _log_counts(state.n_wk.T, word_mass)
-    log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
+    log_joint -= float(log_rising(word_mass.sum(), _sizes(state, data)).sum())
     return log_joint + log_sticks(state.log_rest, state.gamma)
+
+
+def _sizes(state: State, data: Data) -> NDArray[np.int64]:
+    """Return the tokens of each topic [T], seed words among them."""
+    return state.n_k + data.seeds.totals(len(state.n_k), state.seeded)
 
 
 def _log_documents(piece: Piece, local: Local, topic_mass: NDArray[np.float64]) -> float:
@@ -239,9 +260,10 @@ def _sweep(state: State, data: Data, settings: Settings, context: Context) -> in
     dense = settings.inference.sweep == "dense"
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
     priors = prior_of_blocks(prior, data)
+    seeded = data.seeds.totals(len(state.n_k), state.seeded)
 
     def given(*block: int) -> Given:
-        return Given(state.n_k, priors(*block), dense, context.rng("sweep", *block))
+        return Given(state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block))
 
     return sweep(state, data.word_bounds, _sweep_block, given)
 
@@ -286,6 +308,7 @@ def _reorder(state: State, rng: np.random.Generator) -> None:
     if order is None:
         return
     renumber(state, order)
+    state.seeded = np.argsort(order)[state.seeded]
     state.n_tables = state.n_tables[order]
     state.pi = state.pi[order]
     state.log_rest = log_rest
@@ -335,16 +358,22 @@ def _tables(
     return by_topic, rng
 
 
-def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
+def _draw_word_side(state: State, data: Data, prior: str, rng: np.random.Generator) -> None:
     """Draw tables of words, the word mass and, for AA, the word shape (step 6)."""
     n_words = len(state.tau)
     by_word = np.zeros(n_words, dtype=np.int64)
     by_topic = np.zeros(len(state.pi), dtype=np.int64)
     ones = np.ones(len(state.pi))
     kernels.draw_tables(state.n_wk, state.word_mass * state.tau, ones, by_word, by_topic, rng)
-    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), state.n_k, rng)
+    sizes = _sizes(state, data)
+    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
+
+
+def renewed(arrays: Arrays, settings: Settings) -> Arrays:
+    """Return the arrays of a draw; those from before there were seed words had none."""
+    return {"seeded": np.empty(0, np.int64), **arrays}
 
 
 one: Backend[Corpus, Data, State, Settings] = Backend(
@@ -363,5 +392,6 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     memory=memory,
     pieces=sharded(Local),
     draw_hyperparameters=draw_hyperparameters,
+    renewed=renewed,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, Shared
 from hiertopics.families.flat.concentrations import (
@@ -76,7 +77,8 @@ class State(gibbs.Draw):
 
 def prepare(corpus: Bags, settings: Settings) -> Blocks:
     """Lay the corpus out in blocks of documents."""
-    return lay_out(corpus, settings.model.truncation, settings.inference.shards)
+    laid_out = lay_out(corpus, settings.model.truncation, settings.inference.shards)
+    return laid_out._replace(seeds=seeds_in(settings.model, corpus.vocab))
 
 
 def init(data: Blocks, settings: Settings, context: Context) -> State:
@@ -84,12 +86,12 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     model, n_topics = settings.model, settings.model.truncation
     message = (new_key(context.rng("init")), n_topics)
     local = context.place(made_piece, data.pieces, blocks.begin_uniform, message)
-    n_wk = _count_words(local, data, n_topics)
+    n_wk, n_k = _counted(local, data, n_topics)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     state = State(
         local=local,
         n_wk=n_wk,
-        n_k=n_wk.sum(axis=0, dtype=np.int64),
+        n_k=n_k,
         n_tables=np.zeros(n_topics, dtype=np.int64),
         order=np.arange(n_topics),
         log_rest=np.log1p(-fractions),
@@ -104,11 +106,16 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     return replace(state, **starts.from_topics(data, settings, context)._asdict())
 
 
-def _count_words(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> NDArray[np.int32]:
+def _counted(
+    local: Pieces[Piece, Local], data: Blocks, n_topics: int
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return n_wk, with seed words, and n_k, without them."""
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     for counts in local.ask(blocks.begun_counts, n_wk.shape):
         n_wk += caught_up(None, counts)
-    return n_wk
+    n_k = n_wk.sum(axis=0, dtype=np.int64)
+    data.seeds.add_to(n_wk)
+    return n_wk, n_k
 
 
 def continued(before: Arrays, data: Blocks, settings: Settings, context: Context) -> State:
@@ -129,11 +136,11 @@ def continued(before: Arrays, data: Blocks, settings: Settings, context: Context
     bounds = np.minimum(data.bounds["z"], len(known))
     messages = [blocks.Known(known[first:last], key, n_topics) for first, last in pairwise(bounds)]
     local = context.place(made_piece, data.pieces, blocks.begin_known, Each(messages))
-    n_wk = _count_words(local, data, n_topics)
+    n_wk, n_k = _counted(local, data, n_topics)
     return State(
         local=local,
         n_wk=n_wk,
-        n_k=n_wk.sum(axis=0, dtype=np.int64),
+        n_k=n_k,
         **{name: before[name] for name in ("n_tables", "order", "log_rest", "pi")},
         tau=tau,
         alpha=float(before["alpha"]),
@@ -163,7 +170,7 @@ def step(state: State, data: Blocks, settings: Settings, context: Context) -> tu
     waits = inference.start == "uniform" and context.iteration <= inference.hyper_start
     held = fixed or waits
     if not held:
-        _draw_word_side(state, settings.model.prior, context.rng("words"))
+        _draw_word_side(state, data, settings.model.prior, context.rng("words"))
     topics = _hold_topics(state, data, context) if fixed else _draw_topics(state, data, context)
     result = _sweep(state, topics)
     if not held:
@@ -179,11 +186,20 @@ def summarise(state: State, data: Blocks, settings: Settings, context: Context) 
     doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
     plan = common.plan_of(state.n_k, doc_prior, data.n_docs)
     parts = state.local.ask(blocks.weigh_documents, (plan, len(state.pi)))
-    return common.summarise_tokens(parts, plan, state.n_wk, word_prior, data.corpus.room)
+    names = data.seeds.by_topic()
+    if set(names) & set(plan.topics.dropped.tolist()):
+        # Not all that no document has are alike.
+        summary = common.summarise_counts(parts, plan, state.n_wk, word_prior)
+    else:
+        summary = common.summarise_tokens(parts, plan, state.n_wk, word_prior, data.corpus.room)
+    return common.named(summary, plan, names)
 
 
 def objective(state: State, data: Blocks, settings: Settings, context: Context) -> float:
-    """Return the log joint of words, topics and sticks given the concentrations (equation 17)."""
+    """Return the log joint of words, topics and sticks given the concentrations (equation 17).
+
+    Seed words are among the words.
+    """
     topic_mass, word_mass = state.alpha * state.pi, state.word_mass * state.tau
     log_joint = -float((data.n_with * log_rising(topic_mass.sum(), data.lengths)).sum())
     for histogram, large in state.local.ask(blocks.count_cells, len(state.pi)):
@@ -196,7 +212,7 @@ def objective(state: State, data: Blocks, settings: Settings, context: Context) 
         n_wk, mass = state.n_wk[start : start + step], word_mass[start : start + step]
         word, topic = np.nonzero(n_wk)
         log_joint += float(log_rising(mass[word], n_wk[word, topic]).sum())
-    log_joint -= float(log_rising(word_mass.sum(), state.n_k).sum())
+    log_joint -= float(log_rising(word_mass.sum(), _sizes(state, data)).sum())
     return log_joint + gibbs.log_sticks(state.log_rest, state.gamma)
 
 
@@ -261,7 +277,12 @@ def _draw_document_side(
     state.gamma = draw_by_sticks(state.log_rest, rng)
 
 
-def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
+def _sizes(state: State, data: Blocks) -> NDArray[np.int64]:
+    """Return the tokens of each topic [T], seed words among them."""
+    return state.n_k + data.seeds.totals(len(state.n_k))
+
+
+def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Generator) -> None:
     """Draw tables of words, the word mass and, for AA, the word shape (theory/hdp 6, step 6)."""
     if prior == "AA":
         by_word, by_topic = np.zeros(len(state.tau), np.int64), np.zeros(len(state.pi), np.int64)
@@ -273,7 +294,8 @@ def _draw_word_side(state: State, prior: str, rng: np.random.Generator) -> None:
         large = count_cells(state.n_wk, histogram)
         eta = np.array([state.word_mass / len(state.tau)])
         by_word = draw_table_sums(histogram, large, eta, rng)
-    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), state.n_k, rng)
+    sizes = _sizes(state, data)
+    state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
 

@@ -79,6 +79,7 @@ def sweep(state: Variances, data: Data, prior: Prior, *, indicators: bool) -> Ta
     seen_wk = np.zeros((data.n_words, state.n_topics if indicators else 0), state.n_wk.dtype)
     tables = (state.n_wk, state.var_wk, seen_wk)
     priors = variational.prior_of_blocks(prior, data)
+    seeded = data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
             state.local,
@@ -86,11 +87,12 @@ def sweep(state: Variances, data: Data, prior: Prior, *, indicators: bool) -> Ta
             turn,
             tables,
             data.word_bounds,
-            lambda *block: Given(state.n_k, state.var_k, priors(*block)),
+            lambda *block: Given(state.n_k + seeded, state.var_k, priors(*block)),
         )
         for moved_n, moved_var in moves:
             state.n_k += moved_n
             state.var_k += moved_var
+    data.seeds.mark(seen_wk)
     return seen_wk
 
 

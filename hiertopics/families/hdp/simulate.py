@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.sticks import weights_from_fractions
@@ -36,8 +37,15 @@ def simulate(
     by_word = np.full(sizes.n_words, eta)
     if "tau" in drawn:
         by_word = np.maximum(sizes.n_words * eta * drawn["tau"], 1e-12)
-    phi = rng.dirichlet(by_word, model.truncation)
-    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
+    vocab = default_vocab(sizes.n_words)
+    seeds = seeds_in(model, vocab)
+    if seeds.names:
+        priors = np.tile(by_word[:, None], model.truncation)
+        seeds.add_to(priors)
+        phi = np.array([rng.dirichlet(prior) for prior in priors.T])
+    else:
+        phi = rng.dirichlet(by_word, model.truncation)
+    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), vocab)
     return corpus, {"pi": pi, "theta": theta, "phi": phi}
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
 from hiertopics.families.hdp.block_layout import Blocks
@@ -34,6 +34,7 @@ LEAST_REST = 1e-12
 class Begun(NamedTuple):
     """What a start says, in fields of the state."""
 
+    order: NDArray[np.int64]
     n_tables: NDArray[np.int64]
     log_rest: NDArray[np.float64]
     pi: NDArray[np.float64]
@@ -45,7 +46,10 @@ class Begun(NamedTuple):
 
 
 def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begun:
-    """Return what a short run comes to, topics along the sticks, largest first."""
+    """Return what a short run comes to, sticks to the largest topics first.
+
+    Topics are numbered along the sticks; with seed words, whose topics have numbers, as in the run.
+    """
     corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"))
     schedule = Settings(settings.model, PosteriorInference())
     laid_out = cvb0.prepare(corpus, schedule)
@@ -56,19 +60,22 @@ def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begu
         at = Context(context.seed, sweep, here)
         found, _ = cvb0.step(found, laid_out, schedule, at)
         context.report(sweep, SWEEPS)
-    order = np.argsort(-found.pi, kind="stable")
-    pi = found.pi[order] / found.pi.sum()
+    along = np.argsort(-found.pi, kind="stable")
+    by_number = np.arange(len(along))
+    number, order = (by_number, along) if data.seeds.names else (along, by_number)
+    pi = found.pi[along] / found.pi.sum()
     rest = np.concatenate([[1.0], np.maximum(1.0 - np.cumsum(pi[:-1]), LEAST_REST)])
     topics = word_probabilities(found.n_wk, found.word_mass * found.tau)
     return Begun(
-        np.rint(found.n_tables[order]).astype(np.int64),
+        order,
+        np.rint(found.n_tables[number]).astype(np.int64),
         np.minimum(np.diff(np.log(rest)), 0.0),
-        pi,
+        found.pi[number] / found.pi.sum(),
         found.tau,
         found.alpha,
         found.gamma,
         found.word_mass,
-        topics[:, order].astype(np.float32),
+        topics[:, number].astype(np.float32),
     )
 
 
@@ -77,4 +84,4 @@ def _sample(data: Blocks, n_pairs: int, rng: np.random.Generator) -> Corpus:
     order = rng.permutation(data.n_docs)
     sizes = np.cumsum(data.corpus.doc_pairs[order])
     chosen = np.sort(order[: max(1, int(np.searchsorted(sizes, n_pairs, side="right")))])
-    return Corpus(data.corpus.counts_of(chosen), default_vocab(data.n_words))
+    return Corpus(data.corpus.counts_of(chosen), data.corpus.vocab)

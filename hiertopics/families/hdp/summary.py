@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +38,7 @@ class Fitted(NamedTuple):
     """What every HDP method in pieces ends with, on its truncation T.
 
     local: with n_dk [n_docs, T]. n_wk [n_words, T], n_k [T]: (expected) counts. doc_prior [T]:
-    alpha E[pi]. word_prior [n_words]: eta V tau.
+    alpha E[pi]. word_prior [n_words]: eta V tau. names: of topics that have one beforehand.
     """
 
     local: Pieces[Any, Any]
@@ -44,13 +46,24 @@ class Fitted(NamedTuple):
     n_k: NDArray[np.number]
     doc_prior: NDArray[np.float64]
     word_prior: NDArray[np.float64]
+    names: Mapping[int, str] = MappingProxyType({})
 
 
 def summarise(fitted: Fitted, n_docs: int) -> Summary:
     """Return the summary; theta of so many documents is made in blocks, by each piece."""
     plan = planned(by_size(fitted.n_k), fitted.doc_prior, n_docs)
     parts = fitted.local.ask(_weigh, plan)
-    return summarise_counts(parts, plan, fitted.n_wk, fitted.word_prior)
+    summary = summarise_counts(parts, plan, fitted.n_wk, fitted.word_prior)
+    return named(summary, plan, fitted.names)
+
+
+def named(summary: Summary, plan: Plan, names: Mapping[int, str]) -> Summary:
+    """Return the summary with names of topics at their nodes; it notes those without a token."""
+    row = {topic: number for number, topic in enumerate(plan.topics.live.tolist())}
+    empty = [name for topic, name in names.items() if topic not in row]
+    notes = [f"the topic of the seed words {name!r} has no token" for name in empty]
+    found = {row[topic]: name for topic, name in names.items() if topic in row}
+    return replace(summary, names=found).noting(*notes)
 
 
 def _weigh(piece: Any, local: Any, plan: Plan) -> Rows:

@@ -43,6 +43,8 @@ from msgspec import Meta
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import seeds_in
+from hiertopics.data.shelf import Bags
 from hiertopics.families.flat import estimates, kernels, posteriors, variational
 from hiertopics.families.flat.config import (
     Model,
@@ -156,13 +158,18 @@ def info_of(state: estimates.State, data: Data, drift: float) -> Info:
     return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
 
 
+def prepare(corpus: Bags, settings: ModelSettings) -> Data:
+    """Lay the corpus out in pairs."""
+    laid_out = variational.prepare(corpus, settings)
+    return laid_out._replace(seeds=seeds_in(settings.model, corpus.vocab))
+
+
 def summarise(
     state: estimates.State, data: Data, settings: ModelSettings, context: Context
 ) -> Summary:
     """Return the live topics as roots, largest first, and theta of the training documents."""
-    fitted = common.Fitted(
-        state.local, state.n_wk, state.n_k, state.alpha * state.pi, state.word_mass * state.tau
-    )
+    priors = (state.alpha * state.pi, state.word_mass * state.tau)
+    fitted = common.Fitted(state.local, state.n_wk, state.n_k, *priors, names=data.seeds.by_topic())
     return common.summarise(fitted, data.n_docs)
 
 
@@ -214,7 +221,7 @@ def collapsed(
         State=state_type,
         Info=Info,
         objective_name="training log likelihood per token",
-        prepare=variational.prepare,
+        prepare=prepare,
         init=init,
         step=step,
         summarise=summarise,

@@ -78,11 +78,11 @@ class Shares(NamedTuple):
 def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
     """Return the shares of the training documents at the places of a report.
 
-    A node that is not shown counts as the nearest shown one above it.
+    A node that is not shown, or was cut, counts as the nearest shown one above it.
     """
     n_columns = run.theta.shape[1]
     at = np.full(n_columns, -1, dtype=np.int64)
-    for row in tree.shown.tolist():
+    for row in range(tree.n_nodes):
         name = tree.id_of(row)
         if isinstance(name, int):
             at[name] = _nearest_shown(tree, layout, row)

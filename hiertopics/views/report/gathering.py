@@ -18,6 +18,7 @@ from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arrange, banded, documents_with
+from hiertopics.views.levels import in_levels, parse_cut
 from hiertopics.views.remarks import parse_sides, tags_of
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
@@ -68,13 +69,15 @@ SPARE = 1000
 class Asked(NamedTuple):
     """What a report is to hold. words: per node and weight of relevance. limit: bytes in all.
 
-    text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata.
+    text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata. cut:
+    about how many nodes each level has, as ``20,80``.
     """
 
     words: int
     limit: int
     text: bool = True
     sides: Sequence[str] = ()
+    cut: str | None = None
 
 
 class Placed(NamedTuple):
@@ -119,7 +122,7 @@ class _Gathering:
         self.tags: dict[str, Tags] = {
             name: tags_of(run, name, path) for name, path in parse_sides(asked.sides).items()
         }
-        self.tree = _readable(run)
+        self.tree = self._readable(run)
         self.labels = labels_of(run, self.tree)
         self.number = np.empty(0, dtype=np.int64)
         self.n_listed = 0
@@ -221,6 +224,11 @@ class _Gathering:
         self._put_texts(box)
         self._put_contents(box)
 
+    def _readable(self, run: RunDir) -> Tree:
+        """Return a run's tree as the report shows it: flat topics arranged, where they can be."""
+        tree = _arranged(run)
+        return tree if self.asked.cut is None else in_levels(tree, parse_cut(self.asked.cut))
+
     def _say(self, what: str) -> None:
         self.left_out.append(f"{what}: {self.limit}")
 
@@ -268,7 +276,7 @@ class _Gathering:
     def _put_comparison(self, box: Box) -> None:
         if self.other is None:
             return
-        tree = _readable(self.other)
+        tree = self._readable(self.other)
         layout = lay_out(tree)
         shared = same_documents(self.run, self.other)
         shares = shares_of(self.other, tree, layout) if shared else None
@@ -405,8 +413,8 @@ def _names_each(tags: Tags) -> bool:
     return len(totals) > 1 and bool((totals <= 1).all())
 
 
-def _readable(run: RunDir) -> Tree:
-    """Return a run's tree as a report shows it: flat topics arranged, where that can be done."""
+def _arranged(run: RunDir) -> Tree:
+    """Return a run's tree, flat topics arranged where that can be done."""
     tree = run.supported_tree
     lengths = run.split.train_lengths
     is_flat = bool((tree.parent[tree.shown] == ROOT).all())

@@ -1,0 +1,120 @@
+"""Files of seed words, their names in views, and what is wrong with them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hiertopics as ht
+from hiertopics.settings.yamlfile import load_yaml
+
+Call = Callable[..., Any]
+FRUIT = "apple pear plum cherry quince"
+WOOD = "oak birch ash beech elm"
+TEXTS = [" ".join(np.random.default_rng(i).choice((FRUIT, WOOD)[i % 2].split(), 12))
+         for i in range(40)]  # fmt: skip
+FLAGS = ("-b", "hdp-cvb0", "--iterations", 40, "--holdout", "none", "-s", "model.truncation=6",
+         "-s", "model.seed_weight=5")  # fmt: skip
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Return a file of texts of two kinds."""
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(f'{{"text": "{text}"}}\n' for text in TEXTS))
+    return path
+
+
+def names_of(run: Path) -> dict[str, str]:
+    with (run / "labels.csv").open(encoding="utf-8") as file:
+        return {row["name"]: row["words"] for row in csv.DictReader(file)}
+
+
+def test_seeded_topics_are_named_in_views(call: Call, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.yaml").write_text("timber: [oak, elm, baobab]\nfruit: [pear]\n")
+    run = tmp_path / "run"
+    done = call("fit", corpus, "-o", run, *FLAGS, "-s", "model.seeds=words.yaml")
+    assert done.code == 0
+    assert "warning: the corpus lacks seed words of 'timber': baobab" in done.err
+    names = names_of(run)
+    assert set(names["timber"].split()) == set(WOOD.split())
+    assert set(names["fruit"].split()) == set(FRUIT.split())
+    assert "timber: " in call("show-tree", run).out
+    seeds = load_yaml(run / "config.yaml")["model"]["seeds"]  # type: ignore[index]
+    assert seeds == {"timber": ["oak", "elm", "baobab"], "fruit": ["pear"]}
+
+    call("label", run, ht.Run(run).tree.shown[0], "mine")
+    files = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    (tmp_path / "words.yaml").write_text("timber: [oak, ash]\nfruit: [pear]\n")
+    refused = call("fit", corpus, "-o", run, *FLAGS, "-s", "model.seeds=words.yaml")
+    assert refused.code == 2 and "model.seeds: {timber: [oak, elm, baobab]" in refused.err
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == files
+
+    (tmp_path / "words.yaml").write_text("timber: [oak, elm, baobab]\nfruit: [pear]\n")
+    more = ("--iterations", 45, "-s", "model.seeds=words.yaml")
+    assert call("fit", corpus, "-o", run, *FLAGS, *more).code == 0
+    assert "mine" in names_of(run) and len(names_of(run)) == 2
+
+
+def test_python_takes_a_mapping(tmp_path: Path) -> None:
+    keys = {"model.seeds": {"timber": ["oak"]}, "model.truncation": 6}
+    run = ht.fit(
+        TEXTS,
+        run=tmp_path / "run",
+        backend="hdp-gibbs",
+        iterations=30,
+        holdout="none",
+        overrides=keys,
+    )
+    named = ht.label(run.path)
+    assert [row["name"] for row in named] == ["timber"] and "oak" in named[0]["words"]
+
+
+WRONG = {
+    "a: [oak\n": "words.yaml:2: ",
+    "a: [oak]\na: [elm]\n": "words.yaml:2: key 'a' is given twice",
+    "a: [oak]\n\nb: elm\n": "words.yaml:3: expected a list of words for 'b', as [orbit, nasa], got "
+    "'elm'",
+    "a: [oak]\nb:\n  - elm\n  - 7\n": "words.yaml:3: expected a list of words for 'b', as [orbit, "
+    "nasa], got 7; quote it",
+    "a: []\n": "words.yaml:1: expected a list of words for 'a', as [orbit, nasa], got nothing",
+    "- oak\n": "words.yaml: the top level must be a mapping",
+    "a: [oak, oak]\n": "model.seeds has 'oak' twice for 'a'",
+    "a: [yew, larch]\n": "none of the seed words of 'a' (yew, larch) is among the 10 words",
+    "{a: [oak], b: [ash], c: [elm], d: [oak], e: [oak], f: [oak], g: [oak]}": "model.seeds names 7 "
+    "topics, but truncation is 6",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items())
+def test_what_is_wrong_is_told_in_a_line(
+    text: str, message: str, call: Call, corpus: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "words.yaml").write_text(text)
+    run = tmp_path / "run"
+    done = call("fit", corpus, "-o", run, *FLAGS, "-s", "model.seeds=words.yaml")
+    assert done.code == 2 and message in done.err, done.err
+    assert not run.exists()
+
+
+def test_backends_without_seed_words_say_who_takes_them(call: Call, corpus: Path) -> None:
+    done = call("fit", corpus, "-b", "lda-gibbs", "-s", "model.seeds=words.yaml")
+    assert done.code == 2
+    assert "lda-gibbs takes no seed words (model.seeds); hdp-pcvb0, hdp-pcvb, hdp-cvb0" in done.err
+    done = call("fit", corpus, *FLAGS, "-s", "model.seeds=nowhere.yaml")
+    assert done.code == 2 and "nowhere.yaml: No such file" in done.err
+
+
+def test_a_broken_labels_csv_does_not_stop_a_fit(call: Call, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.yaml").write_text("timber: [oak]\n")
+    flags = ("-o", tmp_path / "run", *FLAGS, "-s", "model.seeds=words.yaml")
+    assert call("fit", corpus, *flags, "--iterations", 3).code == 0
+    (tmp_path / "run" / "labels.csv").write_text("nodes\n1\n")
+    done = call("fit", corpus, *flags, "--iterations", 5)
+    assert done.code == 0 and "warning: nodes of seed words stay without their names" in done.err
+    assert (tmp_path / "run" / "labels.csv").read_text() == "nodes\n1\n"
