@@ -10,8 +10,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -51,11 +52,20 @@ def benchmarks(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "benchmarks", *map(str, arguments)]
 
 
-def run(command: Sequence[str], well: Collection[int] = (0,)) -> Finished:
-    """Run ``command`` to its end, with this source tree importable. well: exit codes to take."""
+def run(
+    command: Sequence[str],
+    well: Collection[int] = (0,),
+    meanwhile: Callable[[int], object] | None = None,
+) -> Finished:
+    """Run ``command`` to its end, with this source tree importable. well: exit codes to take.
+
+    meanwhile: called with the process's number while it runs, on a thread of its own.
+    """
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         start = time.perf_counter()
         child = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=_environment())
+        if meanwhile is not None:
+            threading.Thread(target=meanwhile, args=(child.pid,), daemon=True).start()
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)

@@ -9,8 +9,10 @@ benchmark's rules. This module starts processes and so stays free of numpy.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import click
 
 from benchmarks import options, process
 from benchmarks.benchmark import benchmark
+from benchmarks.killing import Killer
 from benchmarks.process import CommandFailed
 from benchmarks.records import Record
 from benchmarks.table import MIB, Table, markdown
@@ -45,6 +48,21 @@ FITS = Table(
         "perplexity": lambda record: _or_reason(record, "perplexity", "{:.0f}"),
     },
 )
+ON_CLUSTER = Table(
+    ("n_tokens", "cluster"),
+    {
+        "tokens": "{n_tokens:,}",
+        "processes": "{cluster}",
+        "iterations": "{sweeps}",
+        "worker killed": lambda record: (
+            f"back to {record['went_back_to'][0]}" if "went_back_to" in record else "no"
+        ),
+        "seconds": "{command_seconds:.0f}",
+        "CPU s": "{command_cpu_seconds:.0f}",
+        "largest process, MiB": lambda record: f"{record['peak_bytes'] / MIB:,.0f}",
+        "same bytes": lambda record: "yes" if record["same_bytes"] else "**no**",
+    },
+)
 COSTS = Table(
     ("n_tokens", "truncation"),
     {
@@ -60,6 +78,14 @@ COSTS = Table(
 SIZES = (1e9, 28e9)
 MACHINES = (1, 16, 50)
 CORES = 16
+SETTINGS = (
+    "inference.collapse=partial",
+    "inference.shards=4",
+    "output.checkpoint_seconds=60",
+)
+PRODUCTS = ("model.npz", "theta.npz", "tree.json", "topics.csv")
+"""Files of a run that must have the same bytes wherever it was fitted."""
+
 BANDWIDTH = 1e9
 """Bytes per second of the network between machines."""
 
@@ -77,8 +103,10 @@ PUBLISHED = (
 def table(results: Sequence[Record]) -> str:
     """Return the fits, the costs per token, and what follows for larger corpora."""
     fits = [record for record in results if record["kind"] in ("ours", "peer")]
+    clusters = [record for record in results if record["kind"] == "cluster"]
     costs = [record for record in results if record["kind"] == "cost"]
     parts = [FITS(fits)] if fits else []
+    parts += [ON_CLUSTER(clusters)] if clusters else []
     if costs:
         parts += [COSTS(costs), projection(max(costs, key=lambda record: record["n_tokens"]))]
     return "\n\n".join(parts)
@@ -116,6 +144,8 @@ def projection(cost: Record) -> str:
 @click.option("--iterations", default=100, show_default=True)
 @click.option("--memory", default=6.0, show_default=True, help="GB that a model may take.")
 @click.option("--workers", default=2, show_default=True, help="Threads of our fit.")
+@click.option("--cluster", metavar="local:N", help="Fit there, too, and compare the bytes.")
+@click.option("--kill", is_flag=True, help="Kill a process of the cluster amid a sweep.")
 @click.option("--time-limit", help="Of each of our fits, as 40m; what was fitted is scored.")
 @click.option("--peer", type=click.Choice(PEERS), multiple=True, default=PEERS, show_default=True)
 @click.option("--peers/--no-peers", default=True, help="Any of them.")
@@ -137,6 +167,8 @@ def measure(
     iterations: int,
     memory: float,
     workers: int,
+    cluster: str | None,
+    kill: bool,
     time_limit: str | None,
     peer: tuple[str, ...],
     peers: bool,
@@ -156,13 +188,23 @@ def measure(
         about = _sizes(path)
         split = f"docs:{min(0.1, HELD_OUT / about['n_docs']):.6f}@0"
         shared = {**about, "split": split, "truncation": truncation, "memory": limit}
+        settings = [*SETTINGS, f"model.truncation={truncation}"]
+        chosen = [word for pair in settings for word in ("--set", pair)]
+        command = ["fit", path, "--backend", "hdp-gibbs", "--holdout", split, *chosen, "-q"]
+        command += ["--iterations", iterations, "--memory", limit]
+        here = work / f"run-{size}"
         if fits:
-            settings = ["inference.collapse=partial", f"model.truncation={truncation}"]
-            settings.append(f"inference.shards={workers}")
-            found = _ours(
-                path, work / f"run-{size}", split, settings, iterations, limit, workers, time_limit
-            )
+            found = _ours(command, here, path, split, limit, workers, time_limit)
             yield {"kind": "ours", "model": f"hdp-gibbs-{truncation}", **shared, **found}
+        if cluster is not None:
+            there = work / f"run-{size}-cluster"
+            yield {
+                "kind": "cluster",
+                "cluster": cluster,
+                **shared,
+                **_on_cluster(command, there, cluster, limit, kill=kill),
+                "same_bytes": _digest(there) == _digest(here),
+            }
         for name in peer if peers else ():
             yield {
                 "kind": "peer",
@@ -199,22 +241,19 @@ def _sizes(path: Path) -> Record:
 
 
 def _ours(
-    path: Path,
+    command: Sequence[object],
     run: Path,
+    path: Path,
     split: str,
-    settings: Sequence[str],
-    iterations: int,
     limit: int,
     workers: int,
     time_limit: str | None,
 ) -> Record:
     """Fit, or go on; the speed is that of the iterations of this command, its start included."""
     before = _manifest(run).get("iterations", 0)
-    chosen = [word for pair in settings for word in ("--set", pair)]
-    arguments = ["fit", path, "--backend", "hdp-gibbs", "--holdout", split, "--run", run, "-q"]
-    arguments += ["--iterations", iterations, "--workers", workers, "--memory", limit]
+    arguments = [*command, "--run", run, "--workers", workers]
     arguments += ["--time-limit", time_limit] if time_limit else []
-    done = process.run(_within(limit, process.hiertopics(*arguments, *chosen)), (0, 75))
+    done = process.run(_within(limit, process.hiertopics(*arguments)), (0, 75))
     manifest = _manifest(run)
     score = json.loads(process.run(process.benchmarks("scale-score", path, split, run)).stdout)
     n_new = manifest["iterations"] - before
@@ -227,6 +266,33 @@ def _ours(
         "tokens_per_second": tokens / done.cpu_seconds if n_new else math.nan,
         **score,
     }
+
+
+def _on_cluster(
+    command: Sequence[object], run: Path, cluster: str, limit: int, *, kill: bool
+) -> Record:
+    """Fit in processes of a cluster, each within the limit; maybe kill one of them."""
+    if run.exists():
+        raise click.UsageError(f"{run} is there already: what is killed begins anew")
+    killer = Killer(run) if kill else None
+    arguments = [*command, "--run", run, "--cluster", cluster]
+    done = process.run(_within(limit, process.hiertopics(*arguments)), meanwhile=killer)
+    found = {**done.record, "sweeps": _manifest(run)["iterations"]}
+    if killer is not None:
+        log = (run / "log.txt").read_text(encoding="utf-8")
+        back = re.findall(r"continuing from iteration (\d+)", log)
+        if not killer.killed or not back:
+            raise click.ClickException(f"{run}: no worker was killed; choose more iterations")
+        found |= {**killer.killed, "went_back_to": [int(number) for number in back]}
+    return found
+
+
+def _digest(run: Path) -> str:
+    """Return what is the same for runs whose products have the same bytes."""
+    digest = hashlib.sha256()
+    for name in PRODUCTS:
+        digest.update((run / name).read_bytes())
+    return digest.hexdigest()
 
 
 def _manifest(run: Path) -> Record:

@@ -212,15 +212,17 @@ class Cluster:
         return dict(self._client.nthreads())
 
     def recovered(self, enough: Callable[[], object], patience: float = PATIENCE) -> bool:
-        """Wait for a worker; return whether one came within ``patience`` seconds.
+        """Wait for as many workers as there were; return whether any came.
 
+        patience: seconds; after a quarter of them the fit makes do with those that are there.
         enough: asked every other second whether to give up before. Raises UsageError for a new
         worker that would not give the same bytes.
         """
-        end = time.monotonic() + patience
-        while time.monotonic() < end and not enough():
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < patience and not enough():
             with suppress(OSError, TimeoutError):
-                if self._threads():
+                there = sum(self._threads().values())
+                if there >= self.n_workers or (there and waited >= patience / 4):
                     check_agreement(self._client)
                     return True
             time.sleep(min(LOOK_EVERY, patience / 10))
@@ -370,8 +372,13 @@ def check_agreement(client: Any) -> None:
     own = fingerprint()
     try:
         said = client.run(fingerprint)
-    except ImportError as error:
-        raise UsageError(f"a worker of the cluster lacks a package: {error}") from error
+    except (OSError, TimeoutError):
+        raise
+    except Exception as error:  # what cannot be imported there comes as this or as that
+        raise UsageError(
+            f"a worker of the cluster lacks a package ({error}); install the same versions on all "
+            "machines"
+        ) from error
     for address, theirs in sorted(said.items()):
         for what, value in own.items():
             found = theirs[what]

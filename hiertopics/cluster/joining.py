@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from hiertopics.cluster.coordinator import ANSWER_WITHIN, PATIENCE, Cluster, check_agreement
@@ -63,20 +66,9 @@ def _client(where: str, threads: int, stack: ExitStack) -> Any:
         client = stack.enter_context(Client(here))
         client.register_plugin(_deaf())
         return client
-    chosen: dict[str, Any] = {"address": where}
-    if where.startswith(FILE):
-        path = where.removeprefix(FILE)
-        with suppress(OSError), open(path, encoding="utf-8") as file:
-            chosen = {"scheduler_file": file.name}
-        if "scheduler_file" not in chosen:
-            raise UsageError(f"--cluster {where}: there is no file {path}")
-    try:
-        client = stack.enter_context(Client(**chosen, timeout=ANSWER_WITHIN))
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UsageError(
-            f"--cluster {where}: no Dask scheduler answers there within {ANSWER_WITHIN:.0f} "
-            "seconds; start one with: dask scheduler"
-        ) from error
+    address = _address_in(where) if where.startswith(FILE) else where
+    _require_scheduler(address, where)
+    client = stack.enter_context(Client(address, timeout=ANSWER_WITHIN))
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
     except TimeoutError:
@@ -85,6 +77,51 @@ def _client(where: str, threads: int, stack: ExitStack) -> Any:
             "dask worker ADDRESS"
         ) from None
     return client
+
+
+def _address_in(where: str) -> str:
+    """Return the address that a scheduler's file tells."""
+    path = where.removeprefix(FILE)
+    try:
+        with open(path, encoding="utf-8") as file:
+            return str(json.load(file)["address"])
+    except FileNotFoundError:
+        raise UsageError(f"--cluster {where}: there is no file {path}") from None
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UsageError(
+            f"--cluster {where}: {path} tells no address; name the file that "
+            "'dask scheduler --scheduler-file' wrote"
+        ) from error
+
+
+def _require_scheduler(address: str, where: str) -> None:
+    """Raise UsageError where no scheduler answers: Dask's client may wait for ever."""
+    from distributed import Security
+    from distributed.core import rpc
+
+    async def asked() -> Any:
+        security = Security().get_connection_args("client")
+        async with rpc(address, connection_args=security, timeout=ANSWER_WITHIN) as there:
+            return (await there.identity())["type"]
+
+    async def asked_in_time() -> Any:
+        return await asyncio.wait_for(asked(), ANSWER_WITHIN)
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # this one may have a loop of its own
+            kind = thread.submit(asyncio.run, asked_in_time()).result()
+        why = "" if kind == "Scheduler" else f"it is a {kind}"
+    except TimeoutError:
+        why = f"none within {ANSWER_WITHIN:.0f} seconds"
+    except (OSError, TypeError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+    except Exception:  # what comes of taking another server's words for numbers
+        why = "another server does"
+    if why:
+        raise UsageError(
+            f"--cluster {where}: no Dask scheduler answers there ({why}); start one with: "
+            "dask scheduler"
+        )
 
 
 def _deaf() -> Any:

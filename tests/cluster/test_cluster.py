@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -175,11 +176,14 @@ def test_a_worker_that_dies_costs_no_byte(
 ) -> None:
     fitted(tiny_file, tmp_path / "here", backend)
     killed: list[int] = []
+    held: list[int] = []
 
     def kill(event: Any) -> None:
         if event.iteration == 4 and not killed:
             killed.append(max(client.run(_load).values())[1])
             os.kill(killed[0], signal.SIGKILL)
+        if event.iteration == ITERATIONS:
+            held.extend(number for number, _ in client.run(_load).values())
 
     done = fitted(
         tiny_file,
@@ -191,6 +195,7 @@ def test_a_worker_that_dies_costs_no_byte(
     )
     assert killed and done.status == "done"
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
+    assert len(held) == 2 and min(held) > 0, "who took the place of the dead works, too"
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
 
@@ -389,6 +394,62 @@ def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "scheduler.json"
     with pytest.raises(UsageError, match="there is no file"), cluster(f"scheduler-file:{missing}"):
         pass
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", "[1]"])
+def test_a_scheduler_file_without_an_address_is_named(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text(text)
+    with (
+        pytest.raises(UsageError, match=r"scheduler\.json tells no address"),
+        cluster(f"scheduler-file:{file}"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(b"", "none within"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", "another server does")],
+)
+def test_a_server_that_is_no_scheduler_is_named(
+    answer: bytes, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask's client would wait for the first without end, and take the second's words for sizes."""
+    monkeypatch.setattr(joining, "ANSWER_WITHIN", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+                    held[-1].sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        said = f"no Dask scheduler answers there .{why}"
+        with pytest.raises(UsageError, match=said) as caught, cluster(address):
+            pass
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_an_address_without_tls_settings_and_one_of_a_worker(client: Client) -> None:
+    with pytest.raises(UsageError, match="TLS"), cluster("tls://127.0.0.1:1"):
+        pass
+    worker_address = min(client.nthreads())
+    with pytest.raises(UsageError, match="it is a Worker"), cluster(worker_address):
+        pass
+
+
+def test_a_worker_without_hiertopics_is_told_of_in_one_line() -> None:
+    class Lacking:
+        def run(self, function: Any) -> None:
+            raise Exception("ModuleNotFoundError(\"No module named 'hiertopics'\")")
+
+    with pytest.raises(UsageError, match="lacks a package.*No module named 'hiertopics'"):
+        coordinator.check_agreement(Lacking())
 
 
 @pytest.mark.slow
