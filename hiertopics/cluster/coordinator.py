@@ -214,7 +214,7 @@ class Cluster:
     def recovered(self, enough: Callable[[], object], patience: float = PATIENCE) -> bool:
         """Wait for as many workers as there were; return whether any came.
 
-        patience: seconds; after a quarter of them the fit makes do with those that are there.
+        patience: seconds; after half of them the fit makes do with those that are there.
         enough: asked every other second whether to give up before. Raises UsageError for a new
         worker that would not give the same bytes.
         """
@@ -222,7 +222,7 @@ class Cluster:
         while (waited := time.monotonic() - began) < patience and not enough():
             with suppress(OSError, TimeoutError):
                 there = sum(self._threads().values())
-                if there >= self.n_workers or (there and waited >= patience / 4):
+                if there >= self.n_workers or (there and waited >= patience / 2):
                     check_agreement(self._client)
                     return True
             time.sleep(min(LOOK_EVERY, patience / 10))

@@ -195,7 +195,7 @@ def test_a_worker_that_dies_costs_no_byte(
     )
     assert killed and done.status == "done"
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
-    assert len(held) == 2 and min(held) > 0, "who took the place of the dead works, too"
+    assert len(held) == 2 and max(held) - min(held) <= 1, "who took the dead one's place works, too"
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
 
