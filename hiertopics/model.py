@@ -285,6 +285,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     checkpoint by name; its training documents and its words are the first ones of ``data``, in the
     same order. Where there is none, the backend cannot be updated.
 
+    suited: of a corpus, the backend that fits it, where settings leave a choice to its size; the
+    states of a fit are those of that one.
+
     regrouped: the ``Tree.extra`` of a tree some of whose rows were put together or taken out; where
     there is none, the topics of this backend cannot be merged or dropped.
 
@@ -325,6 +328,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     regrown: Callable[[Tree, NDArray[np.float64], SeenT, SettingsT, Context], Summary] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
+    suited: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None
     regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved
     check: Callable[[dict[str, NDArray[Any]]], None] | None = None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from hiertopics.errors import UsageError
 
 if TYPE_CHECKING:
-    from hiertopics.model import AnyBackend
+    from hiertopics.model import AnyBackend, AnySettings
     from hiertopics.settings.config import Experiment
 
 
@@ -46,9 +46,12 @@ DEFAULT = "nhdp-variational"
 
 BACKENDS: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
-        "hiertopics.families.hdp.variational:few_pcvb0",
+        "hiertopics.families.hdp.variational:pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
-        {"inference.responsibilities=all": "hiertopics.families.hdp.variational:pcvb0"},
+        {
+            "inference.responsibilities=all": "hiertopics.families.hdp.variational:all_pcvb0",
+            "inference.responsibilities=few": "hiertopics.families.hdp.variational:few_pcvb0",
+        },
     ),
     "hdp-pcvb": Entry(
         "hiertopics.families.hdp.variational:pcvb",
@@ -56,9 +59,12 @@ BACKENDS: dict[str, Entry] = {
         compiling=3,
     ),
     "hdp-cvb0": Entry(
-        "hiertopics.families.hdp.variational:few_cvb0",
+        "hiertopics.families.hdp.variational:cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
-        {"inference.responsibilities=all": "hiertopics.families.hdp.variational:cvb0"},
+        {
+            "inference.responsibilities=all": "hiertopics.families.hdp.variational:all_cvb0",
+            "inference.responsibilities=few": "hiertopics.families.hdp.variational:few_cvb0",
+        },
     ),
     "hdp-cvb": Entry(
         "hiertopics.families.hdp.variational:cvb",
@@ -163,6 +169,12 @@ def load_for(experiment: Experiment) -> AnyBackend:
     """Return the backend of an experiment, that for its settings."""
     sections = {"model": experiment.model, "inference": experiment.inference}
     return load(experiment.backend, **sections)
+
+
+def load_suited(experiment: Experiment, corpus: object, settings: AnySettings) -> AnyBackend:
+    """Return the backend of an experiment on a corpus, where its settings leave a choice to it."""
+    backend = load_for(experiment)
+    return backend if backend.suited is None else backend.suited(corpus, settings)
 
 
 def refuse_shelf(experiment: Experiment) -> None:

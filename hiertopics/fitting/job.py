@@ -74,8 +74,8 @@ class Job:
         self.run, self.origin, self.split, self.bins = run, origin, split, bins
         self.pool, self.display, self.begin = pool, display, begin
         self.experiment, self.train = origin.experiment, origin.train
-        self.backend = registry.load_for(self.experiment)
         self.settings = Settings(self.experiment.model, self.experiment.inference)
+        self.backend = registry.load_suited(self.experiment, self.train, self.settings)
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
         self.seals: dict[str, str] = {}
         self.restored: int | None = None

@@ -33,6 +33,7 @@ from hiertopics.runs.manifest import (
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.original import Original, read_original
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.states import Arrays
 
 NEW_WORDS = ("join", "drop")
 
@@ -80,7 +81,9 @@ def update(
         put = (_put_shards if backend.shelves else _put)(made, original.whole, added, words)
 
     def begin(data: object, settings: Settings, context: Context) -> object:
-        return _begin(before, made, backend, data, settings, context)
+        found = _state_of(before, original.train, Room(made.path / "checkpoints"))
+        assert backend.continued is not None
+        return backend.continued(found, data, settings, context)
 
     result = driver.fit(
         put.path,
@@ -186,18 +189,12 @@ def _refuse_another(made: RunDir, before: RunDir, entries: Mapping[str, Any]) ->
         )
 
 
-def _begin(
-    before: RunDir,
-    made: RunDir,
-    backend: AnyBackend,
-    data: object,
-    settings: Settings,
-    context: Context,
-) -> object:
+def _state_of(before: RunDir, train: Bags, room: Room) -> Arrays:
+    """Return the arrays of the last checkpoint; RunError where there is none."""
     stamp = f"{before.manifest['corpus']['fingerprint']} {before.split.hash}"
     own = Settings(before.experiment.model, before.experiment.inference)
-    found = load_checkpoint(before, backend, own, stamp, Room(made.path / "checkpoints"))
+    backend = registry.load_suited(before.experiment, train, own)
+    found = load_checkpoint(before, backend, own, stamp, room)
     if found is None:
         raise RunError(f"{before.path} has no checkpoint to go on from")
-    assert backend.continued is not None
-    return backend.continued(found[1], data, settings, context)
+    return found[1]

@@ -86,10 +86,14 @@ def _wide(kind: Any) -> Any:
     return types.intp if isinstance(kind, types.Integer) and kind.signed else kind
 
 
-def kernel(*, fastmath: Set[str] = frozenset(), inline: bool = False) -> Callable[[F], F]:
+def kernel(
+    *, fastmath: Set[str] = frozenset(), inline: bool = False, apart: bool = False
+) -> Callable[[F], F]:
     """Return a decorator that compiles a plain function over arrays.
 
-    inline: copy the function into its callers, whose loops may then become vector code.
+    inline: copy the function into its callers, whose loops may then become vector code. apart: a
+    kernel with ``fastmath`` is called, not copied: for a long one, slower as a copy, none of whose
+    own loops may become vector code.
     Where no cache folder is writable numba refuses to cache; the kernel is then compiled
     afresh in each process instead of failing.
     """
@@ -110,7 +114,7 @@ def kernel(*, fastmath: Set[str] = frozenset(), inline: bool = False) -> Callabl
         # Each compiled module has a copy of what it calls, and a process takes the copy that it
         # loaded first. Copies of a sum that may be reordered round differently: with all of them
         # inlined, a process that compiles ends in the bytes of one that finds all compiled.
-        bare["forceinline"] = bool(fastmath)
+        bare["forceinline"] = bool(fastmath) and not apart
         made.twin = _cached(_Twin(_renamed(function), targetoptions=options | bare))
         return made
 

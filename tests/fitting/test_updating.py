@@ -15,10 +15,12 @@ from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.errors import RunError, UsageError
+from hiertopics.families.hdp import variational
 from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
 from hiertopics.formats.writing import write_corpus
 from hiertopics.model import Context, Settings
+from hiertopics.runs.checkpoints import load_checkpoint
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -30,7 +32,7 @@ FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "docu
 HOW: dict[str, list[str]] = {
     "hdp-gibbs": ["inference.collapse=partial", "model.truncation=8"],
     "hdp-cvb0": ["model.truncation=8"],
-    "hdp-pcvb0": ["model.truncation=8", "model.prior=AA"],
+    "hdp-pcvb0": ["model.truncation=8", "model.prior=AA", "inference.responsibilities=few"],
     "nhdp-variational": ["model.truncation=8", "inference.start_iterations=10"],
 }
 OLD, NEW = "abcdefghij", "abcdefghijklmno"
@@ -119,6 +121,24 @@ def test_a_stopped_update_goes_on_to_the_same_bytes(
     assert contents(fitted) == contents(once)
 
 
+def test_a_corpus_that_outgrows_whole_rows_goes_on_with_entries(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = RunDir(folder / "hdp-cvb0")
+    n_pairs = read_original(before).train.n_pairs
+    monkeypatch.setattr(variational, "MOST_ENTRIES", 8 * n_pairs)
+    run = updated(folder, tmp_path / "both", "hdp-cvb0")
+    kept: Any = variational.few_cvb0
+    found = load_checkpoint(
+        run,
+        kept,
+        Settings(run.experiment.model, run.experiment.inference),
+        f"{run.manifest['corpus']['fingerprint']} {run.split.hash}",
+    )
+    assert found is not None and found[0] == 12
+    assert run.manifest["objective"] > before.manifest["objective"] - 0.5
+
+
 def test_what_was_killed_before_a_checkpoint_is_begun_again_by_update_alone(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,7 +148,7 @@ def test_what_was_killed_before_a_checkpoint_is_begun_again_by_update_alone(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(updating, "_begin", killed)
+        patched.setattr(updating, "_state_of", killed)
         updated(folder, tmp_path / "twice")
     path = tmp_path / "twice"
     with pytest.raises(UsageError, match="give the command update again"):

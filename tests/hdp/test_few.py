@@ -16,8 +16,9 @@ from hiertopics.errors import NumericalError
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import settled
-from hiertopics.families.hdp import few
-from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0
+from hiertopics.families.hdp import few, variational
+from hiertopics.families.hdp.variational import all_cvb0, cvb0, few_cvb0, few_pcvb0, pcvb0
+from hiertopics.states import to_arrays
 
 BACKENDS = [few_cvb0, few_pcvb0]
 KEYS = {"truncation": 8, "hyper_start": 3}
@@ -185,3 +186,26 @@ def test_two_documents_and_a_tiny_eta_stay_finite() -> None:
     for seed in range(3):
         run = ht.fit(counts, backend="hdp-pcvb0", seed=seed, holdout="none", iterations=60)
         assert run.status == "done" and np.isfinite(run.tree.phi).all()
+
+
+def test_whole_rows_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, settings = random_corpus(3, n_docs=12, n_words=15), settings_of(cvb0, **KEYS)
+    assert cvb0.suited is not None
+    for most, wanted in ((8 * corpus.n_pairs, all_cvb0), (8 * corpus.n_pairs - 1, few_cvb0)):
+        monkeypatch.setattr(variational, "MOST_ENTRIES", most)
+        assert cvb0.suited(corpus, settings) is wanted
+        assert cvb0.memory(corpus, settings) == wanted.memory(corpus, settings)
+
+
+def test_q_of_counts_is_what_continues_them() -> None:
+    """Of counts of a fixed point q(z) of all pairs gives the same counts again."""
+    case = planted(4, n_docs=40, n_words=30, n_topics=3, length=200)
+    settings = settings_of(cvb0, truncation=3, hyper_start=2)
+    state, data = begin(cvb0, case.train, settings, dtype=np.float32)
+    state = advance(cvb0, state, data, settings, 60)
+    assert all_cvb0.continued is not None
+    again = all_cvb0.continued(to_arrays(state), data, settings, at(0))
+    moved = np.abs(again.n_wk - state.n_wk).sum() / state.n_wk.sum()
+    assert moved < 0.02
+    np.testing.assert_allclose(again.n_k, again.n_wk.sum(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(again.n_dk.sum(axis=1), data.doc_lengths, rtol=1e-4)

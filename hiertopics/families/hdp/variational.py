@@ -59,7 +59,7 @@ from hiertopics.families.flat.summary import document_weights, regrouped, topic_
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.hdp import point_estimates
 from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.continuing import fields_of
+from hiertopics.families.hdp.continuing import Begin, fields_of, with_all, with_few
 from hiertopics.families.hdp.few import FEW
 from hiertopics.families.hdp.second_order import SECOND, Variances
 from hiertopics.families.hdp.simulate import simulate
@@ -83,12 +83,15 @@ class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
     step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, Order], float]
 
 
+MOST_ENTRIES = 1 << 28
+"""Pairs times topics up to which all responsibilities are kept by themselves: a gibibyte."""
+
 Kept = Annotated[
-    Literal["few", "all"],
+    Literal["auto", "few", "all"],
     Meta(
         description="What is kept of each pair's responsibilities: few entries, those of little "
         "weight chosen at random, in memory that does not grow with the truncation; or all, 4 "
-        "bytes for each pair and topic."
+        "bytes for each pair and topic; auto: all up to a gibibyte, else few."
     ),
 ]
 
@@ -96,13 +99,13 @@ Kept = Annotated[
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
-    responsibilities: Kept = "few"
+    responsibilities: Kept = "auto"
 
 
 class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     """The schedule of hdp-cvb0."""
 
-    responsibilities: Kept = "few"
+    responsibilities: Kept = "auto"
 
 
 AllKept = Annotated[
@@ -234,19 +237,47 @@ def collapsed(
     )
 
 
-def going_on(backend: Backend[Corpus, Data, StateT, Any]) -> Backend[Corpus, Data, StateT, Any]:
-    """Return a backend that keeps few entries as one that goes on with further documents."""
+def going_on(
+    backend: Backend[Corpus, Data, StateT, Any], begin: Begin
+) -> Backend[Corpus, Data, StateT, Any]:
+    """Return a backend that goes on with further documents, from what ``begin`` keeps of q(z)."""
 
     def continued(before: Arrays, data: Data, settings: ModelSettings, context: Context) -> StateT:
         """Return the state of the earlier counts, and of further ones under its topics."""
-        return backend.State(**fields_of(before, data, context))
+        return backend.State(**fields_of(before, data, context, begin))
 
     return replace(backend, continued=continued)
 
 
-pcvb0 = collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), ZERO)
-few_pcvb0 = going_on(collapsed(estimates.State, POINTS._replace(Inference=ZeroPoints), FEW))
+def by_size(
+    whole: Backend[Corpus, Data, StateT, Any], few: Backend[Corpus, Data, StateT, Any]
+) -> Backend[Corpus, Data, StateT, Any]:
+    """Return the backend that is ``whole`` of a corpus whose rows of q(z) are small, else few."""
+
+    def chosen(n_pairs: int, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
+        return whole if n_pairs * settings.model.truncation <= MOST_ENTRIES else few
+
+    def suited(corpus: Corpus, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
+        return chosen(corpus.n_pairs, settings)
+
+    def memory(corpus: Corpus, settings: ModelSettings) -> int:
+        return suited(corpus, settings).memory(corpus, settings)
+
+    def continued(before: Arrays, data: Data, settings: ModelSettings, context: Context) -> StateT:
+        going_on = chosen(len(data.cells.word), settings).continued
+        assert going_on is not None
+        return going_on(before, data, settings, context)
+
+    return replace(whole, suited=suited, memory=memory, continued=continued)
+
+
+of_points = POINTS._replace(Inference=ZeroPoints)
+all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO), with_all)
+few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW), with_few)
+pcvb0 = by_size(all_pcvb0, few_pcvb0)
 pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
-cvb0 = collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), ZERO)
-few_cvb0 = going_on(collapsed(posteriors.State, WHOLE._replace(Inference=ZeroPosteriors), FEW))
+of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
+all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO), with_all)
+few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW), with_few)
+cvb0 = by_size(all_cvb0, few_cvb0)
 cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)

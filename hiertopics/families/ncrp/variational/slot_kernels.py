@@ -98,7 +98,7 @@ class Scratch(NamedTuple):
     float_format: tuple[int, int, int, int]
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel(fastmath=REASSOCIATE, apart=True)
 def slot_scores(
     cells: Cells,
     doc: int,
