@@ -64,6 +64,7 @@ def test_weights_of_groups_stand_in_a_file_with_a_row_for_each_name(run: RunDir)
     assert (theta.toarray() == run.tree.extra["group_theta"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -85,6 +85,7 @@ def test_a_group_without_rivals_stays_at_its_prior_and_tables() -> None:
     np.testing.assert_allclose(kappa, target, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_tables_go_to_the_parent_of_the_largest_expected_logarithm() -> None:
     corpus = with_parents(np.random.default_rng(0).poisson(0.9, (6, 7)), PARENTS, 4)
     state, data, _ = fit_variational(corpus, 8, truncation=4, **KEYS)

@@ -28,6 +28,7 @@ PARAMETERS = {
     "objective": ["state", "data", "settings", "context"],
     "simulate": ["settings", "sizes", "context"],
     "memory": ["corpus", "settings"],
+    "suited": ["corpus", "settings"],
     "monotone": ["settings"],
     "draw": ["state", "data", "settings", "context"],
     "per_chain": ["state", "data", "settings", "context"],

@@ -159,6 +159,7 @@ def test_shards_end_in_the_bytes_of_the_corpus(
         assert ends(other, in_files, Workers()) == ends(other, corpus, Workers())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shards", [1, 3])
 def test_workers_change_no_bit(
     bench: Bench, corpus: Corpus, processes: Processes, shards: int

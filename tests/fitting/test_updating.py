@@ -104,6 +104,7 @@ def test_rare_words_of_the_new_documents_do_not_join(folder: Path, tmp_path: Pat
     assert "nn" in run.vocab and "oo" not in run.vocab
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", HOW)
 @pytest.mark.parametrize("after", [0, 1, 6])
 def test_a_stopped_update_goes_on_to_the_same_bytes(

@@ -58,6 +58,7 @@ def test_a_spoilt_corpus_is_refused_clearly_or_sound(tmp_path: Path, name: str, 
     examine(seed, content, tmp_path, line=name.partition("-")[0] in LINE_BASED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIDES)
 @common
 @given(data=st.data())

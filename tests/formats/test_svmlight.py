@@ -105,6 +105,7 @@ PAIRS = 'expected "id:count" pairs after the labels, got '
 COUNT = "expected a count from 1 to 2147483647, a whole number, got "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -91,6 +91,7 @@ def test_assignments_are_visited_as_often_as_the_posterior_says(run: Run, exact:
     assert run.distance(exact) < 0.01
 
 
+@pytest.mark.slow
 def test_mean_weights_are_those_of_the_posterior(run: Run, exact: Exact) -> None:
     """V9: E[pi] to 2e-3."""
     np.testing.assert_allclose(run.mean_pi, exact.mean_pi, atol=2e-3)

@@ -43,6 +43,7 @@ def z_scores(n_sweeps: int, seed: int = 0) -> dict[str, float]:
     return deviations(found)
 
 
+@pytest.mark.slow
 def test_prior_draws_stay_prior_draws_where_topics_are_drawn() -> None:
     """T8: twelve statistics of trees, levels and words within four errors."""
     scores = z_scores(N_SWEEPS)
@@ -63,6 +64,7 @@ def swapped_levels(chain: Any, prior: Any, place: Any, shards: Any) -> Any:
 draw_topics = partial.draw_topics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [reversed_order, swapped_levels])
 def test_mistakes_show_in_prior_draws(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "draw_topics", wrong)

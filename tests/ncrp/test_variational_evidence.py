@@ -39,6 +39,7 @@ def test_best_bounds_have_their_reference_values_below_the_evidence(mode: str) -
     assert (np.diff(found) > 0).all() and max(found) < EVIDENCE
 
 
+@pytest.mark.slow
 def test_the_structured_family_is_tighter() -> None:
     assert (np.array(BEST["structured"]) >= np.array(BEST["meanfield"])).all()
     loose = best_bound((-1, 0, 0), structured=False)

@@ -74,6 +74,7 @@ def test_fold_in_after_one_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fold_in(T5, 1)[1] == pytest.approx(AFTER_ONE_SWEEP, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_training_ends_where_the_page_says(seed: int) -> None:
     """T3: topics held by very many tokens, the training kernel is the fold-in."""

@@ -34,6 +34,7 @@ def tiny_tables() -> Any:
     return learning.gather(state, data)
 
 
+@pytest.mark.slow
 def test_one_step_from_the_tiny_documents_start() -> None:
     """T8."""
     sums = tiny_tables()

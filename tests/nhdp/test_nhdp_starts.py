@@ -140,6 +140,7 @@ def test_large_theta_is_stored_where_a_document_has_tokens(
     assert sums[0][stored] == pytest.approx(sums[1][stored])
 
 
+@pytest.mark.slow
 def test_documents_that_the_flat_topics_did_not_see_are_folded_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -156,6 +157,7 @@ def test_documents_that_the_flat_topics_did_not_see_are_folded_in(
         assert found[doc - 3] == pytest.approx(theta, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_shards", [1, 3])
 def test_flat_topics_see_as_many_documents_as_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, n_shards: int

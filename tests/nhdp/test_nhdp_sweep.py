@@ -195,6 +195,7 @@ def test_counts_stay_those_of_the_responsibilities(n_shards: int) -> None:
     assert resp_of(state, data).sum(axis=1) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_workers_change_no_bit() -> None:
     rng = np.random.default_rng(4)
     mixing, data = random_mixing(rng, 40), some_corpus(4, 4, 50, 60)

@@ -35,6 +35,7 @@ def test_a_fit_gives_as_many_draws_as_ranks_are_judged_by(name: str, tmp_path: P
     assert all(other.burn_in % other.thin == 0 for other in calibration.PLANS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hdp-gibbs", "tssb-mcmc binary"])
 def test_hyperparameters_and_structure_are_ranked(name: str) -> None:
     ranks = calibration.rank(name, 0)
@@ -45,6 +46,7 @@ def test_hyperparameters_and_structure_are_ranked(name: str) -> None:
     assert calibration.rank(name, 0) == ranks
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

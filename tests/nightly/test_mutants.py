@@ -68,6 +68,7 @@ def test_each_row_has_as_many_as_it_must(row: str) -> None:
     assert len(own) >= LISTS.rows[row].least >= 3
 
 
+@pytest.mark.slow
 def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
     """What a test imports decides, helpers and kernels at any remove; a backend by name: all."""
     found = {str(path.relative_to(ROOT)) for path in reads("tests/hdp/test_gibbs_kernels.py")}
@@ -196,6 +197,7 @@ def test_two_runs_do_not_share_copies(checkout: Path, tmp_path: Path) -> None:
     Copies(1, tmp_path / "copies", checkout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["import nothing_of_this_name", "def test_a():\n    import nothing_of_this_name"],
@@ -208,6 +210,7 @@ def test_tests_that_cannot_run_have_killed_nothing(
     assert ran.code != 0 and judge(ran).outcome == BROKEN
 
 
+@pytest.mark.slow
 def test_kernels_that_do_not_compile_have_killed_nothing(checkout: Path, tmp_path: Path) -> None:
     copies = Copies(1, tmp_path / "copies", checkout)
     copies.spoil(copies.workers[0], mistake("'' * x"))
@@ -215,6 +218,7 @@ def test_kernels_that_do_not_compile_have_killed_nothing(checkout: Path, tmp_pat
     assert judge(ran).outcome == BROKEN
 
 
+@pytest.mark.slow
 def test_time_that_is_up_kills_only_where_the_list_says_so(checkout: Path) -> None:
     (checkout / CALLER).write_text("def test_endless():\n    while True: pass\n")
     ran = run_tests(checkout, [CALLER], interpreted=False, seconds=2)

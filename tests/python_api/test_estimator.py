@@ -41,6 +41,7 @@ def faulty_checks(_: Any) -> dict[str, str]:
     return {"check_positive_only_tag_during_fit": "takes a mean from whole numbers in place"}
 
 
+@pytest.mark.slow
 @parametrize_with_checks([estimator(iterations=4)], expected_failed_checks=faulty_checks)
 def test_scikit_learns_check(estimator: Any, check: Callable[[Any], None]) -> None:
     check(estimator)

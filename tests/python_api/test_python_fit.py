@@ -40,6 +40,7 @@ def test_a_fit_in_python_is_the_fit_of_the_shell(
     assert same(fit_quick(), Run("shell"))
 
 
+@pytest.mark.slow
 def test_without_a_name_a_run_lasts_as_long_as_its_object(fit_quick: Fit) -> None:
     """Also after it has gone on, or was given to ``fit`` once more."""
     run = fit_quick()
@@ -152,6 +153,7 @@ def test_a_refused_object_leaves_a_run_as_it_was(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_saved_run_stands_without_the_first_one(
     fit_quick: Fit, tiny_corpus: Corpus, tmp_path: Path
 ) -> None:

@@ -196,6 +196,7 @@ def test_a_run_that_drew_nothing_is_no_sampler_s(finished: Callable[..., Path]) 
         diagnose(RunDir.open(finished("hlda-variational")))
 
 
+@pytest.mark.slow
 def test_the_most_probable_draw_is_the_model_where_it_is_asked_for(
     fit_tiny: Fit, sampler: str, tmp_path: Path
 ) -> None:
@@ -210,6 +211,7 @@ def test_the_most_probable_draw_is_the_model_where_it_is_asked_for(
     np.testing.assert_array_equal(last.run.tree.phi, draws[-1])
 
 
+@pytest.mark.slow
 def test_the_first_chain_is_the_chain_alone(fit_tiny: Fit, sampler: str, tmp_path: Path) -> None:
     fit_tiny(tmp_path / "one", sampler, ITERATIONS)
     fit_tiny(tmp_path / "three", sampler, ITERATIONS, CHAINS)

@@ -130,6 +130,7 @@ def test_killed_between_two_renames_the_fit_given_again_repairs(
         assert artefacts(copy) == artefacts(stages[1]), run.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["model.npz", "theta.npz", "tree.json", "topics.csv", "paths.npz", "split.npz", "vocab.txt"],

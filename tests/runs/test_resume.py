@@ -54,6 +54,7 @@ def test_stopped_and_continued_metrics_are_those_of_one_go(fit_tiny: Fit, tmp_pa
     assert rows(tmp_path / "run") == rows(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_larger_number_of_iterations_extends(
     fit_tiny: Fit, backend: str, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_the_time_limit_stops_resumable(fit_tiny: Fit, tmp_path: Path) -> None:
     assert fit_tiny(tmp_path / "run", time_limit=1e9).status == "done"
 
 
+@pytest.mark.slow
 def test_workers_change_no_byte(fit_tiny: Fit, backend: str, tmp_path: Path) -> None:
     for workers in (1, 2):
         run, shards = tmp_path / str(workers), ["inference.shards=3"]
@@ -178,6 +180,7 @@ def test_workers_change_no_byte(fit_tiny: Fit, backend: str, tmp_path: Path) -> 
     assert artefacts(tmp_path / "1") == artefacts(tmp_path / "2")
 
 
+@pytest.mark.slow
 def test_workers_and_stops_change_no_byte_where_topics_are_drawn(
     fit_tiny: Fit, tmp_path: Path
 ) -> None:
@@ -256,6 +259,7 @@ def test_a_callback_may_end_a_run_for_good(fit_tiny: Fit, tmp_path: Path) -> Non
     assert (result.status, result.iterations, result.reason) == ("done", 3, "enough")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("files_are_closed")
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 and then nothing", None], ids=str)
 def test_a_damaged_checkpoint_is_passed_over(
@@ -330,6 +334,7 @@ def test_a_state_that_is_not_finite_is_never_checkpointed(
     assert newest_checkpoint(tmp_path / "run") == 4
 
 
+@pytest.mark.slow
 def test_iterate_can_be_replayed_from_any_checkpoint(
     fit_tiny: Fit, backend: str, tmp_path: Path
 ) -> None:
