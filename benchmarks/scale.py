@@ -78,11 +78,7 @@ COSTS = Table(
 SIZES = (1e9, 28e9)
 MACHINES = (1, 16, 50)
 CORES = 16
-SETTINGS = (
-    "inference.collapse=partial",
-    "inference.shards=4",
-    "output.checkpoint_seconds=60",
-)
+SETTINGS = ("inference.collapse=partial", "inference.shards=4")
 PRODUCTS = ("model.npz", "theta.npz", "tree.json", "topics.csv")
 """Files of a run that must have the same bytes wherever it was fitted."""
 
@@ -146,6 +142,7 @@ def projection(cost: Record) -> str:
 @click.option("--workers", default=2, show_default=True, help="Threads of our fit.")
 @click.option("--cluster", metavar="local:N", help="Fit there, too, and compare the bytes.")
 @click.option("--kill", is_flag=True, help="Kill a process of the cluster amid a sweep.")
+@click.option("--checkpoint-seconds", default=60.0, show_default=True, help="Of our fits.")
 @click.option("--time-limit", help="Of each of our fits, as 40m; what was fitted is scored.")
 @click.option("--peer", type=click.Choice(PEERS), multiple=True, default=PEERS, show_default=True)
 @click.option("--peers/--no-peers", default=True, help="Any of them.")
@@ -169,6 +166,7 @@ def measure(
     workers: int,
     cluster: str | None,
     kill: bool,
+    checkpoint_seconds: float,
     time_limit: str | None,
     peer: tuple[str, ...],
     peers: bool,
@@ -189,6 +187,7 @@ def measure(
         split = f"docs:{min(0.1, HELD_OUT / about['n_docs']):.6f}@0"
         shared = {**about, "split": split, "truncation": truncation, "memory": limit}
         settings = [*SETTINGS, f"model.truncation={truncation}"]
+        settings.append(f"output.checkpoint_seconds={checkpoint_seconds}")
         chosen = [word for pair in settings for word in ("--set", pair)]
         command = ["fit", path, "--backend", "hdp-gibbs", "--holdout", split, *chosen, "-q"]
         command += ["--iterations", iterations, "--memory", limit]

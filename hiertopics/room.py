@@ -12,6 +12,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -77,7 +78,8 @@ class Growing:
 
     def __del__(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what cannot be written is said where it is met first
+                self._file.close()
 
     def append(self, part: NDArray[Any]) -> None:
         """Add a part; raises RunError where the disk has no room for it."""

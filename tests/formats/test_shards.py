@@ -205,6 +205,28 @@ def test_a_full_disk_leaves_nothing(corpus: Path, monkeypatch: pytest.MonkeyPatc
     assert {path: path.stat().st_mtime_ns for path in corpus.parent.rglob("*")} == before
 
 
+TEN = " ".join(f"{word}:1" for word in range(10))
+FULL = """
+    import resource, sys
+    from hiertopics.cli import main
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+    main(["convert", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="no such limit here")
+@pytest.mark.parametrize("size", [200, 12_000])
+def test_a_disk_that_takes_no_more_is_told_in_one_line(tmp_path: Path, size: int) -> None:
+    """The system refuses the draft, then a column that is longer: words of four bytes each."""
+    (tmp_path / "a.ldac").write_text("".join(f"10 {TEN}\n" for _ in range(300)))
+    argv = [sys.executable, "-c", dedent(FULL), str(size), "a.ldac", "big.shards"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "File too large" in done.stderr and done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["a.ldac"]
+
+
 def test_what_killed_writers_left_is_removed(corpus: Path) -> None:
     left = corpus.parent / ".big.shards.0123.partial"
     left.mkdir()
