@@ -159,7 +159,8 @@ class Cluster:
                 for address, future in futures.items()
             }
         except lost as error:
-            raise WorkersLost(f"a worker of the cluster is gone: {error}") from error
+            what = type(error).__name__  # some of Dask's messages are long
+            raise WorkersLost(f"a worker of the cluster is gone ({what})") from error
         finally:
             with suppress(*lost):
                 self._client.cancel(

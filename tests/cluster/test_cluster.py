@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import CancelledError, Client, LocalCluster
 from scipy import sparse
 from tiny import small_settings
 
@@ -252,6 +252,22 @@ def test_a_process_with_other_counts_is_noticed(client: Client, engine: Cluster)
     client.run(_interchange, engine._name, workers=[min(client.nthreads())])
     with pytest.raises(WorkersLost, match="has other counts than it was told"):
         pieces.step(_first_and_sum, shared(counts, 1))
+
+
+def test_of_a_death_one_line_is_told() -> None:
+    class Dying:
+        def nthreads(self) -> dict[str, int]:
+            return {"tcp://a:1": 1}
+
+        def submit(self, *arguments: Any, **options: Any) -> None:
+            raise CancelledError("1 Future cancelled:\nReasons:\nfor reason: already forgotten.")
+
+        def cancel(self, futures: Any, force: bool) -> None:
+            pass
+
+    with pytest.raises(WorkersLost) as caught:
+        Cluster(Dying()).send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
+    assert str(caught.value) == "a worker of the cluster is gone (CancelledError)"
 
 
 def test_a_process_that_draws_other_numbers_is_named() -> None:
