@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import cycle
 from typing import Any
 
@@ -126,6 +126,11 @@ class Progress:
             time.sleep(TICK)
         if bar is not None and bar is self._bar:
             bar.set_description_str(self._phase)
+
+
+def watched(name: str) -> AbstractContextManager[object]:
+    """Show on a terminal alone that a command without counts goes on, and what it waits for."""
+    return Progress(shown=_lively()).phase(name)
 
 
 class Estimate:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import time
+from collections.abc import Callable
 from contextlib import redirect_stderr
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hiertopics import progress
+from hiertopics.cli import main
+from hiertopics.errors import UsageError
 from hiertopics.numeric.compiling import tell_of_compiling, told_of_compiling
 from hiertopics.numeric.jit import kernel
 from hiertopics.progress import Estimate, Progress, format_rest
@@ -43,6 +48,36 @@ def test_on_a_terminal_a_phase_that_only_lasts_leaves_no_line() -> None:
     with redirect_stderr(Terminal()) as said, Progress(shown=True).phase("reading"):
         assert said.getvalue().startswith("\rreading")
     assert said.getvalue().split("\r")[-2].strip() == "" and "\n" not in said.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "name", "phase"),
+    [
+        (["infer", "run", "new.ldac", "-o", "new.csv"], "runs.newdocs", "infer", "placing"),
+        (["eval", "RUN", "--heldout"], "scoring.evaluation", "evaluate", "scoring"),
+    ],
+)
+def test_commands_that_do_not_count_say_on_a_terminal_what_they_wait_for(
+    words: list[str],
+    module: str,
+    name: str,
+    phase: str,
+    finished: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def compiles(*given: object, **options: object) -> None:
+        tell_of_compiling(True)
+        time.sleep(4 * progress.TICK)
+        tell_of_compiling(False)
+        raise UsageError("that is all")
+
+    monkeypatch.setattr(importlib.import_module(f"hiertopics.{module}"), name, compiles)
+    run = str(finished("hdp-cvb0"))
+    for stream, told in ((Terminal(), True), (io.StringIO(), False)):
+        with redirect_stderr(stream), pytest.raises(SystemExit):
+            main([run if word == "RUN" else word for word in words])
+        assert (f"{phase}: compiling, once" in stream.getvalue()) is told
+        assert "that is all" in stream.getvalue()
 
 
 def test_where_stderr_is_a_file_compiling_is_said_once_on_a_line() -> None:

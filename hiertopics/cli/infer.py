@@ -38,10 +38,12 @@ def infer_command(**options: Any) -> int:
     matched by string; unknown ones are skipped and counted.
     """
     from hiertopics.files import to_json
+    from hiertopics.progress import watched
     from hiertopics.runs.newdocs import infer
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
-    found = infer(**options, data=data)
+    with watched("placing"):
+        found = infer(**options, data=data)
     sizes = {
         "n_docs": len(found.lengths),
         "n_tokens": int(found.lengths.sum()),

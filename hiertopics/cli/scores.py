@@ -71,6 +71,7 @@ def eval_command(**options: Any) -> int:
     Every score is kept in the run's folder eval/.
     """
     from hiertopics.files import to_json
+    from hiertopics.progress import watched
     from hiertopics.views.render import records as written
 
     if options["null"] is not None:
@@ -82,7 +83,8 @@ def eval_command(**options: Any) -> int:
     records, chosen = [], []
     for path in runs or (None,):
         chosen.append(chosen_run(path))
-        records.append(score(chosen[-1]))
+        with watched("scoring"):
+            records.append(score(chosen[-1]))
         if form in LINES:
             put(to_json(records[-1]))
     if form == "csv":
