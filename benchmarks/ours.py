@@ -66,13 +66,19 @@ def our_backend(
     name: str, corpus: Corpus, truncation: int, *, shards: int = 1, workers: int = 1
 ) -> OurBackend:
     """Return flat backend ``name`` compiled and past its burn-in, ready to be timed."""
-    backend = registry.load(name)
-    size = {"truncation", "n_topics"} & set(backend.Model.__struct_fields__)
-    model = backend.Model(**dict.fromkeys(size, truncation))
-    settings = Settings(model, backend.Inference(shards=shards))
+    settings = settings_at(name, truncation, shards=shards)
     system = OurBackend(name, corpus, settings, workers)
     system.sweep(BURN_IN)
     return system
+
+
+def settings_at(name: str, truncation: int, **inference: Any) -> Settings:
+    """Return settings of flat backend ``name`` for so many topics, its defaults otherwise."""
+    backend = registry.load(name)
+    size = {"truncation", "n_topics"} & set(backend.Model.__struct_fields__)
+    return Settings(
+        backend.Model(**dict.fromkeys(size, truncation)), backend.Inference(**inference)
+    )
 
 
 def our_tree(name: str, corpus: Corpus, prior: Prior) -> OurBackend:

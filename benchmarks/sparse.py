@@ -1,4 +1,4 @@
-"""The ways of hdp-gibbs to redraw tokens, side by side: tokens per second of whole iterations."""
+"""Ways to redraw topics of tokens, side by side: tokens per second of whole iterations."""
 
 from __future__ import annotations
 
@@ -12,31 +12,36 @@ from benchmarks import options
 from benchmarks.benchmark import benchmark
 from benchmarks.corpora import Source
 from benchmarks.machine import pinned
-from benchmarks.ours import BURN_IN, OurBackend
+from benchmarks.ours import BURN_IN, OurBackend, settings_at
+from benchmarks.peers import Peer, start_tomotopy_lda
 from benchmarks.records import Record
 from benchmarks.table import Columns, Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
 from hiertopics.data.corpus import Corpus
-from hiertopics.families.hdp.gibbs import Inference
-from hiertopics.families.hdp.gibbs import Model as Hdp
-from hiertopics.model import Settings
 
+PEER = "tomotopy-lda"
+PARTIAL = {"collapse": "partial", "start": "uniform"}
 WAYS: dict[str, dict[str, Any]] = {
-    "dense": {"sweep": "dense"},
-    "sparse": {"sweep": "sparse"},
-    "partial": {"collapse": "partial", "start": "uniform"},
+    **{
+        f"{backend} {sweep}": {"sweep": sweep}
+        for backend in ("hdp-gibbs", "chdp-gibbs", "lda-gibbs")
+        for sweep in ("dense", "sparse")
+    },
+    "hdp-gibbs partial": PARTIAL,
+    PEER: {},
 }
-PER_ROUND = {"dense": 2, "sparse": 5, "partial": 5}
-BASE = "dense"
-KEYS = ("corpus", "split", "way", "truncation")
+"""A backend, how it redraws tokens, and the settings that say so."""
+
+KEYS = ("corpus", "split", "way", "truncation", "burn_in")
 COLUMNS: Columns = {
     "corpus": "{corpus}",
     "way": "{way}",
     "T": "{truncation}",
+    "iterations before": "{burn_in}",
     "topics": "{live_topics}",
     "ms per iteration": sweep_milliseconds,
     "tokens/s": "{tokens_per_second:,.0f}",
-    "against dense": lambda record: f"{record['speed_ratio']:.2f}x",
+    "against the first": lambda record: f"{record['speed_ratio']:.2f}x",
 }
 
 
@@ -49,31 +54,37 @@ def table(results: Sequence[Record]) -> str:
 @options.source("nips")
 @options.rounds
 @click.option("--burn-in", default=BURN_IN, show_default=True, help="Iterations before.")
+@click.option("--way", type=click.Choice(tuple(WAYS)), multiple=True, default=tuple(WAYS))
 @options.truncations(500, 1000)
 def measure(
-    source: Source, rounds: int, burn_in: int, truncation: tuple[int, ...]
+    source: Source, rounds: int, burn_in: int, way: tuple[str, ...], truncation: tuple[int, ...]
 ) -> Iterator[Record]:
-    """Whole iterations of hdp-gibbs, tokens redrawn in three ways: one core, in turn.
+    """Whole iterations of samplers over tokens: one core, in turn.
 
     Topics integrated out, all of them weighed (dense) or those of a token's word (sparse); topics
-    drawn (partial). The dense way runs at the first truncation alone. Processor time.
+    drawn (partial). Dense ways and the peer run at the first truncation alone. Processor time.
     """
     corpus, _ = source.load()
-    ways = [(BASE, truncation[0])]
-    ways += [(way, size) for size in truncation for way in WAYS if way != BASE]
+    ways = [
+        (name, size)
+        for size in truncation
+        for name in way
+        if size == truncation[0] or not name.endswith(("dense", PEER))
+    ]
     with pinned():
-        systems = {way: _begun(corpus, *way, burn_in) for way in ways}
-        timed = {way: Timed(systems[way], PER_ROUND[way[0]]) for way in ways}
+        systems = {key: _begun(corpus, *key, burn_in) for key in ways}
+        per_round = {key: 2 if key[0].endswith(("dense", PEER)) else 5 for key in ways}
+        timed = {key: Timed(systems[key], per_round[key]) for key in ways}
         found = alternate(timed, rounds, clock="processor")
-    for way in ways:
-        seconds = found.seconds[way]
+    for key in ways:
+        seconds = found.seconds[key]
         yield {
             **source.about,
             **found.about,
-            "way": way[0],
-            "truncation": way[1],
+            "way": key[0],
+            "truncation": key[1],
             "burn_in": burn_in,
-            "live_topics": systems[way].live_topics(),
+            "live_topics": systems[key].live_topics(),
             "n_tokens": corpus.n_tokens,
             "seconds_per_sweep": seconds,
             "tokens_per_second": corpus.n_tokens / median(seconds),
@@ -81,9 +92,16 @@ def measure(
         }
 
 
-def _begun(corpus: Corpus, way: str, truncation: int, burn_in: int) -> OurBackend:
+def _begun(corpus: Corpus, way: str, truncation: int, burn_in: int) -> OurBackend | Peer:
     """Return a way that is compiled, its concentrations learned, past its burn-in."""
-    settings = Settings(Hdp(truncation=truncation), Inference(**WAYS[way]))
-    system = OurBackend("hdp-gibbs", corpus, settings)
+    system = _started(corpus, way, truncation)
     system.sweep(burn_in)
     return system
+
+
+def _started(corpus: Corpus, way: str, truncation: int) -> OurBackend | Peer:
+    """Return a way at its first state."""
+    if way == PEER:
+        return start_tomotopy_lda(corpus.counts, 0, truncation)
+    name = way.partition(" ")[0]
+    return OurBackend(name, corpus, settings_at(name, truncation, **WAYS[way]))

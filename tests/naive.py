@@ -267,6 +267,43 @@ def antoniak(n_tokens: int, x: float) -> Array:
     return np.asarray(stirling * np.exp(np.arange(n_tokens + 1) * math.log(x) - log_rising))
 
 
+# --- A sweep over tokens that looks among the topics of their words first (6.7) -----------------
+
+LANES = 16
+"""Lists are added up lane by lane: every sixteenth entry from the first on, then from the next."""
+
+
+def sweep_by_lists(
+    docs: Docs, z: list[list[int]], doc_prior: Array, word_prior: Array, rng: np.random.Generator
+) -> None:
+    """Redraw each token, counting everything anew; a number first looks among a word's topics.
+
+    These are in the order of a list that is made for the sweep, lane by lane. doc_prior: [n_docs,
+    T]. word_prior: [n_words].
+    """
+    tokens = [(w, k) for ws, ks in zip(docs, z, strict=True) for w, k in zip(ws, ks, strict=True)]
+    lists = {word: sorted({k for w, k in tokens if w == word}) for word, _ in tokens}
+    for doc, words in enumerate(docs):
+        for place, word in enumerate(words):
+            old, listed = z[doc][place], lists[word]
+            z[doc][place] = -1
+            tokens = [(w, k) for d, ws in enumerate(docs) for w, k in zip(ws, z[d], strict=True)]
+            n_k = [sum(k == topic for _, k in tokens) for topic in range(doc_prior.shape[1])]
+            n_dk = [z[doc].count(topic) for topic in range(doc_prior.shape[1])]
+            scaled = (n_dk + doc_prior[doc]) / (np.asarray(n_k) + word_prior.sum())
+            order = [p for lane in range(LANES) for p in range(lane, len(listed), LANES)]
+            of_list = [tokens.count((word, listed[p])) * scaled[listed[p]] for p in order]
+            weights = np.concatenate([of_list, word_prior[word] * scaled])
+            at = np.searchsorted(weights.cumsum(), rng.random() * weights.sum(), side="right")
+            new = ([listed[p] for p in order] + list(range(len(scaled))))[int(at)]
+            z[doc][place] = new
+            if new != old and (word, old) not in tokens:
+                listed[listed.index(old)] = listed[-1]
+                listed.pop()
+            if new not in listed:
+                listed.append(new)
+
+
 # --- Lower bounds of the log evidence ----------------------------------------------------------
 
 

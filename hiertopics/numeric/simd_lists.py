@@ -74,17 +74,17 @@ def sum_list(
     start: Int,
     length: Int,
     place: Int,
-    count: Float,
+    own: Float,
     sums: Floats,
     before: Floats,
 ) -> Any:
-    """Return the sum of chances times counts of a list, whose entry ``place`` counts ``count``.
+    """Return the sum of chances times counts of a list, whose entry ``place`` weighs ``own``.
 
     sums: running sums by lane. before [LANES + 1]: sums over the lanes before each, and over all.
     """
     room = -(-length // LANES) * LANES
-    own = np.arange(room) == place
-    weights = chances[:room] * np.where(own, np.float32(count), counts[start : start + room])
+    weights = chances[:room] * counts[start : start + room]
+    weights = np.where(np.arange(room) == place, np.float32(own), weights)
     sums[:room] = weights.reshape(-1, LANES).cumsum(axis=0).ravel()
     before[0] = 0
     before[1:] = _running(sums[room - LANES : room]) if room else 0
@@ -144,13 +144,13 @@ def _emit_gather_list(builder: Any, args: dict[str, Any], _: Any) -> None:
 def _emit_sum_list(builder: Any, args: dict[str, Any], _: Any) -> Any:
     lanes = ir.Constant(INTS, list(range(LANES)))
     to_place = builder.sub(spread(builder, builder.trunc(args["place"], INT32), INTS), lanes)
-    own_count = spread(builder, args["count"], FLOATS)
+    own = spread(builder, args["own"], FLOATS)
     total = cgutils.alloca_once_value(builder, _ZEROS)
     with cgutils.for_range_slice(builder, INT64(0), args["length"], INT64(LANES)) as (at, _):
         counts = load(builder, args["counts"], builder.add(args["start"], at), FLOATS)
-        own = builder.icmp_signed("==", to_place, spread(builder, builder.trunc(at, INT32), INTS))
-        counts = builder.select(own, own_count, counts)
         weights = builder.fmul(load(builder, args["chances"], at, FLOATS), counts)
+        here = builder.icmp_signed("==", to_place, spread(builder, builder.trunc(at, INT32), INTS))
+        weights = builder.select(here, own, weights)
         so_far = builder.fadd(builder.load(total), weights)
         builder.store(so_far, total)
         store(builder, so_far, args["sums"], at)
@@ -224,7 +224,7 @@ _INTEGERS = {name: types.intp for name in ("start", "length", "place")}
 
 
 def _kinds(*names: str) -> dict[str, Any]:
-    special = {**_INTEGERS, "count": types.float32, "target": types.float32, "topics": None}
+    special = {**_INTEGERS, "own": types.float32, "target": types.float32, "topics": None}
     return {name: special.get(name, _FLOATS_ROW) for name in names}
 
 
@@ -243,7 +243,7 @@ _declare(
 _declare(
     sum_list,
     _emit_sum_list,
-    _kinds("chances", "counts", "start", "length", "place", "count", "sums", "before"),
+    _kinds("chances", "counts", "start", "length", "place", "own", "sums", "before"),
     types.float32,
 )
 _declare(

@@ -45,7 +45,10 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "hdp-gibbs", "inference.collapse", "full"),
     Change(2, "hdp-gibbs", "inference.start", "uniform"),
     Change(2, "chdp-gibbs", "inference.reorder_sticks", False),
-    Change(2, "hdp-gibbs", "inference.sweep", "dense"),
+    *(
+        Change(2, backend, "inference.sweep", "dense")
+        for backend in ("hdp-gibbs", "chdp-gibbs", "lda-gibbs")
+    ),
     *(
         Change(2, backend, "inference.responsibilities", "all")
         for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb")

@@ -22,6 +22,7 @@ from hiertopics.families.chdp.gibbs_kernels import (
     seat_tokens,
     split_tables,
     sweep_block,
+    sweep_block_by_lists,
 )
 from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
 from hiertopics.families.chdp.paper import irp
@@ -57,6 +58,7 @@ def exact_chances(
     corpus: Corpus | None = None,
     *,
     alpha_group: float = ALPHA_GROUP,
+    dense: bool = False,
     seed: int = 0,
 ) -> Chances:
     """Return what the exact sampler visits, concentrations fixed."""
@@ -70,6 +72,7 @@ def exact_chances(
     batches = np.zeros((BATCHES, len(PAIRS)))
     rng = np.random.default_rng(seed)
     _run_exact(
+        sweep_block if dense else sweep_block_by_lists,
         data.cells, tables, data.parents, weights, state.log_pi, state.sticks, alpha_group,
         batches, n_sweeps // BATCHES, rng,
     )  # fmt: skip
@@ -84,14 +87,14 @@ def _count(z: Any, batch: Any, share: float) -> None:
 
 @numba.njit
 def _run_exact(
-    cells: Any, tables: Tables, parents: Any, weights: Weights, log_pi: Any, sticks: Any,
-    alpha_group: float, batches: Any, n_sweeps: int, rng: Any,
+    sweep: Any, cells: Any, tables: Tables, parents: Any, weights: Weights, log_pi: Any,
+    sticks: Any, alpha_group: float, batches: Any, n_sweeps: int, rng: Any,
 ) -> None:  # fmt: skip
     n_docs, n_topics = tables.n_dk.shape
     totals, by_link = np.empty(n_docs), np.zeros(len(parents.group), np.int64)
     for batch in range(-1, len(batches)):
         for _ in range(n_sweeps):
-            sweep_block(
+            sweep(
                 cells, 0, 0, tables, parents, weights, ALPHA_DOC, ETA, ETA * len(tables.n_wk), rng
             )
             m_dk = np.zeros((n_docs, n_topics), np.int32)

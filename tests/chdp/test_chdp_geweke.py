@@ -49,7 +49,22 @@ def no_rates(m_dk: Any, totals: Any, rng: Any) -> Any:
     return np.zeros(len(m_dk))
 
 
+sweep_block: Any = gibbs_kernels.sweep_block_by_lists
+
+
+def half_the_word_total(*arguments: Any) -> int:
+    """Sweep with half of the word prior missing from the denominators."""
+    *others, word_total, rng = arguments
+    return int(sweep_block(*others, word_total / 2, rng))
+
+
 MUTANTS = {
+    "half the word total": (
+        gibbs_kernels,
+        "sweep_block_by_lists",
+        half_the_word_total,
+        "superposition",
+    ),
     "tables all to one parent": (
         gibbs_kernels,
         "split_tables",

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, with_parents
-from naive import antoniak
+from naive import antoniak, sweep_by_lists
 from naive_chdp import base, log_groups, log_sticks
 from naive_chdp import sweep as naive_sweep
 from scipy import stats
@@ -25,8 +25,11 @@ PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]
 
 @pytest.mark.parametrize("cooperation", COOPERATIONS)
 @pytest.mark.parametrize("n_topics", [3, 40])
-def test_a_sweep_draws_what_its_plain_twin_draws(cooperation: str, n_topics: int) -> None:
-    """40 topics need more than one block of the draw."""
+@pytest.mark.parametrize("by_lists", [False, True])
+def test_a_sweep_draws_what_its_plain_twin_draws(
+    by_lists: bool, cooperation: str, n_topics: int
+) -> None:
+    """40 topics need more than one block of the draw, and more than one vector of a list."""
     rng = np.random.default_rng(3)
     corpus = with_parents(rng.poisson(0.7, (5, 6)), PARENTS, 3)
     settings = settings_of(cooperation=cooperation, truncation=n_topics)
@@ -44,9 +47,13 @@ def test_a_sweep_draws_what_its_plain_twin_draws(cooperation: str, n_topics: int
     ours, twin = np.random.default_rng(8), np.random.default_rng(8)
     tables = Tables(state.z, state.n_dk, state.n_wk, state.n_k)
     args = (data.parents, weights, 1.7, 0.3, 0.3 * 6, ours)
+    visit = gibbs_kernels.sweep_block_by_lists if by_lists else gibbs_kernels.sweep_block
     for _ in range(3):
-        gibbs_kernels.sweep_block(data.cells, 0, 0, tables, *args)
-        naive_sweep(docs, z, bases, 1.7, 0.3, 6, twin)
+        visit(data.cells, 0, 0, tables, *args)
+        if by_lists:
+            sweep_by_lists(docs, z, 1.7 * bases, np.full(6, 0.3), twin)
+        else:
+            naive_sweep(docs, z, bases, 1.7, 0.3, 6, twin)
         assert [part.tolist() for part in np.split(state.z, cuts)] == z
     assert ours.bit_generator.state == twin.bit_generator.state
     recount = np.zeros_like(state.n_wk)

@@ -16,6 +16,7 @@ from truth import rows_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Workers, as_given, cut, joined
+from hiertopics.families.flat.list_kernels import last_place
 from hiertopics.families.hdp import (
     block_kernels,
     block_layout,
@@ -248,9 +249,9 @@ def test_more_topics_than_two_bytes_name() -> None:
 def test_rounding_past_the_end_ends_at_what_has_weight() -> None:
     f32 = np.float32
     chances, counts = np.array([0.2, 0.3, 0.0, 0.0], f32), np.array([9, 9, 1, 2, 3, 0], f32)
-    for last_place in twins(block_kernels.last_place):
-        assert last_place(chances, counts, 2, 4, 0, f32(1)) == 1
-        assert last_place(chances, counts, 2, 4, 1, f32(0)) == 0
+    for place in twins(last_place):
+        assert place(chances, counts, 2, 4, 0, f32(1)) == 1
+        assert place(chances, counts, 2, 4, 1, f32(0)) == 0
     scaled, prior = np.zeros(48, f32), np.ones(48, f32)
     scaled[[3, 19, 35, 5]] = 0.5
     prior[35] = 0.0

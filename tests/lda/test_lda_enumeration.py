@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepping import at, corpus_of, docs_of
 
 from hiertopics.families.lda import gibbs
-from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens, sweep
+from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens, sweep, sweep_by_lists
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 2]])
 DOCS = docs_of(CORPUS)
@@ -35,7 +35,9 @@ def posterior(alpha: float, eta: float) -> NDArray[np.float64]:
 
 
 @numba.njit
-def sample(tokens: Tokens, tables: Tables, prior: Prior, n_sweeps: int, rng: Any) -> Any:
+def sample(
+    sweep: Any, tokens: Tokens, tables: Tables, prior: Prior, n_sweeps: int, rng: Any
+) -> Any:
     """Return how often each assignment was met."""
     visits = np.zeros(prior.n_topics ** len(tables.z), np.int64)
     for _ in range(n_sweeps):
@@ -47,15 +49,16 @@ def sample(tokens: Tokens, tables: Tables, prior: Prior, n_sweeps: int, rng: Any
     return visits
 
 
-@pytest.fixture(scope="module")
-def frequencies() -> NDArray[np.float64]:
+@pytest.fixture(scope="module", params=[sweep, sweep_by_lists])
+def frequencies(request: pytest.FixtureRequest) -> NDArray[np.float64]:
     """Return the shares of a long run's sweeps."""
     settings = settings_of(n_topics=N_TOPICS)
     data = gibbs.prepare(CORPUS, settings)
     state = gibbs.init(data, settings, at(0))
     tables = Tables(state.z, state.n_wk, state.n_k)
     prior = Prior(N_TOPICS, ALPHA, ETA)
-    visits = sample(data.tokens, tables, prior, N_SWEEPS, np.random.default_rng(3))
+    rng = np.random.default_rng(3)
+    visits = sample(request.param, data.tokens, tables, prior, N_SWEEPS, rng)
     return np.asarray(visits / N_SWEEPS)
 
 

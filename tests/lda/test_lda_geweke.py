@@ -33,11 +33,10 @@ NAMES = (
 )
 
 
-def joint_test(n_replicates: int, prior: str = "symmetric") -> Outcome:
+def joint_test(n_replicates: int, prior: str = "symmetric", sweep: str = "dense") -> Outcome:
     """Run the replicates of eight rounds under a prior on alpha."""
-    settings = settings_of(
-        n_topics=N_TOPICS, prior=prior, sample_alpha=True, sample_eta=True, hyper_start=0
-    )
+    learned = dict.fromkeys(("sample_alpha", "sample_eta"), True)
+    settings = settings_of(n_topics=N_TOPICS, prior=prior, sweep=sweep, hyper_start=0, **learned)
     state, data = begin(gibbs, corpus_of([[n, 0, 0, 0] for n in LENGTHS]), settings)
     story = Story(
         gibbs.backend,
@@ -97,13 +96,16 @@ def draw_words(state: Any, data: Any, rng: np.random.Generator) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior", ["symmetric", "asymmetric"])
-def test_prior_draws_stay_prior_draws(prior: str) -> None:
-    outcome = joint_test(800, prior)
+@pytest.mark.parametrize(
+    ("prior", "sweep"), [("symmetric", "dense"), ("asymmetric", "dense"), ("asymmetric", "sparse")]
+)
+def test_prior_draws_stay_prior_draws(prior: str, sweep: str) -> None:
+    outcome = joint_test(800, prior, sweep)
     assert outcome.largest_z < 4.0, outcome
 
 
 sweep = gibbs_kernels.sweep
+sweep_by_lists = gibbs_kernels.sweep_by_lists
 
 
 def sweep_with_alpha_off(tokens: Any, tables: Any, prior: Prior, rng: Any) -> int:
@@ -114,6 +116,11 @@ def sweep_with_alpha_off(tokens: Any, tables: Any, prior: Prior, rng: Any) -> in
 def sweep_with_eta_off(tokens: Any, tables: Any, prior: Prior, rng: Any) -> int:
     """Sweep with a word prior that is off by a factor."""
     return int(sweep(tokens, tables, prior._replace(eta=prior.eta * 3), rng))
+
+
+def lists_with_eta_off(tokens: Any, tables: Any, prior: Prior, rng: Any) -> int:
+    """Sweep by lists with a word prior that is off by a factor."""
+    return int(sweep_by_lists(tokens, tables, prior._replace(eta=prior.eta * 3), rng))
 
 
 def eta_without_its_prior(n_kw: Any, eta: float, rng: Any) -> float:
@@ -161,6 +168,12 @@ def alphas_without_their_shares(n_dk: Any, alpha: Any, rng: Any) -> Any:
 MUTANTS = {
     "document prior off": (gibbs_kernels, "sweep", sweep_with_alpha_off, "symmetric"),
     "word prior off": (gibbs_kernels, "sweep", sweep_with_eta_off, "symmetric"),
+    "word prior of lists off": (
+        gibbs_kernels,
+        "sweep_by_lists",
+        lists_with_eta_off,
+        "symmetric",
+    ),
     "eta without its prior": (hyperparameters, "draw_eta", eta_without_its_prior, "symmetric"),
     "alpha without its Jacobian": (
         hyperparameters,
@@ -187,4 +200,5 @@ def test_mutants_are_rejected(
     """The test above can fail: with one term wrong, fewer replicates reject it."""
     assert hasattr(where, name)
     monkeypatch.setattr(where, name, wrong)
-    assert joint_test(REPLICATES[prior], prior).largest_z > 5.0
+    way = "sparse" if name == "sweep_by_lists" else "dense"
+    assert joint_test(REPLICATES[prior], prior, way).largest_z > 5.0

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lda_cases import settings_of, split, varied_corpus
+from naive import sweep_by_lists
 from scipy import stats
 from stepping import at, docs_of, twins
 
@@ -40,7 +41,25 @@ def test_sweep_equals_its_python_source(alpha: Any) -> None:
         np.testing.assert_equal(one, other)
 
 
-def test_a_token_is_drawn_by_its_chance_given_the_words_of_all_topics() -> None:
+@pytest.mark.parametrize("n_topics", [3, 40])
+def test_a_sweep_by_lists_draws_what_its_plain_twin_draws(n_topics: int) -> None:
+    """theory/hdp 6.7: an alpha for each topic; 40 need more than one block and one vector."""
+    settings, docs = settings_of(n_topics=n_topics), docs_of(CORPUS)
+    data = gibbs.prepare(CORPUS, settings)
+    state = gibbs.init(data, settings, at(0))
+    alpha = np.random.default_rng(1).gamma(0.5, size=n_topics)
+    tables = kernels.Tables(state.z, state.n_wk, state.n_k)
+    z, rows = split(state.z, docs), np.tile(alpha, (CORPUS.n_docs, 1))
+    ours, same = np.random.default_rng(8), np.random.default_rng(8)
+    for _ in range(3):
+        kernels.sweep_by_lists(data.tokens, tables, kernels.Prior(n_topics, alpha, ETA), ours)
+        sweep_by_lists(docs, z, rows, np.full(CORPUS.n_words, ETA), same)
+        assert split(state.z, docs) == z
+    assert ours.bit_generator.state == same.bit_generator.state
+
+
+@pytest.mark.parametrize("sweep", [kernels.sweep, kernels.sweep_by_lists])
+def test_a_token_is_drawn_by_its_chance_given_the_words_of_all_topics(sweep: Any) -> None:
     """More words than topics: (n_wk + eta) / (n_k + V eta) for a document's only token."""
     tokens, tables = start()
     tables.z[len(tables.z) // 4 :] = 0  # topics of most unequal sizes
@@ -56,7 +75,7 @@ def test_a_token_is_drawn_by_its_chance_given_the_words_of_all_topics() -> None:
     chances = (n_wk[tokens.word[last]] + 2.0) / (n_k + 2.0 * n_words)
     rng, drawn = np.random.default_rng(6), np.zeros(N_TOPICS)
     for _ in range(40_000):
-        kernels.sweep(alone, tables, prior, rng)
+        sweep(alone, tables, prior, rng)
         drawn[tables.z[last]] += 1
     assert n_words != N_TOPICS
     assert stats.chisquare(drawn, 40_000 * chances / chances.sum()).pvalue > 1e-3
@@ -80,12 +99,13 @@ def test_counts_are_those_of_the_tokens() -> None:
     np.testing.assert_array_equal(tables.n_k, expected_wk.sum(axis=0))
 
 
-def test_tables_stay_those_of_the_tokens() -> None:
+@pytest.mark.parametrize("sweep", [kernels.sweep, kernels.sweep_by_lists])
+def test_tables_stay_those_of_the_tokens(sweep: Any) -> None:
     """Nothing is lost over many sweeps, and the columns of the padding stay empty."""
     tokens, tables = start()
     rng = np.random.default_rng(8)
     for _ in range(50):
-        kernels.sweep(tokens, tables, PRIOR, rng)
+        sweep(tokens, tables, PRIOR, rng)
     n_wk = np.zeros_like(tables.n_wk)
     kernels.count_words(tokens.word, tables.z, n_wk)
     np.testing.assert_array_equal(tables.n_wk, n_wk)

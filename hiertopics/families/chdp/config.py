@@ -7,7 +7,14 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from hiertopics.errors import ConfigError
-from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Truncation
+from hiertopics.families.flat.config import (
+    Eta,
+    Gamma,
+    HyperStart,
+    ReorderSticks,
+    Sweep,
+    Truncation,
+)
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
@@ -79,6 +86,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
             "maximization."
         ),
     ] = "exact"
+    sweep: Sweep = "sparse"
     reorder_sticks: ReorderSticks = True
     sample_alpha_doc: Annotated[
         bool, Meta(description="Draw alpha_doc too; model.alpha_doc is where it starts.")

@@ -117,7 +117,7 @@ def _log_chances(piece: Piece, local: Local, given: tuple[Weights, float]) -> fl
 class Given(NamedTuple):
     """What a block is swept with: topic totals [T], what its documents follow, pseudo-counts.
 
-    word_total: eta times the size of the vocabulary.
+    word_total: eta times the size of the vocabulary. dense: whether a token weighs all topics.
     """
 
     n_k: NDArray[np.int64]
@@ -125,6 +125,7 @@ class Given(NamedTuple):
     alpha_doc: float
     eta: float
     word_total: float
+    dense: bool
     rng: np.random.Generator
 
 
@@ -143,7 +144,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
     def given(*block: int) -> Given:
         rng = context.rng("sweep", *block)
-        return Given(state.n_k, weights, state.alpha_doc, state.eta, word_total, rng)
+        dense = inference.sweep == "dense"
+        return Given(state.n_k, weights, state.alpha_doc, state.eta, word_total, dense, rng)
 
     moved = sweep(state, data.laid.word_bounds, _sweep_block, given)
     if context.iteration > inference.hyper_start:
@@ -161,12 +163,13 @@ def _sweep_block(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
-    before, weights, alpha_doc, eta, word_total, rng = block.given
+    before, weights, alpha_doc, eta, word_total, dense, rng = block.given
     own = weights.with_shares(piece, local.share)
     (n_wk,) = block.rows
     n_k = before.copy()
     tables = Tables(local.z, local.n_dk, n_wk, n_k)
-    moved = kernels.sweep_block(
+    visit = kernels.sweep_block if dense else kernels.sweep_block_by_lists
+    moved = visit(
         piece.blocks, 0, block.number, tables, piece.parents, own, alpha_doc, eta, word_total, rng
     )
     return local, (block.rows, (moved, n_k - before))

@@ -13,6 +13,13 @@ from numpy.typing import NDArray
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.flat.list_kernels import (
+    list_words,
+    scratch_of,
+    sweep_document_by_lists,
+    words_of_block,
+    write_words,
+)
 from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
@@ -61,6 +68,45 @@ def sweep_block(
             z, words, tables.n_wk, doc_row, n_k, prior, inverse, scaled, scratch, ends,
             word_prior, word_total, rng,
         )  # fmt: skip
+    return moved
+
+
+@kernel()
+def sweep_block_by_lists(
+    cells: Cells,
+    doc_shard: int,
+    word_shard: int,
+    tables: Tables,
+    parents: Parents,
+    weights: Weights,
+    alpha_doc: float,
+    eta: float,
+    word_total: float,
+    rng: np.random.Generator,
+) -> int:
+    """Do as ``sweep_block`` does, at the cost of a token's word's topics (theory/hdp 6.7)."""
+    n_k = tables.n_k
+    first_word, last_word = words_of_block(cells, doc_shard, word_shard)
+    word_prior = np.full(len(tables.n_wk), eta)
+    inverse = np.empty(len(n_k))
+    inverse[:] = 1.0 / (n_k + word_total)
+    prior = np.empty(len(n_k))
+    lists = list_words(tables.n_wk, first_word, last_word)
+    start, length, topics, times = lists
+    scaled, chances, sums, before, ends = scratch_of(len(n_k))
+    moved = 0
+    for doc in range(cells.doc_bounds[doc_shard], cells.doc_bounds[doc_shard + 1]):
+        first, last = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
+        if first == last:
+            continue
+        base_row(doc, parents, weights, prior)
+        prior *= alpha_doc
+        z, words = tables.z[first:last], cells.word[first:last]
+        moved += sweep_document_by_lists(
+            z, words, tables.n_dk[doc], n_k, prior, word_prior, word_total, inverse,
+            start, length, topics, times, scaled, chances, sums, before, ends, rng,
+        )  # fmt: skip
+    write_words(lists, first_word, last_word, tables.n_wk)
     return moved
 
 

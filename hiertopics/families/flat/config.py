@@ -44,6 +44,15 @@ ReorderSticks = Annotated[
     ),
 ]
 
+Sweep = Annotated[
+    Literal["sparse", "dense"],
+    Meta(
+        description="How a token's topic is drawn, topics integrated out: sparse looks at the "
+        "topics that its word has tokens in, and at the rest as one sum; dense at all. The same "
+        "law."
+    ),
+]
+
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Start values of what is learned, and the largest number of topics."""

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.list_kernels import last_place
 from hiertopics.families.hdp.block_layout import Piece
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd import prefetch_row
 from hiertopics.numeric.simd_draw import LANES
-from hiertopics.numeric.simd_lists import Float, Int, gather_list, pick_place, scale_row, sum_list
+from hiertopics.numeric.simd_lists import Int, gather_list, pick_place, scale_row, sum_list
 from hiertopics.numeric.streams import uniform
 
 Topics = NDArray[np.unsignedinteger[Any]]
@@ -249,12 +250,15 @@ def visit_words(
                 old = np.int64(z[token])
                 place = np.int64(places[own + old]) - 1
                 left = counts[first + place] - one
-                of_list = np.float64(sum_list(chances, counts, first, n, place, left, sums, before))
+                alone = chances[place] * left
+                of_list = np.float64(
+                    sum_list(chances, counts, first, n, place, alone, sums, before)
+                )
                 target = uniform(key, first_token + token) * (of_list + of_all)
                 if target < of_list:
                     at = np.int64(pick_place(sums, before, n, np.float32(target)))
-                    if at >= n or not chances[at] * (left if at == place else counts[first + at]):
-                        at = np.int64(last_place(chances, counts, first, n, place, left))
+                    if at >= n or not (alone if at == place else chances[at] * counts[first + at]):
+                        at = np.int64(last_place(chances, counts, first, n, place, alone))
                     new = np.int64(topics[first + at])
                 else:
                     new = np.int64(draw_from_all(scaled, prior, lanes, target - of_list))
@@ -297,22 +301,6 @@ def visit_words(
             change[topic], marked[topic] = 0, False
     n_changes[0] = written
     return n_moved
-
-
-@kernel()
-def last_place(
-    chances: NDArray[np.float32],
-    counts: NDArray[np.float32],
-    start: Int,
-    length: Int,
-    place: Int,
-    left: Float,
-) -> Int:
-    """Return the last place of a list that has any weight: where rounding has gone past it."""
-    at = length - np.int64(1)
-    while at > 0 and not chances[at] * (left if at == place else counts[start + at]) > 0:
-        at -= 1
-    return at
 
 
 @kernel()

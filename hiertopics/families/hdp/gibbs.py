@@ -28,7 +28,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
-from hiertopics.families.flat.config import HyperStart, ReorderSticks
+from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep
 from hiertopics.families.flat.config import Model as Model
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import (
@@ -63,13 +63,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 500
     hyper_start: HyperStart = 15
-    sweep: Annotated[
-        Literal["sparse", "dense"],
-        Meta(
-            description="How collapse full draws a token's topic: sparse looks at the topics that "
-            "its word has tokens in, and at the rest as one sum; dense at all. The same law."
-        ),
-    ] = "sparse"
+    sweep: Sweep = "sparse"
     reorder_sticks: ReorderSticks = True
     collapse: Annotated[
         Literal["full", "partial"],

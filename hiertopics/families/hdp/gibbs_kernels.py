@@ -7,15 +7,15 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
-from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
-from hiertopics.families.hdp.list_kernels import (
+from hiertopics.families.flat.list_kernels import (
     list_words,
     scratch_of,
     sweep_document_by_lists,
     words_of_block,
     write_words,
 )
+from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
+from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.families.flat.config import Sweep
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import Iterations, SamplerConfig
 
@@ -37,6 +38,7 @@ class Inference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule."""
 
     iterations: Iterations = 500
+    sweep: Sweep = "dense"
     sample_alpha: Annotated[
         bool,
         Meta(

@@ -103,7 +103,8 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     inference, n_topics = settings.inference, settings.model.n_topics
     tables = Tables(state.z, state.n_wk, state.n_k)
     prior = Prior(n_topics, state.alpha, state.eta)
-    moved = kernels.sweep(data.tokens, tables, prior, context.rng("sweep"))
+    redraw = kernels.sweep if inference.sweep == "dense" else kernels.sweep_by_lists
+    moved = redraw(data.tokens, tables, prior, context.rng("sweep"))
     held = context.iteration <= inference.hyper_start
     if inference.sample_alpha and not held:
         n_dk = _document_counts(state, data, n_topics)

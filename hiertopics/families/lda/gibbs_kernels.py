@@ -10,6 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.families.flat.list_kernels import (
+    list_words,
+    scratch_of,
+    sweep_document_by_lists,
+    write_words,
+)
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd import prefetch_row
 from hiertopics.numeric.simd_draw import draw_topic
@@ -115,4 +121,32 @@ def sweep(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator
             share_row[new] = doc_row[new] * inverse[new]
             z[token] = new
             moved += 1
+    return moved
+
+
+@kernel()
+def sweep_by_lists(tokens: Tokens, tables: Tables, prior: Prior, rng: np.random.Generator) -> int:
+    """Do as ``sweep`` does, at the cost of the topics of each token's word (theory/hdp 6.7)."""
+    doc_ptr, word = tokens
+    z, n_wk, n_k = tables
+    total_prior, n_words = prior.eta * len(n_wk), len(n_wk)
+    word_prior = np.full(n_words, prior.eta)
+    doc_prior, inverse = np.empty(prior.n_topics), np.empty(prior.n_topics)
+    doc_prior[:] = prior.alpha
+    inverse[:] = 1.0 / (n_k[: prior.n_topics] + total_prior)
+    doc_row = np.zeros(prior.n_topics, np.int32)
+    lists = list_words(n_wk, 0, n_words)
+    start, length, topics, times = lists
+    scaled, chances, sums, before, ends = scratch_of(prior.n_topics)
+    moved = 0
+    for doc in range(len(doc_ptr) - 1):
+        first, last = doc_ptr[doc], doc_ptr[doc + 1]
+        doc_row[:] = 0
+        for token in range(first, last):
+            doc_row[z[token]] += 1
+        moved += sweep_document_by_lists(
+            z[first:last], word[first:last], doc_row, n_k, doc_prior, word_prior, total_prior,
+            inverse, start, length, topics, times, scaled, chances, sums, before, ends, rng,
+        )  # fmt: skip
+    write_words(lists, 0, n_words, n_wk)
     return moved

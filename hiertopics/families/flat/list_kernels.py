@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, draw_in_blocks
-from hiertopics.families.hdp.block_kernels import last_place
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd_draw import LANES
-from hiertopics.numeric.simd_lists import Int, gather_list, pick_place, sum_list
+from hiertopics.numeric.simd_lists import Float, Int, gather_list, pick_place, sum_list
 
 
 class Lists(NamedTuple):
@@ -150,32 +149,29 @@ def sweep_document_by_lists(
             first, n, last_word = start[word], length[word], word
             gather_list(scaled, topics, first, n, chances)
         place = place_of(topics, first, n, old)
-        whole, kept = total, scaled[old]
-        doc_row[old] -= 1
-        n_k[old] -= 1
-        inverse_old = 1.0 / (n_k[old] + word_total)
-        share = np.float32((doc_row[old] + prior[old]) * inverse_old)
-        total += np.float64(share) - np.float64(kept)
-        scaled[old], chances[place] = share, share
-
+        # Without the token, in registers: what is stored would have to be waited for.
+        inverse_old = 1.0 / (n_k[old] - 1 + word_total)
+        share = np.float32((doc_row[old] - 1 + prior[old]) * inverse_old)
         left = times[first + place] - one
-        of_list = np.float64(sum_list(chances, times, first, n, place, left, sums, before))
-        of_all = np.float64(word_prior[word]) * total
+        own, others = share * left, total + (np.float64(share) - np.float64(scaled[old]))
+        of_list = np.float64(sum_list(chances, times, first, n, place, own, sums, before))
+        of_all = np.float64(word_prior[word]) * others
         target = rng.random() * (of_list + of_all)
         if target < of_list:
             at = np.int64(pick_place(sums, before, n, np.float32(target)))
-            if at >= n or not chances[at] * (left if at == place else times[first + at]):
-                at = np.int64(last_place(chances, times, first, n, place, left))
+            if at >= n or not (own if at == place else chances[at] * times[first + at]):
+                at = np.int64(last_place(chances, times, first, n, place, own))
             new = np.int64(topics[first + at])
         else:
+            kept, scaled[old] = scaled[old], share
             new = np.int64(draw_in_blocks(scaled, ends, (target - of_list) / of_all))
+            scaled[old] = kept
 
         if new == old:
-            doc_row[old] += 1
-            n_k[old] += 1
-            scaled[old], chances[place], total = kept, kept, whole
             continue
-        inverse[old] = inverse_old
+        doc_row[old] -= 1
+        n_k[old] -= 1
+        inverse[old], scaled[old], chances[place], total = inverse_old, share, share, others
         times[first + place] = left
         if left == none:
             n -= 1
@@ -212,6 +208,25 @@ def scale_document(
         scaled[topic] = share
         total += np.float64(share)
     return total
+
+
+@kernel()
+def last_place(
+    chances: NDArray[np.float32],
+    counts: NDArray[np.float32],
+    start: Int,
+    length: Int,
+    place: Int,
+    own: Float,
+) -> Int:
+    """Return the last place of a list that has any weight: where rounding has gone past it.
+
+    The entry ``place`` weighs ``own``.
+    """
+    at = length - np.int64(1)
+    while at > 0 and not (own if at == place else chances[at] * counts[start + at]) > 0:
+        at -= 1
+    return at
 
 
 @kernel(inline=True)
