@@ -187,11 +187,15 @@ def refuse_shelf(experiment: Experiment) -> None:
 
 
 def able(can: Callable[[AnyBackend], bool]) -> list[str]:
-    """Return the names of the backends that can do something, with the setting under which."""
+    """Return the names of the backends that can do something.
+
+    With the setting under which, where they cannot under others.
+    """
     found = []
     for name, entry in BACKENDS.items():
         modules = {"": entry.module, **{f" -s {key}": at for key, at in entry.variants.items()}}
-        found += [f"{name}{how}" for how, module in modules.items() if can(_imported(module))]
+        ways = [f"{name}{how}" for how, module in modules.items() if can(_imported(module))]
+        found += [name] if len(ways) == len(modules) else ways
     return found
 
 

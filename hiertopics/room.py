@@ -56,6 +56,12 @@ class Room:
         except OSError as error:
             raise _no_room(self.folder, error) from error
 
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array of zeros, as ``empty``."""
+        if self.folder is None:
+            return np.zeros(shape, dtype)
+        return self.empty(shape, dtype)
+
     def copy(self, array: NDArray[Any]) -> NDArray[Any]:
         """Return a copy of an array."""
         made = self.empty(array.shape, array.dtype)

@@ -61,7 +61,11 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(2, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")
-        for key, before in (("inference.start", "random"), ("inference.least", 0.0))
+        for key, before in (
+            ("inference.start", "random"),
+            ("inference.least", 0.0),
+            ("inference.responsibilities", "all"),
+        )
     ),
     *(
         Change(2, backend, key, before)

@@ -26,6 +26,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 
 FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")
+HDP = ["model.truncation=12", "inference.hyper_start=3", "inference.shards=2"]
 SETTINGS = ["inference.collapse=partial", "model.truncation=12", "output.checkpoint_seconds=0"]
 
 
@@ -184,11 +185,47 @@ def test_a_part_of_theta_predicts_alike_where_counts_are_expected(
     assert abs(scores[0] - scores[1]) < 1e-4
 
 
+@pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-pcvb0", "hdp-cvb"])
+@pytest.mark.parametrize("theta", ["entire", "a part"])
+def test_the_variational_hdp_of_shards_keeps_what_grows_in_files(
+    folder: Path, tmp_path: Path, backend: str, theta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries and counts of documents; a fit that goes on ends in the same bytes."""
+    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr("hiertopics.families.flat.few.CELLS", 60)
+    if theta == "a part":
+        monkeypatch.setattr(theta_parts, "MOST_ENTRIES", 0)
+    places: set[Path | None] = set()
+
+    def watch(event: Event) -> None:
+        state: Any = event.state
+        arrays = [array for array in state.local.state_of(1) if array is not None and array.size]
+        places.update(beside(array).folder for array in arrays)
+
+    def made(corpus: str, name: str, iterations: int, *callbacks: Callback) -> RunDir:
+        return driver.fit(
+            folder / corpus,
+            run=tmp_path / name,
+            backend=backend,
+            iterations=iterations,
+            overrides=[*HDP, "output.checkpoint_seconds=0"],
+            memory="4GB",
+            callbacks=callbacks,
+        ).run
+
+    whole = made("a.ldac", "whole", 7)
+    for iterations in (5, 7):
+        shards = made("a.shards", "shards", iterations, watch)
+    assert contents(shards) == contents(whole)
+    assert shards.manifest["objective"] == whole.manifest["objective"]
+    assert places == {tmp_path / "shards" / "checkpoints"}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"backend": "lda-gibbs"}, "lda-gibbs holds the corpus in memory; of shards fit hdp-gibbs"),
-        ({"backend": "hdp-gibbs"}, "fit hdp-gibbs -s inference.collapse=partial"),
+        ({"backend": "lda-gibbs"}, "lda-gibbs holds the corpus in memory; of shards fit hdp-pcvb0"),
+        ({"backend": "hdp-gibbs"}, "or hdp-cvb or hdp-gibbs -s inference.collapse=partial or nhdp"),
         ({"holdout": "tokens:0.2@0"}, "of shards whole documents can be"),
         ({"memory": "80MB"}, "--memory 76.3 MiB is too little: the least for this fit is [0-9]+MB"),
         ({"data": {"discretise": {"bins": 3}}}, "data.discretise is for dense tables"),

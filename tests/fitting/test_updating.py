@@ -15,6 +15,7 @@ from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.errors import RunError, UsageError
+from hiertopics.families.flat import few
 from hiertopics.families.hdp import variational
 from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
@@ -127,7 +128,7 @@ def test_a_corpus_that_outgrows_whole_rows_goes_on_with_entries(
 ) -> None:
     before = RunDir(folder / "hdp-cvb0")
     n_pairs = read_original(before).train.n_pairs
-    monkeypatch.setattr(variational, "MOST_ENTRIES", 8 * n_pairs)
+    monkeypatch.setattr(few, "MOST_ENTRIES", 8 * n_pairs)
     run = updated(folder, tmp_path / "both", "hdp-cvb0")
     kept: Any = variational.few_cvb0
     found = load_checkpoint(

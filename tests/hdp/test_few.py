@@ -13,10 +13,9 @@ from stepping import advance, at, settings_of
 import hiertopics as ht
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
-from hiertopics.families.flat import posteriors
+from hiertopics.families.flat import few, posteriors
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import settled
-from hiertopics.families.hdp import few, variational
 from hiertopics.families.hdp.variational import all_cvb0, cvb0, few_cvb0, few_pcvb0, pcvb0
 from hiertopics.states import to_arrays
 
@@ -192,7 +191,7 @@ def test_whole_rows_are_kept_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> No
     corpus, settings = random_corpus(3, n_docs=12, n_words=15), settings_of(cvb0, **KEYS)
     assert cvb0.suited is not None
     for most, wanted in ((8 * corpus.n_pairs, all_cvb0), (8 * corpus.n_pairs - 1, few_cvb0)):
-        monkeypatch.setattr(variational, "MOST_ENTRIES", most)
+        monkeypatch.setattr(few, "MOST_ENTRIES", most)
         assert cvb0.suited(corpus, settings) is wanted
         assert cvb0.memory(corpus, settings) == wanted.memory(corpus, settings)
 

@@ -20,9 +20,9 @@ from stepping import advance, at, corpus_of, docs_of, settings_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
-from hiertopics.families.flat import posteriors
+from hiertopics.families.flat import few, posteriors
 from hiertopics.families.flat.prediction import infer
-from hiertopics.families.hdp import few, gibbs, partial, point_estimates
+from hiertopics.families.hdp import gibbs, partial, point_estimates
 from hiertopics.families.hdp.variational import cvb, cvb0, few_cvb0, few_pcvb0, pcvb, pcvb0
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 1], [1, 0, 2]])

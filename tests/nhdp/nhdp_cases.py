@@ -14,6 +14,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.engine import Each, Workers
 from hiertopics.families.flat.layout import Data, Piece, build_piece, lay_out, parts_of
 from hiertopics.families.nhdp import documents
+from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.layout import Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, counted, sweep
@@ -83,7 +84,9 @@ def resp_of(state: State, data: Data) -> NDArray[np.floating]:
         for doc, cuts in enumerate(part.cells.cuts):
             nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
             n_pairs = cuts[-1] - cuts[0]
-            rows = local.resp[local.first_resp[doc] : local.first_resp[doc + 1]]
+            kept = local.resp[local.first_resp[doc] : local.first_resp[doc + 1]]
+            rows = np.empty(len(kept), found.dtype)
+            unpack(kept, rows)
             found[pair : pair + n_pairs, nodes] = rows.reshape(n_pairs, len(nodes))
             pair += n_pairs
     return found

@@ -10,13 +10,15 @@ from nhdp_cases import random_mixing, resp_of
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat import posteriors
+from hiertopics.families.flat.few import FEW, MOST_ENTRIES
 from hiertopics.families.flat.layout import counts_of, lay_out
+from hiertopics.families.flat.variational import ZERO
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import start_kernels, starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import below
-from hiertopics.families.nhdp.summary import Fitted, mixing_of, pruned, summarise
+from hiertopics.families.nhdp.summary import Fitted, mixing_of, pruning, summarise
 
 RNG = np.random.default_rng(0)
 TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
@@ -90,17 +92,18 @@ def test_nodes_without_a_token_are_one_with_their_parents() -> None:
     dead = [*range(*shape.children(int(shape.inner[-1])).indices(16)), int(shape.leaves[0])]
     n[:, dead] = 0.01
     words = RNG.dirichlet(np.ones(5), 16).T * n.sum(axis=0)
-    left = pruned(Fitted(mixing, n, words, 0.1))
+    left = pruning(mixing, n.sum(axis=0))
+    n_di, n_wi = left.gather(n), left.gather(words)
     assert left.mixing.shape.n_nodes == 16 - len(set(dead))
-    assert left.n_di.sum(axis=1) == pytest.approx(n.sum(axis=1))
-    assert left.n_wi.sum() == pytest.approx(words.sum())
-    assert (below(left.mixing.shape, left.n_di.sum(axis=0)) >= 1).all()
+    assert n_di.sum(axis=1) == pytest.approx(n.sum(axis=1))
+    assert n_wi.sum() == pytest.approx(words.sum())
+    assert (below(left.mixing.shape, n_di.sum(axis=0)) >= 1).all()
     for node in left.mixing.shape.inner:
         assert left.mixing.share[left.mixing.shape.children(int(node))].sum() == pytest.approx(1)
     leaves = left.mixing.shape.leaves
     assert (left.mixing.concentration[leaves] == 0).all()
     assert (left.mixing.stop_b[leaves] == 0).all() and (left.mixing.stop_a[leaves] == 1).all()
-    assert left.mixing.weights(left.n_di).sum(axis=1) == pytest.approx(1)
+    assert left.mixing.weights(n_di).sum(axis=1) == pytest.approx(1)
 
 
 def test_what_is_written() -> None:
@@ -177,6 +180,46 @@ def test_flat_topics_see_as_many_documents_as_there_is_room_for(
         assert inside.tolist() == np.searchsorted(words, data.word_bounds[1:-1]).tolist(), doc
     state = starts.init(data, settings, at(0))
     assert state.n_k.sum() == pytest.approx(TEXT.n_tokens, rel=1e-5)
+
+
+def test_flat_topics_of_large_corpora_keep_few_entries() -> None:
+    large, many = MOST_ENTRIES, 300
+    auto, few, every = (
+        settings_of(variational, responsibilities=kept).inference for kept in ("auto", "few", "all")
+    )
+    assert starts.order_of(many, large, auto) is FEW
+    assert starts.order_of(many, large // many, auto) is ZERO
+    assert starts.order_of(2, 2, few) is FEW and starts.order_of(many, large, every) is ZERO
+
+
+@pytest.mark.parametrize("start", ["words", "branches"])
+def test_few_entries_are_the_same_for_every_seed(start: str) -> None:
+    settings = settings_of(
+        variational, truncation=6, start_iterations=20, start=start, responsibilities="few"
+    )
+    data = lay_out(TEXT, 2)
+    one, other = (starts.init(data, settings, at(0, seed=seed)) for seed in (0, 1))
+    assert one.n_wk.tobytes() == other.n_wk.tobytes()
+    assert one.parent.tolist() == other.parent.tolist()
+
+
+def test_entries_of_rows_that_are_known_are_these_on_average() -> None:
+    """Their counts are those of the entries, and all are within what chance allows."""
+    q = RNG.dirichlet(np.full(40, 0.2)).astype(np.float32)
+    corpus = corpus_of(np.ones((400, 10)))
+    data = lay_out(corpus, 2)
+    rows = [np.tile(q, (4000, 1))] * 2
+    begun = FEW.begun(data, _some_rows, rows, 40, at(0), np.float32)
+    assert begun.n_k.sum() == pytest.approx(4000)
+    assert begun.n_wk.sum(axis=0) == pytest.approx(begun.n_k, rel=1e-5)
+    spread = np.sqrt(q / 16 / 4000)
+    assert (np.abs(begun.n_k / 4000 - q) < 5 * spread + 2e-3).all()
+    n_entries = (begun.local.state_of(1).share > 0).sum(axis=1)
+    assert 1 <= n_entries.min() < n_entries.max() <= 16
+
+
+def _some_rows(piece: Any, rows: Any, first: int, last: int) -> Any:
+    return rows[piece.cells.cuts[first, 0] : piece.cells.cuts[last - 1, -1]]
 
 
 def test_learned_stop_weights_and_a_flat_start_are_options() -> None:

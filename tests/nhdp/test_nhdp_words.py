@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import linkage
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.flat.variational import ZERO
 from hiertopics.families.nhdp import starts, variational, words
 from hiertopics.families.nhdp.clusters import labels_at
 
@@ -23,7 +24,7 @@ def begun(counts: NDArray[np.int64], n_topics: int = 3, seed: int = 0, shards: i
     data = lay_out(corpus_of(counts), shards, np.float64)
     keys = {"truncation": n_topics, "start_iterations": 2}
     settings = settings_of(variational, **keys)
-    return starts.begin_flat(data, settings, at(0, seed=seed), np.float64)
+    return starts.begin_flat(data, settings, ZERO, at(0, seed=seed), np.float64)
 
 
 def subjects(n_docs: int = 60) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ seen by a block as they were when its turn began.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -24,10 +24,13 @@ from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each, Pieces, as_given, cut
 from hiertopics.model import Context, Sharded
-from hiertopics.room import beside
+from hiertopics.room import Room, beside
 
 Local = TypeVar("Local")
 Result = TypeVar("Result")
+
+PAIRS_AT_ONCE = 2048
+"""Pairs whose q(z) at all topics is in memory at a time, a longer document apart."""
 
 
 class Cells(NamedTuple):
@@ -182,6 +185,28 @@ def bounds(data: Data) -> Mapping[str, NDArray[np.int64]]:
     cells = data.cell_bounds
     of_cells = dict.fromkeys(("resp", "topic", "share", "z"), cells)
     return {**of_cells, "n_dk": docs, "var_dk": docs}
+
+
+def room_of(piece: InCells) -> Room:
+    """Return where what is as large as a piece is made."""
+    return beside(piece.cells.word)
+
+
+def spans(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of documents of about ``PAIRS_AT_ONCE`` pairs, of at least one document."""
+    ends, first = cuts[:, -1], 0
+    while first < len(cuts):
+        last = int(np.searchsorted(ends, cuts[first, 0] + PAIRS_AT_ONCE, side="right"))
+        last = max(first + 1, last)
+        yield first, last
+        first = last
+
+
+def pairs_of(cells: Cells, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return document and word of each pair of documents ``first`` to ``last``."""
+    ends = cells.cuts[first:last, [0, -1]]
+    docs = np.repeat(np.arange(first, last), np.diff(ends, axis=1).ravel())
+    return docs, cells.word[ends[0, 0] : ends[-1, 1]]
 
 
 def counts_of(data: Data) -> sparse.csr_array:

@@ -28,6 +28,9 @@ from hiertopics.model import Context
 
 Table = NDArray[np.floating]
 
+CELLS = 1 << 18
+"""Entries of a table by document that are taken at a time."""
+
 
 @dataclass
 class State(estimates.State):
@@ -115,7 +118,10 @@ def _tables_of_documents(
     ones = np.ones(piece.n_docs)
     doc_tables = _expected(local.n_dk, var_dk, seen_dk, ones, topic_mass)[1]
     var_k = var_dk.sum(axis=0, dtype=np.float64)
-    log_unseen = np.log1p(-np.minimum(seen_dk, 1 - 1e-7)).sum(axis=0, dtype=np.float64)
+    log_unseen, step = np.zeros(len(topic_mass)), max(1, CELLS // len(topic_mass))
+    for first in range(0, piece.n_docs, step):
+        seen = np.minimum(seen_dk[first : first + step], 1 - 1e-7)
+        log_unseen += np.log1p(-seen, out=seen).sum(axis=0, dtype=np.float64)
     return variational.settled(local), (doc_tables, var_k, log_unseen)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.regrouping import Regrouping
-from hiertopics.data.shelf import Bags
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
 from hiertopics.numeric.mixtures import all_entries
@@ -151,9 +151,11 @@ def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
 def summary_bytes(corpus: Bags, n_topics: int) -> int:
     """Return the bytes of a summary in the making: topics by word and by topic, theta and a copy.
 
-    A fit is at its largest there, where its state is small beside tables of float64.
+    A fit is at its largest there, where its state is small beside tables of float64. Theta of a
+    corpus in files lies in files, too.
     """
-    return n_topics * (16 * corpus.n_words + 20 * corpus.n_docs)
+    in_memory = 0 if isinstance(corpus, Shelf) else corpus.n_docs
+    return n_topics * (16 * corpus.n_words + 20 * in_memory)
 
 
 def notes_on_shards(n_shards: int) -> tuple[str, ...]:

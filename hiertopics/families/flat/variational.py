@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import seeds
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
-from hiertopics.data.shelf import Bags
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import kernels, moments
@@ -25,12 +24,16 @@ from hiertopics.families.flat.layout import (
     build_piece,
     lay_out,
     parts_of,
+    room_of,
+    spans,
     take_turns,
 )
 from hiertopics.model import AnySettings, Context
 
 Table = NDArray[np.floating]
 Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
+Rows = Callable[[InCells, Any, int, int], Table]
+"""From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
 
 RECOUNT_EVERY = 10
 MAX_DRIFT = 1e-3
@@ -81,19 +84,22 @@ class Order(NamedTuple):
     """To which order of the counts' variances q(z) is refitted: the parts of an iteration.
 
     Local: what pieces have. start(data, n_topics, context, dtype): random q(z) and its counts.
+    begun(data, rows, messages, n_topics, context, dtype): q(z) that is known, and its counts.
     besides(begun, data): the fields of a state that differ from those of ``Responsibilities``.
     sweep(state, data, prior, context, indicators=..., held=...), recount_now_and_then and spread
     are as ``variational``'s own, the zero order; held: the start values are not left yet. memory:
-    the bytes of responsibilities and tables.
+    the bytes of responsibilities and tables. pair_bytes: those of a pair, of so many topics.
     """
 
     Local: Callable[..., Any]
     start: Callable[[Data, int, Context, DTypeLike], Responsibilities]
+    begun: Callable[[Data, Rows, Sequence[Any], int, Context, DTypeLike], Responsibilities]
     besides: Callable[[Responsibilities, Data], dict[str, Any]]
     sweep: Callable[..., Table]
     recount_now_and_then: Callable[[Any, Data, Context], float]
     spread: Callable[[Any, Data], Table]
-    memory: Callable[[Corpus, ModelSettings], int]
+    memory: Callable[[Bags, ModelSettings], int]
+    pair_bytes: Callable[[int], int]
 
 
 class Given(NamedTuple):
@@ -150,7 +156,8 @@ def drawings(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> l
 def draw(piece: InCells, drawing: Drawing) -> Local:
     """Draw q(z) of a piece: its rows of what a single generator draws for all pairs."""
     rng, first_pair, n_topics, dtype, seeded = drawing
-    resp = np.empty((len(piece.cells.word), n_topics), dtype)
+    room = room_of(piece)
+    resp = room.empty((len(piece.cells.word), n_topics), dtype)
     seeds.skip(rng, first_pair * n_topics, resp.dtype)
     rng.random(dtype=resp.dtype.type, out=resp)
     resp += 0.1
@@ -158,7 +165,45 @@ def draw(piece: InCells, drawing: Drawing) -> Local:
     for pairs, topics in seeded.homes(piece.cells.word):
         resp[pairs] = 0
         resp[np.ix_(pairs, topics)] = 1 / len(topics)
-    return Local(resp, np.zeros((piece.n_docs, n_topics), dtype))
+    return Local(resp, room.zeros((piece.n_docs, n_topics), dtype))
+
+
+class Known(NamedTuple):
+    """What q(z) of a piece is made of. rows, message: see ``Rows``; more: what else is wanted."""
+
+    rows: Rows
+    message: Any
+    n_topics: int
+    dtype: DTypeLike
+    more: Any = None
+
+
+def begun(
+    data: Data,
+    rows: Rows,
+    messages: Sequence[Any],
+    n_topics: int,
+    context: Context,
+    dtype: DTypeLike = np.float32,
+) -> Responsibilities:
+    """Return q(z) that is known, and its counts. messages: one for each piece."""
+    known = Each([Known(rows, message, n_topics, dtype) for message in messages])
+    state = Responsibilities(
+        context.place(build_piece, parts_of(data), _as_known, known),
+        np.zeros((data.n_words, n_topics), dtype),
+        np.zeros(n_topics),
+    )
+    recount(state, data)
+    return state
+
+
+def _as_known(piece: InCells, known: Known) -> Local:
+    cuts = piece.cells.cuts
+    room = room_of(piece)
+    resp = room.empty((len(piece.cells.word), known.n_topics), known.dtype)
+    for first, last in spans(cuts):
+        resp[cuts[first, 0] : cuts[last - 1, -1]] = known.rows(piece, known.message, first, last)
+    return Local(resp, room.zeros((piece.n_docs, known.n_topics), known.dtype))
 
 
 def sweep(
@@ -211,7 +256,7 @@ def sweep_block(
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
-        seen_dk = np.zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
     tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
     require_sound(
@@ -297,7 +342,7 @@ def _spread(
 ) -> tuple[Local, tuple[tuple[Table, ...], None]]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
-        var_dk = np.zeros_like(local.n_dk)
+        var_dk = room_of(piece).zeros(local.n_dk.shape, local.n_dk.dtype)
     moments.spread_block(piece.blocks, 0, block.number, local.resp, var_dk, *block.rows)
     return local._replace(var_dk=var_dk), (block.rows, None)
 
@@ -312,10 +357,20 @@ def _seen_totals(piece: InCells, local: Local, _: None) -> tuple[Local, NDArray[
     return settled(local), np.asarray(local.seen_dk.sum(axis=0, dtype=np.float64))
 
 
-def memory(corpus: Corpus, settings: ModelSettings) -> int:
-    """Return the bytes of responsibilities, counts and indicators in float32."""
+def memory(corpus: Bags, settings: ModelSettings) -> int:
+    """Return the bytes of responsibilities, counts and indicators in float32, or of the summary.
+
+    Of a corpus in files what grows with its documents lies in files, too.
+    """
     n_topics = settings.model.truncation
-    return 4 * n_topics * (corpus.n_pairs + 2 * corpus.n_docs + 2 * corpus.n_words)
+    in_memory = 0 if isinstance(corpus, Shelf) else 1
+    documents = pair_bytes(n_topics) * corpus.n_pairs + 8 * n_topics * corpus.n_docs
+    return in_memory * documents + 8 * n_topics * corpus.n_words
+
+
+def pair_bytes(n_topics: int) -> int:
+    """Return the bytes of a pair's responsibilities."""
+    return 4 * n_topics
 
 
 def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
@@ -332,10 +387,12 @@ def without_numbers(sweep: Callable[..., Table]) -> Callable[..., Table]:
 ZERO = Order(
     Local,
     start,
+    begun,
     lambda begun, data: {},
     without_numbers(sweep),
     recount_now_and_then,
     spread,
     memory,
+    pair_bytes,
 )
 """q(z) sees the means of the counts alone."""

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from hiertopics.engine import Each
-from hiertopics.families.flat.layout import Data, InCells, build_piece, counts_of, parts_of
-from hiertopics.families.flat.variational import Local, Responsibilities, recount
-from hiertopics.families.hdp import few
+from hiertopics.families.flat import few
+from hiertopics.families.flat.layout import Data, InCells, build_piece, pairs_of, parts_of, spans
+from hiertopics.families.flat.variational import Responsibilities, begun
 from hiertopics.families.hdp.summary import word_probabilities
 from hiertopics.model import Context
+from hiertopics.room import beside
 from hiertopics.states import Arrays, of_pieces
 
 Table = NDArray[np.float32]
-
-DOCS_AT_ONCE = 1000
 
 BY_WORD, MASSES = ("tau", "tau_geo"), ("word_mass", "word_mass_geo")
 ALIKE = ("n_tables", "pi", "pi_geo", "alpha", "alpha_geo", "gamma")
@@ -50,25 +50,24 @@ def with_few(counts: Counts, data: Data, context: Context) -> Responsibilities:
 
 def with_all(counts: Counts, data: Data, context: Context) -> Responsibilities:
     """Return q(z) proportional to (n_dk + alpha pi) phi, and its counts."""
-    messages = Each([(rows + counts.doc_prior, counts.phi) for rows in counts.n_dk])
-    local = context.place(build_piece, parts_of(data), _begin_with_rows, messages)
-    begun = Responsibilities(local, counts.n_wk, np.zeros(len(counts.doc_prior)))
-    recount(begun, data)
-    return begun
+    messages = [Known(n_dk, counts.doc_prior, counts.phi) for n_dk in counts.n_dk]
+    return begun(data, _rows, messages, len(counts.doc_prior), context)
 
 
-def _begin_with_rows(piece: InCells, given: tuple[Table, Table]) -> Local:
-    weights, phi = given
-    n_docs, cells = len(weights), piece.cells
-    ends = np.append(cells.cuts[:, 0], len(cells.word))
-    resp = np.empty((len(cells.word), weights.shape[1]), np.float32)
-    for first in range(0, n_docs, DOCS_AT_ONCE):
-        last = min(first + DOCS_AT_ONCE, n_docs)
-        rows = resp[ends[first] : ends[last]]
-        np.take(phi, cells.word[ends[first] : ends[last]], axis=0, out=rows)
-        rows *= np.repeat(weights[first:last], np.diff(ends[first : last + 1]), axis=0)
-        rows /= np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return Local(resp, np.zeros_like(weights))
+class Known(NamedTuple):
+    """What q(z) of a piece is made of, as in ``Counts``."""
+
+    n_dk: Table
+    doc_prior: Table
+    phi: Table
+
+
+def _rows(piece: InCells, known: Known, first: int, last: int) -> Table:
+    doc, word = pairs_of(piece.cells, first, last)
+    rows = known.phi[word]
+    rows *= (known.n_dk[first:last] + known.doc_prior)[doc - first]
+    rows /= np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return rows
 
 
 def fields_of(before: Arrays, data: Data, context: Context, begin: Begin) -> dict[str, Any]:
@@ -78,14 +77,30 @@ def fields_of(before: Arrays, data: Data, context: Context, begin: Begin) -> dic
     phi = word_probabilities(n_wk, found["word_mass"] * found["tau"])
     chances = (phi * found["pi"]).astype(np.float32)
     chances /= np.maximum(chances.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    known = np.concatenate(of_pieces(before, "n_dk"))
-    further = counts_of(data)[len(known) :]
-    n_dk = np.concatenate([known, np.asarray(further @ chances, np.float32)])
-    n_wk += np.asarray(further.sum(axis=0), np.float32).reshape(-1, 1) * chances
+    known = of_pieces(before, "n_dk")
+    n_tokens, _ = few.by_word(data, sum(map(len, known)))
+    n_wk += n_tokens.astype(np.float32)[:, None] * chances
     doc_prior = (found["alpha"] * found["pi"]).astype(np.float32)
-    parts = np.split(n_dk, data.cells.doc_bounds[1:-1])
-    begun = begin(Counts(parts, n_wk, phi.astype(np.float32), doc_prior), data, context)
-    return {**vars(begun), **found}
+    parts = np.split(_continued(known, data, chances), data.cells.doc_bounds[1:-1])
+    state = begin(Counts(parts, n_wk, phi.astype(np.float32), doc_prior), data, context)
+    return {**vars(state), **found}
+
+
+def _continued(known: list[Table], data: Data, chances: Table) -> Table:
+    """Return counts [n_docs, T]: those known, and of further documents by word alone."""
+    cells = data.cells
+    n_dk: Table = beside(cells.word).empty((data.n_docs, chances.shape[1]), np.float32)
+    begin = 0
+    for rows in known:
+        n_dk[begin : begin + len(rows)] = rows
+        begin += len(rows)
+    for first, last in spans(cells.cuts[begin:]):
+        docs = slice(begin + first, begin + last)
+        ends = np.append(cells.cuts[docs, 0], cells.cuts[docs, -1][-1:])
+        pairs = slice(ends[0], ends[-1])
+        parts = (cells.tokens[pairs].astype(np.float64), cells.word[pairs], ends - ends[0])
+        n_dk[docs] = sparse.csr_array(parts, shape=(len(ends) - 1, len(chances))) @ chances
+    return n_dk
 
 
 def widened(before: Arrays, n_words: int) -> dict[str, Any]:

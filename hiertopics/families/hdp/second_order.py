@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import joined
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
-from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
+from hiertopics.families.flat.layout import Block, Data, Piece, room_of, take_turns
 from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.families.hdp.second_order_kernels import Spreads
 from hiertopics.model import Context
@@ -103,7 +103,7 @@ def _sweep(
     n_wk, var_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
-        seen_dk = np.zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
     tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     spreads = Spreads(local.var_dk, var_wk)
     before = block.given
@@ -130,19 +130,22 @@ def spread(state: Variances, data: Data) -> Table:
     return state.var_wk
 
 
-def memory(corpus: Corpus, settings: ModelSettings) -> int:
+def memory(corpus: Bags, settings: ModelSettings) -> int:
     """Return the bytes of responsibilities, counts, variances and indicators in float32."""
     n_topics = settings.model.truncation
-    return variational.memory(corpus, settings) + 4 * n_topics * (corpus.n_docs + corpus.n_words)
+    in_memory = 0 if isinstance(corpus, Shelf) else corpus.n_docs
+    return variational.memory(corpus, settings) + 4 * n_topics * (in_memory + corpus.n_words)
 
 
 SECOND = variational.Order(
     Local,
     variational.start,
+    variational.begun,
     variances,
     variational.without_numbers(sweep),
     recount_now_and_then,
     spread,
     memory,
+    variational.pair_bytes,
 )
 """q(z) sees how certain the counts are."""

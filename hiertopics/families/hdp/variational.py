@@ -53,6 +53,7 @@ from hiertopics.families.flat.config import (
     PosteriorInference,
     VariationalInference,
 )
+from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
@@ -60,11 +61,13 @@ from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.hdp import point_estimates
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.continuing import Begin, fields_of, with_all, with_few
-from hiertopics.families.hdp.few import FEW
 from hiertopics.families.hdp.second_order import SECOND, Variances
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.states import Arrays
+
+CELLS = 1 << 18
+"""Entries of theta that are made at a time."""
 
 StateT = TypeVar("StateT", bound=estimates.State)
 FittedT = TypeVar("FittedT", contravariant=True)
@@ -82,9 +85,6 @@ class Estimates(NamedTuple, Generic[FittedT, InferenceT]):
     start: Callable[[Responsibilities, Data, ModelSettings], dict[str, Any]]
     step: Callable[[FittedT, Data, Settings[Model, InferenceT], Context, Order], float]
 
-
-MOST_ENTRIES = 1 << 28
-"""Pairs times topics up to which all responsibilities are kept by themselves: a gibibyte."""
 
 Kept = Annotated[
     Literal["auto", "few", "all"],
@@ -192,8 +192,13 @@ def _log_likelihood(
     given: tuple[NDArray[np.floating], NDArray[np.float64]],
 ) -> float:
     phi, doc_prior = given
-    theta = document_weights(local.n_dk, doc_prior).astype(phi.dtype)
-    return float(kernels.block_log_likelihood(piece.cells, 0, theta, phi))
+    cuts, step, total = piece.cells.cuts, max(1, CELLS // len(doc_prior)), 0.0
+    for first in range(0, piece.n_docs, step):
+        theta = document_weights(local.n_dk[first : first + step], doc_prior).astype(phi.dtype)
+        ends = np.array([0, len(theta)])
+        cells = piece.cells._replace(cuts=cuts[first : first + step], doc_bounds=ends)
+        total += float(kernels.block_log_likelihood(cells, 0, theta, phi))
+    return total
 
 
 def collapsed(
@@ -232,6 +237,7 @@ def collapsed(
         objective=objective,
         simulate=simulate,
         memory=order.memory,
+        shelves=True,
         regrouped=regrouped,
         pieces=sharded(order.Local),
     )
@@ -255,7 +261,7 @@ def by_size(
     """Return the backend that is ``whole`` of a corpus whose rows of q(z) are small, else few."""
 
     def chosen(n_pairs: int, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
-        return whole if n_pairs * settings.model.truncation <= MOST_ENTRIES else few
+        return few if are_many(n_pairs, settings.model.truncation) else whole
 
     def suited(corpus: Corpus, settings: ModelSettings) -> Backend[Corpus, Data, StateT, Any]:
         return chosen(corpus.n_pairs, settings)

@@ -72,6 +72,14 @@ Start = Annotated[
         "two are the same for every seed."
     ),
 ]
+Responsibilities = Annotated[
+    Literal["auto", "few", "all"],
+    Meta(
+        description="What is kept of the flat topics' responsibilities: few entries of each pair, "
+        "those of little weight chosen at random; or all of them, 4 bytes for each pair and topic. "
+        "auto: all up to a gibibyte, else few."
+    ),
+]
 InnerShare = Annotated[
     float,
     Meta(
@@ -99,6 +107,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     hyper_every: HyperEvery = 5
     start: Start = "words"
     start_iterations: StartIterations = 200
+    responsibilities: Responsibilities = "auto"
     inner_share: InnerShare = 0.8
     least: Least = 0.1
 
@@ -113,6 +122,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 20
     start: Start = "words"
     start_iterations: StartIterations = 200
+    responsibilities: Responsibilities = "auto"
     variational_sweeps: Annotated[
         int, Meta(ge=0, description="Variational sweeps on the tree before tokens are drawn.")
     ] = 40

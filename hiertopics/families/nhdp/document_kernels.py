@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.nhdp.kept_kernels import pack, unpack
 from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.numeric.jit import kernel
 
@@ -56,7 +57,7 @@ def keep(cells: Cells, first: int, last: int, dense: NDArray[np.floating], local
 
     A pair that has nothing there is spread evenly.
     """
-    begin = cells.cuts[first, 0]
+    begin, q = cells.cuts[first, 0], np.empty(dense.shape[1], dense.dtype)
     for doc in range(first, last):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
         place = local.first_resp[doc]
@@ -64,19 +65,22 @@ def keep(cells: Cells, first: int, last: int, dense: NDArray[np.floating], local
             row, total = dense[pair - begin], 0.0
             for node in nodes:
                 total += row[node]
-            for node in nodes:
-                local.resp[place] = row[node] / total if total > 0 else 1.0 / len(nodes)
-                place += 1
+            for at in range(len(nodes)):
+                q[at] = row[nodes[at]] / total if total > 0 else 1.0 / len(nodes)
+            pack(q[: len(nodes)], local.resp[place : place + len(nodes)])
+            place += len(nodes)
 
 
 @kernel()
 def count_words(cells: Cells, word_shard: int, local: Local, n_wk: NDArray[np.floating]) -> None:
     """Add a block's pairs to n_wk, which the caller has set to zero."""
+    q = np.empty(n_wk.shape[1], n_wk.dtype)
     for doc in range(len(cells.cuts)):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
         for pair in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
             begin = local.first_resp[doc] + (pair - cells.cuts[doc, 0]) * len(nodes)
-            row, word_row = local.resp[begin : begin + len(nodes)], n_wk[cells.word[pair]]
+            row, word_row = q[: len(nodes)], n_wk[cells.word[pair]]
+            unpack(local.resp[begin : begin + len(nodes)], row)
             for at in range(len(nodes)):
                 word_row[nodes[at]] += cells.tokens[pair] * row[at]
 
@@ -84,12 +88,17 @@ def count_words(cells: Cells, word_shard: int, local: Local, n_wk: NDArray[np.fl
 @kernel()
 def count_documents(cells: Cells, local: Local) -> None:
     """Write the counts of documents."""
+    longest = 0
+    for doc in range(len(cells.cuts)):
+        longest = max(longest, local.first_node[doc + 1] - local.first_node[doc])
+    q = np.empty(longest, local.n.dtype)
     for doc in range(len(cells.cuts)):
         n = local.n[local.first_node[doc] : local.first_node[doc + 1]]
         n[:] = 0
         begin = local.first_resp[doc]
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
-            row = local.resp[begin : begin + len(n)]
+            row = q[: len(n)]
+            unpack(local.resp[begin : begin + len(n)], row)
             begin += len(n)
             for at in range(len(n)):
                 n[at] += cells.tokens[pair] * row[at]

@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.families.flat.layout import Piece
+from hiertopics.families.flat.layout import Piece, spans
 from hiertopics.families.nhdp import document_kernels as kernels
 from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.room import Room
-
-PAIRS_AT_ONCE = 2048
-"""Pairs whose q(z) at all nodes is in memory at a time, a longer document apart."""
 
 DOCS_AT_ONCE = 1024
 
@@ -42,23 +39,13 @@ def begin(piece: Piece, rows: Rows, ancestry: Ancestry, least: float, room: Room
     first_node = np.concatenate([[0], np.cumsum(lengths)])
     first_resp = np.concatenate([[0], np.cumsum(lengths * (cuts[:, -1] - cuts[:, 0]))])
     node = found.done()
-    resp = room.empty(int(first_resp[-1]), kind)
+    resp = room.empty(int(first_resp[-1]), np.uint16 if kind == np.float32 else kind)
     n = room.empty(len(node), kind)
     n[:] = 0
     local = Local(first_node, node, n, first_resp, resp)
     for first, last in spans(cuts):
         kernels.keep(piece.cells, first, last, rows(first, last), local)
     return local
-
-
-def spans(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Yield ranges of documents of about ``PAIRS_AT_ONCE`` pairs, of at least one document."""
-    ends, first = cuts[:, -1], 0
-    while first < len(cuts):
-        last = int(np.searchsorted(ends, cuts[first, 0] + PAIRS_AT_ONCE, side="right"))
-        last = max(first + 1, last)
-        yield first, last
-        first = last
 
 
 def counts_of(local: Local, n_nodes: int) -> Iterator[NDArray[np.floating]]:

@@ -123,6 +123,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     schedule = VariationalInference(
         start=settings.inference.start,
         start_iterations=settings.inference.start_iterations,
+        responsibilities=settings.inference.responsibilities,
         inner_share=settings.inference.inner_share,
         least=settings.inference.least,
     )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
+from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import kernel
 
@@ -183,9 +184,10 @@ def draw_start(
     for doc in range(len(cells.cuts)):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
         begin, first = cells.cuts[doc, 0] - cells.cuts[0, 0], cells.cuts[0, 0]
+        row = np.empty(len(nodes))
         for pair in range(begin, cells.cuts[doc, -1] - first):
             place = local.first_resp[doc] + (pair - begin) * len(nodes)
-            row = local.resp[place : place + len(nodes)]
+            unpack(local.resp[place : place + len(nodes)], row)
             for _ in range(int(cells.tokens[pair])):
                 target, at = rng.random(), 0
                 while at < len(nodes) - 1 and target >= row[at]:

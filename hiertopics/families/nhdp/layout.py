@@ -10,13 +10,15 @@ over belong to no node and hold zeros.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 LANES = 16
 LONGEST_LANE = 32
+
+Kept = NDArray[np.uint16] | NDArray[np.floating[Any]]
 
 
 class Shape(NamedTuple):
@@ -82,14 +84,14 @@ class Local(NamedTuple):
     first_node: int64 [n_docs + 1]; entries ``first_node[d] .. first_node[d + 1]`` are document d's.
     node: int32 [n_entries], its own nodes, ascending. n: [n_entries], its expected tokens at each.
     first_resp: int64 [n_docs + 1], where the q(z) of its pairs begin. resp: one number for each of
-    its pairs and nodes, pair by pair.
+    its pairs and nodes, pair by pair, as ``kept_kernels`` keeps it: uint16 in use.
     """
 
     first_node: NDArray[np.int64]
     node: NDArray[np.int32]
     n: NDArray[np.floating]
     first_resp: NDArray[np.int64]
-    resp: NDArray[np.floating]
+    resp: Kept
 
 
 def shape_of(parent: NDArray[np.integer]) -> Shape:

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Each
-from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
+from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of
 from hiertopics.families.nhdp import documents, mixing
 from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
 from hiertopics.families.nhdp.state import State, counted
@@ -52,12 +52,10 @@ def begin(
 def _divided(piece: Piece, known: Known) -> Local:
     """Return the first state of a piece; not yet counted."""
     theta, phi, ancestry, least = known
-    cells, cuts = piece.cells, piece.cells.cuts
 
     def rows(first: int, last: int) -> NDArray[np.floating]:
-        pairs = slice(cuts[first, 0], cuts[last - 1, -1])
-        of_pairs = np.repeat(np.arange(first, last), np.diff(cuts[first:last, [0, -1]]).ravel())
-        found = theta[of_pairs] * phi[cells.word[pairs]]
+        doc, word = pairs_of(piece.cells, first, last)
+        found = theta[doc] * phi[word]
         return found / found.sum(axis=1, keepdims=True)
 
-    return documents.begin(piece, rows, ancestry, least, beside(cells.word))
+    return documents.begin(piece, rows, ancestry, least, beside(piece.cells.word))

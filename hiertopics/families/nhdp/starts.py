@@ -11,23 +11,26 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from hiertopics.engine import Each, Workers
-from hiertopics.families.flat import posteriors, variational
+from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.config import Model, PosteriorInference
+from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import (
     Data,
+    InCells,
     Piece,
     build_piece,
     counts_of,
+    pairs_of,
     parts_of,
     some_of,
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
-from hiertopics.families.flat.variational import Responsibilities
+from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.nhdp import branches, documents, mixing, start_kernels, words
 from hiertopics.families.nhdp.branches import Part, Within
 from hiertopics.families.nhdp.clusters import Arranged, arrange, nested, ward
 from hiertopics.families.nhdp.config import VariationalInference
-from hiertopics.families.nhdp.layout import Ancestry, Local
+from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.shapes import Usage, find, find_within
 from hiertopics.families.nhdp.state import State, counted
@@ -43,6 +46,9 @@ ROUNDS = 10
 FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
 """Of the flat topics' iterations: for the branches, for the topics within each, and for these
 topics together."""
+
+WORDS_AT_ONCE = 1024
+"""Words whose part in q(z) is made at a time."""
 
 FLOOR = 1e-7
 """What a word's chance counts as at least in the mean of logarithms."""
@@ -62,6 +68,9 @@ class FlatTopics(NamedTuple):
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
     """Return the state that flat topics of the same seed lead to (theory/nhdp 6)."""
     cuts, sample = settings.model.branches, sampled(data, settings, context)
+    if settings.inference.start != "random":
+        # What entries take of chance is the same for every seed.
+        context = replace(context, seed=0, chain=())
     n_branches = 0
     if settings.inference.start == "branches" and cuts == "auto":
         n_branches = branches.number(words.n_clusters(counts_of(sample), settings.model.truncation))
@@ -73,14 +82,20 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         merges = ward(features(flat, sample))
         usage = Usage(flat.theta, flat.n_k)
         arranged = find(merges, usage) if cuts == "auto" else arrange(merges, cuts)
-    return begin(flat, arranged, data, settings, context, dtype)
+    division = divide(flat, arranged, data, settings.inference, dtype)
+    del flat  # tables by word that nobody needs any more
+    return divided(division, arranged.shape, data, settings, context, dtype)
 
 
 def sampled(data: Data, settings: Settings, context: Context) -> Data:
-    """Return as many random documents as the flat topics see, at least one; maybe all."""
+    """Return as many random documents as the flat topics see, at least one; maybe all.
+
+    Those of a corpus in files are taken into memory: sweeps over them are many.
+    """
     n_pairs = ROOM // settings.model.truncation
     if len(data.cells.word) <= n_pairs:
-        return data
+        in_memory = beside(data.cells.word).folder is None
+        return data if in_memory else some_of(data, np.arange(data.n_docs))
     order = context.rng("sample").permutation(data.n_docs)
     sizes = np.cumsum((data.cells.cuts[:, -1] - data.cells.cuts[:, 0])[order])
     n_docs = max(1, int(np.searchsorted(sizes, n_pairs, side="right")))
@@ -102,9 +117,10 @@ def topics_within(
 
         return replace(context, report=report)
 
+    kept = settings.inference.responsibilities
     first = Settings(
         structs.replace(model, truncation=n_branches, branches=[]),
-        VariationalInference(start="words", start_iterations=stages[0]),
+        VariationalInference(start_iterations=stages[0], responsibilities=kept),
     )
     branch = branch_of_pairs(data, first, told(0), dtype)
     counts = counts_of(data)
@@ -115,7 +131,7 @@ def topics_within(
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2)),
-            VariationalInference(start="words", start_iterations=stages[1]),
+            VariationalInference(start_iterations=stages[1], responsibilities=kept),
         )
         return flat_topics(part.data, own, replace(quiet, workers=Workers()), dtype)
 
@@ -123,8 +139,9 @@ def topics_within(
     within = branches.joined(
         parts, [(flat.theta, flat.phi) for flat in context.map(inside, parts)], counts.shape
     )
-    begun = known(within, data, context, dtype)
-    flat, live = fit_flat(begun, data, stages[2], told(2))
+    order = order_of(model.truncation, len(data.cells.word), settings.inference)
+    begun = known(within, data, order, context, dtype)
+    flat, live = fit_flat(begun, data, stages[2], order, told(2))
     return flat, within.branch[live]
 
 
@@ -145,16 +162,24 @@ def branch_of_pairs(
     return branches.of_pairs(data.cells.cuts, data.cells.word, theta, phi)
 
 
+def order_of(n_topics: int, n_pairs: int, inference: VariationalInference) -> Order:
+    """Return how q(z) of so many pairs and flat topics is kept."""
+    if inference.responsibilities != "auto":
+        return FEW if inference.responsibilities == "few" else ZERO
+    return FEW if are_many(n_pairs, n_topics) else ZERO
+
+
 def flat_topics(
     data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32
 ) -> FlatTopics:
     """Return the topics of a fit of hdp-cvb0 that have at least one expected token."""
-    begun = begin_flat(data, settings, context, dtype)
-    return fit_flat(begun, data, settings.inference.start_iterations, context)[0]
+    order = order_of(settings.model.truncation, len(data.cells.word), settings.inference)
+    begun = begin_flat(data, settings, order, context, dtype)
+    return fit_flat(begun, data, settings.inference.start_iterations, order, context)[0]
 
 
 def fit_flat(
-    begun: Responsibilities, data: Data, n_iterations: int, context: Context
+    begun: Responsibilities, data: Data, n_iterations: int, order: Order, context: Context
 ) -> tuple[FlatTopics, NDArray[np.int64]]:
     """Return what hdp-cvb0 makes of this start, and which of its topics these are."""
     flat = Settings(Model(truncation=begun.n_topics), PosteriorInference())
@@ -162,7 +187,7 @@ def fit_flat(
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
         now = replace(context, iteration=iteration)
-        posteriors.step(state, data, flat, now)
+        posteriors.step(state, data, flat, now, order)
     live = np.flatnonzero(state.n_k >= LIVE_TOKENS)
     if not len(live):
         live = np.array([int(np.argmax(state.n_k))])
@@ -173,13 +198,13 @@ def fit_flat(
 
 
 def begin_flat(
-    data: Data, settings: Settings, context: Context, dtype: DTypeLike
+    data: Data, settings: Settings, order: Order, context: Context, dtype: DTypeLike
 ) -> Responsibilities:
     """Return q(z) of flat topics before the first sweep: by words, or drawn."""
     n_topics = settings.model.truncation
     if settings.inference.start == "random":
-        return variational.start(data, n_topics, context, dtype)
-    return words.start(counts_of(data), data, n_topics, context, dtype)
+        return order.start(data, n_topics, context, dtype)
+    return words.start(counts_of(data), data, n_topics, order, context, dtype)
 
 
 class Known(NamedTuple):
@@ -189,27 +214,20 @@ class Known(NamedTuple):
     phi: NDArray[np.floating]
 
 
-def known(within: Within, data: Data, context: Context, dtype: DTypeLike) -> Responsibilities:
+def known(
+    within: Within, data: Data, order: Order, context: Context, dtype: DTypeLike
+) -> Responsibilities:
     """Return q(z) proportional to theta phi of these topics, and its counts."""
     phi = np.ascontiguousarray(within.phi.T, dtype)
     rows = np.split(within.theta.astype(dtype), data.cells.doc_bounds[1:-1])
-    messages = Each([Known(theta, phi) for theta in rows])
-    state = Responsibilities(
-        context.place(build_piece, parts_of(data), _as_known, messages),
-        np.zeros((data.n_words, phi.shape[1]), dtype),
-        np.zeros(phi.shape[1]),
-    )
-    variational.recount(state, data)
-    return state
+    messages = [Known(theta, phi) for theta in rows]
+    return order.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
-def _as_known(piece: Piece, given: Known) -> variational.Local:
-    cells, theta = piece.cells, given.theta
-    resp = np.empty((len(cells.word), theta.shape[1]), theta.dtype)
-    for doc, (first, last) in enumerate(cells.cuts[:, [0, -1]].tolist()):
-        rows = theta[doc] * given.phi[cells.word[first:last]]
-        resp[first:last] = rows / rows.sum(axis=1, keepdims=True)
-    return variational.Local(resp, np.zeros_like(theta))
+def _as_known(piece: InCells, given: Known, first: int, last: int) -> NDArray[np.floating]:
+    doc, word = pairs_of(piece.cells, first, last)
+    rows = given.theta[doc] * given.phi[word]
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
 
 def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:
@@ -229,15 +247,24 @@ def begin(
     dtype: DTypeLike = np.float32,
 ) -> State:
     """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
-    model, shape = settings.model, arranged.shape
     division = divide(flat, arranged, data, settings.inference, dtype)
+    return divided(division, arranged.shape, data, settings, context, dtype)
+
+
+def divided(
+    division: Division,
+    shape: Shape,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+) -> State:
+    """Return the state of topics that were divided among the nodes of a tree."""
+    model = settings.model
     begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
-    # theta is of a sample where it is not of all documents: then each piece makes its own.
-    seen = len(flat.theta) == data.n_docs
-    theta = division.theta if seen else np.zeros((data.n_docs, 0), dtype)
-    messages = [
-        division._replace(theta=part) for part in np.split(theta, data.cells.doc_bounds[1:-1])
-    ]
+    bounds = data.cells.doc_bounds[1:-1]
+    messages = [division._replace(theta=part) for part in np.split(division.theta, bounds)]
+    del division
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
     return counted(local, begun, data, dtype)
 
@@ -288,30 +315,54 @@ def divide(
 ) -> Division:
     """Return q(z) of leaves, part of it lent to the nodes above (theory/nhdp 6.3)."""
     shape, at = arranged.shape, arranged.node
-    inner, is_leaf = shape.inner, shape.n_children[at] == 0
-    above = np.zeros((shape.n_nodes, data.n_words))
-    above[inner] = shared_topics(flat, arranged)
+    shared = shared_topics(flat, arranged)
+    tables = [np.empty((data.n_words, shape.n_nodes), dtype) for _ in range(3)]
+    for first in range(0, data.n_words, WORDS_AT_ONCE):
+        part = slice(first, first + WORDS_AT_ONCE)
+        divided = _divided_words(flat, flat.phi[:, part], shared[:, part], arranged, inference)
+        for table, rows in zip(tables, divided, strict=True):
+            table[part] = rows.T
+    # theta is of a sample where it is not of all documents: then each piece makes its own.
+    if len(flat.theta) == data.n_docs:
+        theta, phi = np.zeros((shape.n_nodes, data.n_docs)), np.empty((0, 0))
+        np.add.at(theta, at, flat.theta.T)
+    else:
+        theta, phi = np.empty((0, data.n_docs)), flat.phi
+    theta, phi = (np.ascontiguousarray(rows.T, dtype) for rows in (theta, phi))
+    share = (flat.n_k / flat.n_k.sum()).astype(dtype)
+    leaf_part, lent, above = tables
+    least = inference.least
+    return Division(theta, leaf_part, lent, above, shape.ancestry, least, phi, share, at)
+
+
+def _divided_words(
+    flat: FlatTopics,
+    phi: NDArray[np.float64],
+    shared: NDArray[np.float64],
+    arranged: Arranged,
+    inference: VariationalInference,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return leaf_part, lent and inner_phi of some words, [K, n_words].
+
+    phi [T, n_words], shared [n_inner, n_words]: of these words.
+    """
+    shape, at = arranged.shape, arranged.node
+    above = np.zeros((shape.n_nodes, phi.shape[1]))
+    above[shape.inner] = shared
     # Sums along the path: what all nodes above a leaf would give to a word.
     along = above.copy()
     for node in range(1, shape.n_nodes):
         along[node] += along[shape.parent[node]]
-    lending = np.where(is_leaf, inference.inner_share, 0.0)[:, None]
+    lending = np.where(shape.n_children[at] == 0, inference.inner_share, 0.0)[:, None]
     depth = np.maximum(shape.depth[at], 1)[:, None]
-    own = (1.0 - lending) * flat.phi
+    own = (1.0 - lending) * phi
     total = own + lending / depth * along[at]
     leaf_part, lent = np.zeros_like(above), np.zeros_like(above)
-    theta = np.zeros((shape.n_nodes, len(flat.theta)))
     # Several topics may be one inner node's own: there its words are theirs, by tokens.
-    np.add.at(theta, at, flat.theta.T)
     weight = flat.n_k / np.bincount(at, flat.n_k, shape.n_nodes)[at]
-    np.add.at(leaf_part, at, weight[:, None] * flat.phi * own / total)
-    np.add.at(lent, at, flat.phi * lending / (depth * total))
-    theta, leaf_part, lent, above, phi = (
-        np.ascontiguousarray(part.T, dtype) for part in (theta, leaf_part, lent, above, flat.phi)
-    )
-    share = (flat.n_k / flat.n_k.sum()).astype(dtype)
-    parts = (theta, leaf_part, lent, above, shape.ancestry, inference.least)
-    return Division(*parts, phi, share, at)
+    np.add.at(leaf_part, at, weight[:, None] * phi * own / total)
+    np.add.at(lent, at, phi * lending / (depth * total))
+    return leaf_part, lent, above
 
 
 def shared_topics(flat: FlatTopics, arranged: Arranged) -> NDArray[np.float64]:

@@ -21,6 +21,9 @@ LIVE_TOKENS = 1.0
 MOST_ENTRIES = 1 << 25
 """Entries of theta up to which all of them are stored: 400 MB."""
 
+WORDS_AT_ONCE = 1024
+"""Words whose chances are made at a time."""
+
 NEARLY_ALL = 0.95
 FEW_NODES = 2
 
@@ -38,23 +41,34 @@ class Fitted(NamedTuple):
 
 
 def summarise(fitted: Fitted) -> Summary:
-    """Return the tree of nodes with a token, and theta of the training documents."""
-    mixing, n_di, n_wi, eta = pruned(fitted)
-    theta = mixing.weights(n_di)
-    tree = tree_of(mixing, n_wi, eta, _users(theta, n_di))
+    """Return the tree of nodes with a token, and theta of the training documents.
+
+    Of nodes that have less than one token at and below them what they hold goes to their parent,
+    their share to their siblings (theory/nhdp 6.5).
+    """
+    left = pruning(fitted.mixing, fitted.n_di.sum(axis=0, dtype=np.float64))
+    n_di = left.gather(fitted.n_di)
+    theta = left.mixing.weights(n_di)
+    tree = tree_of(left, fitted.n_wi, fitted.eta, _users(theta, n_di))
     return Summary(tree, all_entries(theta), notes=_notes(tree))
 
 
 def tree_of(
-    mixing: Mixing, n_wi: NDArray[np.floating], eta: float, n_docs: NDArray[np.int64]
+    left: Pruning, n_wi: NDArray[np.floating], eta: float, n_docs: NDArray[np.int64]
 ) -> Tree:
-    """Return the tree of these counts of words [n_words, K]. n_docs: [K], who uses each node."""
-    n_i = np.maximum(n_wi, 0).sum(axis=0, dtype=np.float64)
-    phi = np.maximum(n_wi, 0, dtype=np.float64).T + eta
-    phi /= phi.sum(axis=1, keepdims=True)
-    shape = mixing.shape
+    """Return the tree of these counts of words [n_words, K]. n_docs: who uses each node left."""
+    shape, mixing = left.mixing.shape, left.mixing
+    phi = np.empty((shape.n_nodes, len(n_wi)))
+    n_i, total = np.zeros((2, shape.n_nodes))
+    for first in range(0, len(n_wi), WORDS_AT_ONCE):
+        counts = np.maximum(left.gather(n_wi[first : first + WORDS_AT_ONCE]), 0)
+        n_i += counts.sum(axis=0)
+        counts += eta
+        total += counts.sum(axis=0)
+        phi[:, first : first + WORDS_AT_ONCE] = counts.T
+    phi /= total[:, None]
     return Tree(
-        phi=np.ascontiguousarray(phi),
+        phi=phi,
         parent=shape.parent.copy(),
         kind=np.full(shape.n_nodes, NODE, np.int8),
         weight=n_i / n_i.sum() if n_i.sum() > 0 else np.eye(shape.n_nodes)[0],
@@ -90,15 +104,6 @@ class Pruning(NamedTuple):
         ones = np.ones(len(self.into))
         onto = sparse.csr_array((ones, (self.into, np.arange(len(ones)))), (n_left, len(ones)))
         return np.ascontiguousarray((onto @ np.asarray(n, np.float64).T).T)
-
-
-def pruned(fitted: Fitted) -> Fitted:
-    """Return the fit without nodes that have less than one token at and below them.
-
-    What they hold goes to their parent, their share to their siblings (theory/nhdp 6.5).
-    """
-    left = pruning(fitted.mixing, fitted.n_di.sum(axis=0, dtype=np.float64))
-    return Fitted(left.mixing, left.gather(fitted.n_di), left.gather(fitted.n_wi), fitted.eta)
 
 
 def pruning(mixing: Mixing, n_i: NDArray[np.float64]) -> Pruning:
@@ -164,7 +169,7 @@ def summarise_rows(
 ) -> Summary:
     """Return what ``summarise`` does, of theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
-    tree = tree_of(left.mixing, left.gather(n_wi), eta, n_docs)
+    tree = tree_of(left, n_wi, eta, n_docs)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     values, columns = room.growing(np.float64), room.growing(kind)

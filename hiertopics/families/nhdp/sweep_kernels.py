@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.nhdp.kept_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.lane_simd import (
     settle_inner,
@@ -20,7 +21,7 @@ from hiertopics.families.nhdp.lane_simd import (
     weigh_inner,
     weigh_lanes,
 )
-from hiertopics.families.nhdp.layout import LANES, Ancestry, Local
+from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
 
@@ -61,12 +62,12 @@ def sweep_block(
     n_nodes = len(n_k)
     places = room_for_places(n_nodes)
     like = np.zeros((1, most_columns(n_nodes)), n_wk.dtype)
-    rows = aligned_rows(19, like)
+    rows = aligned_rows(20, like)
     doc_row, base, weights, prior = rows[0], rows[1], rows[2], rows[3]
     going, below_q, go, share, below = rows[4], rows[5], rows[6], rows[7], rows[8]
     reached, flow, concentration, stop_a, stop_b = rows[9], rows[10], rows[11], rows[12], rows[13]
     lane_q, lane_weight, lane_scale = rows[14], rows[15], rows[16]
-    q, word_row = rows[17], rows[18]
+    q, word_row, own_q = rows[17], rows[18], rows[19]
     for doc in range(len(cells.cuts)):
         start, stop = cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]
         if start == stop:
@@ -106,6 +107,7 @@ def sweep_block(
             places.group_start[: sizes.n_groups], places.group_depth[: sizes.n_groups],
             places.lane_parent[:n_lanes], doc_row[:n_columns], prior[:n_columns],
             base[:n_columns], weights[:n_columns], q[:n_columns], word_row[:n_columns],
+            own_q[:n_own],
             going[:n_above], below_q[:n_above], go[:n_above], share[:n_above], below[:n_above],
             reached[:n_above], flow[:n_above], concentration[:n_above], stop_a[:n_above],
             stop_b[:n_above], lane_q[:n_lanes], lane_weight[:n_lanes], lane_scale[:n_lanes],
@@ -124,7 +126,7 @@ def sweep_block(
 def visit(
     words: NDArray[np.int32],
     tokens: NDArray[np.floating],
-    resp: NDArray[np.floating],
+    resp: Kept,
     n_wk: NDArray[np.floating],
     eta: float,
     node: NDArray[np.uint32],
@@ -140,6 +142,7 @@ def visit(
     weights: NDArray[np.floating],
     q: NDArray[np.floating],
     word_row: NDArray[np.floating],
+    own_q: NDArray[np.floating],
     going: NDArray[np.floating],
     below_q: NDArray[np.floating],
     go: NDArray[np.floating],
@@ -158,15 +161,16 @@ def visit(
 
     Arrays come one by one: taken from a tuple they cost counted references at each pair.
     """
-    one = resp.dtype.type(1)
+    one = n_wk.dtype.type(1)
     last, n_above = len(words) - 1, len(going)
     q[:] = 0
     word_row[:] = 0
     for pair in range(len(words)):
         prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
         word, count = words[pair], tokens[pair]
+        unpack(resp[pair], own_q)
         for at in range(len(node)):
-            q[column[at]] = resp[pair, at]
+            q[column[at]] = own_q[at]
             word_row[column[at]] = n_wk[word, node[at]]
         for group in range(len(group_start)):
             weigh_lanes(
@@ -191,8 +195,9 @@ def visit(
             )  # fmt: skip
         settle_inner(q, doc_row, word_row, below_q, going, weights, below, reached, count, n_above)
         for at in range(len(node)):
-            resp[pair, at] = q[column[at]]
+            own_q[at] = q[column[at]]
             n_wk[word, node[at]] = word_row[column[at]]
+        pack(own_q, resp[pair])
     return True
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.families.flat.layout import Cells
+from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, room_for_places
 from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.sweep_kernels import Rates, add_up
@@ -54,7 +55,7 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
         place = local.first_resp[doc]
         for pair in range(start, stop):
             count = int(cells.tokens[pair])
-            row[:n_own] = local.resp[place : place + n_own]
+            unpack(local.resp[place : place + n_own], row[:n_own])
             place += n_own
             below[:n_inner] = 0
             add_up(row[:n_own], node, above, places.place, inner, below)

@@ -17,6 +17,7 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.nhdp import document_kernels, regrowing
+from hiertopics.families.nhdp import document_kernels, regrowing, words
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
@@ -40,13 +41,13 @@ from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import simulate as simulate
-from hiertopics.families.nhdp.starts import ROOM
+from hiertopics.families.nhdp.starts import ROOM, order_of
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.room import beside
 
-USUAL = 60
+USUAL = 80
 """Own nodes of a document, of corpora that were looked at, by pair."""
 
 
@@ -85,7 +86,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     Above ``MOST_ENTRIES`` theta is stored at nodes that a document has tokens of.
     """
     local, eta = state.local, settings.model.eta
-    n_wi = np.sum(local.ask(_words_anew, state.n_wk.shape), axis=0)
+    n_wi = reduce(np.add, local.ask(_words_anew, state.n_wk.shape))
     if data.n_docs * len(state.n_k) <= common.MOST_ENTRIES:
         n_di = np.concatenate(local.ask(_documents_anew, len(state.n_k)))
         summary = common.summarise(common.Fitted(state.mixing, n_di, n_wi, eta))
@@ -160,13 +161,18 @@ def memory(corpus: Bags, settings: Settings) -> int:
     That is where flat topics begin, or where the tree does. Of a corpus in files what grows with
     its documents lies in files, too.
     """
-    n_leaves, branches = settings.model.truncation, settings.model.branches
-    n_nodes = n_leaves + (n_leaves // 3 if branches == "auto" else sum(branches)) + 1
-    share = min(1.0, ROOM / n_leaves / max(corpus.n_pairs, 1))
-    flat = n_leaves * (share * (corpus.n_pairs + 2 * corpus.n_docs) + 2 * corpus.n_words)
-    lists = 0 if isinstance(corpus, Shelf) else USUAL * corpus.n_pairs
-    tree = lists + 5 * n_nodes * corpus.n_words
-    return 4 * int(max(flat, tree))
+    n_topics, branches = settings.model.truncation, settings.model.branches
+    n_nodes = n_topics + (n_topics // 3 if branches == "auto" else sum(branches)) + 1
+    share = min(1.0, ROOM / n_topics / max(corpus.n_pairs, 1))
+    n_pairs, n_words = int(share * corpus.n_pairs), corpus.n_words
+    order = order_of(n_topics, n_pairs, settings.inference)
+    flat = order.pair_bytes(n_topics) * n_pairs
+    flat += n_topics * (int(share * corpus.n_docs) * 12 + 20 * n_words)
+    cells, lists = 8 * corpus.n_pairs, 2 * USUAL * corpus.n_pairs
+    if isinstance(corpus, Shelf):
+        cells, lists = 8 * n_pairs, 0
+    tree = lists + 20 * n_nodes * n_words
+    return cells + max(flat, tree, words.memory(n_words))
 
 
 backend: Backend[Corpus, Data, State] = Backend(

@@ -9,10 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
-from hiertopics.engine import Each
-from hiertopics.families.flat import variational
-from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
-from hiertopics.families.flat.variational import Local, Responsibilities
+from hiertopics.families.flat.layout import Data, InCells, pairs_of
+from hiertopics.families.flat.variational import Order, Responsibilities
 from hiertopics.families.nhdp.clusters import labels_at
 from hiertopics.model import Context
 
@@ -23,6 +21,9 @@ WORDS_PER_TOPIC = 4
 STEPS = 2048.0
 """Roots of contexts are rounded to 1 / STEPS: their inner products, whole numbers below 2^24, are
 the same in float32 whatever the order in which a library adds them up."""
+
+WORDS_AT_ONCE = 256
+"""Words whose contexts are made at a time."""
 
 SMALLEST = 1e-3
 """What a document has of every cluster besides its tokens."""
@@ -47,7 +48,12 @@ class Clusters(NamedTuple):
 
 
 def start(
-    counts: sparse.csr_array, data: Data, n_topics: int, context: Context, dtype: DTypeLike
+    counts: sparse.csr_array,
+    data: Data,
+    n_topics: int,
+    order: Order,
+    context: Context,
+    dtype: DTypeLike,
 ) -> Responsibilities:
     """Return q(z) that words and documents suggest, for at most so many topics, and its counts.
 
@@ -56,13 +62,7 @@ def start(
     found = clusters_of(counts, n_topics, dtype)
     bounds = data.cells.doc_bounds[1:-1]
     messages = [found._replace(theta=theta) for theta in np.split(found.theta, bounds)]
-    state = Responsibilities(
-        context.place(build_piece, parts_of(data), suggested, Each(messages)),
-        np.zeros((data.n_words, found.n_topics), dtype),
-        np.zeros(found.n_topics),
-    )
-    variational.recount(state, data)
-    return state
+    return order.begun(data, suggested, messages, found.n_topics, context, dtype)
 
 
 def clusters_of(counts: sparse.csr_array, n_topics: int, dtype: DTypeLike) -> Clusters:
@@ -92,6 +92,11 @@ def frequent(counts: sparse.csr_array) -> NDArray[np.int64]:
     return np.sort(ranked[: max(int((totals > 0).sum()), 1)])
 
 
+def memory(n_words: int) -> int:
+    """Return the bytes of a linkage of as many words as are clustered."""
+    return 16 * min(n_words, MOST_WORDS) ** 2
+
+
 def linkage_of(counts: sparse.csr_array) -> NDArray[np.float64]:
     """Return Ward's linkage of words by the roots of their contexts, float64 [n - 1, 4].
 
@@ -102,33 +107,36 @@ def linkage_of(counts: sparse.csr_array) -> NDArray[np.float64]:
     if n_words < 2:
         return np.zeros((0, 4))
     lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
-    context = (counts.T @ (sparse.diags_array(1.0 / lengths) @ counts)).toarray()
-    context /= np.maximum(context.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    roots = np.rint(np.sqrt(context) * STEPS).astype(np.float32)
+    scaled, by_word = sparse.diags_array(1.0 / lengths) @ counts, sparse.csr_array(counts.T)
+    roots = np.empty((n_words, n_words), np.float32)
+    for first in range(0, n_words, WORDS_AT_ONCE):
+        context = (by_word[first : first + WORDS_AT_ONCE] @ scaled).toarray()
+        context /= np.maximum(context.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        roots[first : first + WORDS_AT_ONCE] = np.rint(np.sqrt(context) * STEPS)
     products = roots @ roots.T
-    squares = products.diagonal()
-    distances = [
-        np.sqrt(squares[word] + squares[word + 1 :] - 2 * products[word, word + 1 :])
-        for word in range(n_words - 1)
-    ]
-    return np.asarray(linkage(np.concatenate(distances).astype(np.float64) / STEPS, "ward"))
+    squares, end = products.diagonal(), 0
+    distances = np.empty(n_words * (n_words - 1) // 2)
+    for word in range(n_words - 1):
+        row = np.sqrt(squares[word] + squares[word + 1 :] - 2 * products[word, word + 1 :])
+        distances[end : end + len(row)] = row
+        end += len(row)
+    del roots, products
+    distances /= STEPS
+    return np.asarray(linkage(distances, "ward"))
 
 
-def suggested(piece: Piece, found: Clusters) -> Local:
-    """Return q(z) of a piece: the mean of three.
+def suggested(piece: InCells, found: Clusters, first: int, last: int) -> NDArray[np.floating]:
+    """Return q(z) of the pairs of documents ``first`` to ``last``: the mean of three.
 
     What document and word suggest (theta phi), the word's own cluster where it has one, and no
     preference.
     """
-    theta, phi = found.theta, found.phi
-    resp = np.empty((len(piece.cells.word), found.n_topics), theta.dtype)
-    for doc, (first, last) in enumerate(piece.cells.cuts[:, [0, -1]]):
-        here = slice(int(first), int(last))
-        rows = theta[doc] * phi[piece.cells.word[here]]
-        resp[here] = rows / rows.sum(axis=1, keepdims=True)
-    cluster = found.cluster[piece.cells.word]
+    doc, word = pairs_of(piece.cells, first, last)
+    rows = found.theta[doc] * found.phi[word]
+    rows /= rows.sum(axis=1, keepdims=True)
+    cluster = found.cluster[word]
     known = np.flatnonzero(cluster >= 0)
-    resp[known, cluster[known]] += 1
-    resp += 1 / found.n_topics
-    resp /= resp.sum(axis=1, keepdims=True)
-    return Local(resp, np.zeros_like(theta))
+    rows[known, cluster[known]] += 1
+    rows += 1 / found.n_topics
+    rows /= rows.sum(axis=1, keepdims=True)
+    return rows

@@ -9,16 +9,19 @@ whatever the truncation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
+from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
 from hiertopics.engine import Each
+from hiertopics.families.flat import few_kernels as kernels
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.few_kernels import Counts, Tables, Thinning
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import (
     Block,
@@ -26,17 +29,21 @@ from hiertopics.families.flat.layout import (
     InCells,
     build_piece,
     parts_of,
+    room_of,
+    spans,
     take_turns,
 )
 from hiertopics.families.flat.summary import summary_bytes
-from hiertopics.families.flat.variational import Given, Responsibilities, settled
-from hiertopics.families.hdp import few_kernels as kernels
-from hiertopics.families.hdp.few_kernels import Counts, Tables, Thinning
+from hiertopics.families.flat.variational import Given, Known, Responsibilities, Rows, settled
 from hiertopics.model import Context
 from hiertopics.numeric.simd_draw import padded
 from hiertopics.numeric.streams import new_key
+from hiertopics.room import Room
 
 Table = NDArray[np.float32]
+
+MOST_ENTRIES = 1 << 28
+"""Pairs times topics up to which all responsibilities are kept by themselves: a gibibyte."""
 
 ROOM = 16
 """Entries for which there is room."""
@@ -49,6 +56,9 @@ UNLIKE = 1 / 0.6
 
 N_NOISE = 1 << 14
 """Places in the noise at which a pair may begin."""
+
+CELLS = 1 << 18
+"""First counts that are made at a time."""
 
 LEAST = 1e-7
 """Of the noise, which must be above 0."""
@@ -70,6 +80,11 @@ class Local(NamedTuple):
     new_dk: Table | None = None
 
 
+def are_many(n_pairs: int, n_topics: int) -> bool:
+    """Tell whether responsibilities are so many that few of them are kept."""
+    return n_pairs * n_topics > MOST_ENTRIES
+
+
 def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Responsibilities:
     """Return the counts of random q(z), float32, and no entries.
 
@@ -77,11 +92,14 @@ def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Resp
     words begin in the topics of their names.
     """
     keys = [(), *((piece,) for piece in range(1, data.cells.n_shards))]
-    messages = Each([Drawing(context.rng("documents", *k), n_topics, data.seeds) for k in keys])
-    local = context.place(build_piece, parts_of(data), _begin, messages)
-    n_tokens = np.bincount(data.cells.word, data.cells.tokens, data.n_words).astype(np.float64)
-    n_pairs = np.bincount(data.cells.word, minlength=data.n_words)
-    n_wk = _unlike(n_tokens, n_pairs, Drawing(context.rng("init"), n_topics, data.seeds))
+    lengths = np.split(data.doc_lengths, data.cells.doc_bounds[1:-1])
+    messages = [
+        Drawing(context.rng("documents", *key), n_topics, data.seeds, n_tokens)
+        for key, n_tokens in zip(keys, lengths, strict=True)
+    ]
+    local = context.place(build_piece, parts_of(data), _begin, Each(messages))
+    n_tokens, n_pairs = by_word(data)
+    n_wk = _unlike(n_pairs, Drawing(context.rng("init"), n_topics, data.seeds, n_tokens), Room())
     for words, topics in data.seeds.homes(np.arange(data.n_words)):
         n_wk[words] = 0
         n_wk[np.ix_(words, topics)] = (n_tokens[words] / len(topics))[:, None]
@@ -90,28 +108,74 @@ def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Resp
     return Responsibilities(local, n_wk, n_k)
 
 
+def begun(
+    data: Data,
+    rows: Rows,
+    messages: Sequence[Any],
+    n_topics: int,
+    context: Context,
+    dtype: DTypeLike,
+) -> Responsibilities:
+    """Return entries of q(z) that is known, and their counts, float32."""
+    noise = _noise(n_topics, context)
+    known = [
+        Known(rows, message, n_topics, dtype, _thinning(noise, context, "known", number))
+        for number, message in enumerate(messages)
+    ]
+    state = Responsibilities(
+        context.place(build_piece, parts_of(data), _as_known, Each(known)),
+        np.zeros((data.n_words, n_topics), np.float32),
+        np.zeros(n_topics),
+    )
+    variational.recount(state, data, _recount)
+    return state
+
+
+def _as_known(piece: InCells, known: Known) -> Local:
+    cuts = piece.cells.cuts
+    n_dk = room_of(piece).zeros((piece.n_docs, known.n_topics), np.float32)
+    local = _with_room(piece, begin_without_entries(piece, n_dk))
+    for first, last in spans(cuts):
+        rows = known.rows(piece, known.message, first, last)
+        rows = np.ascontiguousarray(rows, np.float32)
+        kernels.choose_rows(rows, cuts[first, 0], known.more, local.topic, local.share)
+    return local
+
+
 class Drawing(NamedTuple):
-    """What counts are drawn by."""
+    """What counts [n, T] are drawn by; n_tokens: int64 [n], what rows sum to."""
 
     rng: np.random.Generator
     n_topics: int
     seeds: Seeds
+    n_tokens: NDArray[np.int64]
 
 
 def _begin(piece: InCells, drawing: Drawing) -> Local:
     cuts = piece.cells.cuts
-    ends = np.concatenate([[0.0], np.cumsum(piece.cells.tokens, dtype=np.float64)])
-    n_tokens = ends[cuts[:, -1]] - ends[cuts[:, 0]]
-    at_home = []
+    n_tokens, at_home = drawing.n_tokens.copy(), []
     for pairs, topics in drawing.seeds.homes(piece.cells.word):
         docs = np.searchsorted(cuts[:, -1], pairs, side="right")
         tokens = piece.cells.tokens[pairs]
-        np.subtract.at(n_tokens, docs, tokens)
+        np.subtract.at(n_tokens, docs, tokens.astype(np.int64))
         at_home.append((docs[:, None], topics, (tokens / len(topics))[:, None]))
-    n_dk = _unlike(n_tokens, cuts[:, -1] - cuts[:, 0], drawing)
+    drawing = drawing._replace(n_tokens=n_tokens)
+    n_dk = _unlike(cuts[:, -1] - cuts[:, 0], drawing, room_of(piece))
     for docs, topics, tokens in at_home:
         np.add.at(n_dk, (docs, topics), tokens)
     return begin_without_entries(piece, n_dk)
+
+
+def by_word(data: Data, first_doc: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return tokens and pairs of each word in documents from ``first_doc`` on, int64 [n_words]."""
+    n_tokens, n_pairs = np.zeros((2, data.n_words), np.int64)
+    cells = data.cells
+    begin = int(cells.cuts[first_doc, 0]) if first_doc < data.n_docs else len(cells.word)
+    for first in range(begin, len(cells.word), BLOCK_PAIRS):
+        word, tokens = (each[first : first + BLOCK_PAIRS] for each in (cells.word, cells.tokens))
+        n_tokens += np.bincount(word, tokens, data.n_words).astype(np.int64)
+        n_pairs += np.bincount(word, minlength=data.n_words)
+    return n_tokens, n_pairs
 
 
 def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
@@ -121,19 +185,31 @@ def begin_without_entries(piece: InCells, n_dk: Table) -> Local:
     return Local(np.empty((n_pairs, 0), kind), np.empty((n_pairs, 0), np.float32), n_dk)
 
 
-def _unlike(
-    n_tokens: NDArray[np.float64], n_pairs: NDArray[np.signedinteger], drawing: Drawing
-) -> Table:
-    """Return nearly equal counts [n, T]; rows sum to ``n_tokens``, columns to all the same."""
-    rows = drawing.rng.random((len(n_tokens), drawing.n_topics), dtype=np.float32)
-    rows -= np.float32(0.5)
-    rows *= (UNLIKE / np.sqrt(np.maximum(n_pairs, 1))).astype(np.float32)[:, None]
-    rows += np.float32(1.0)
-    rows *= (n_tokens / rows.sum(axis=1)).astype(np.float32)[:, None]
-    whole = n_tokens.sum()
-    excess = rows.sum(axis=0, dtype=np.float64) - whole / drawing.n_topics
-    rows -= np.outer(n_tokens / max(whole, 1.0), excess).astype(np.float32)
-    return np.maximum(rows, np.float32(0.0), out=rows)
+def _unlike(n_pairs: NDArray[np.signedinteger], drawing: Drawing, room: Room) -> Table:
+    """Return nearly equal counts [n, T]; rows sum to ``n_tokens``, columns to all the same.
+
+    They are made some rows at a time.
+    """
+    rng, n_topics, _, n_tokens = drawing
+    counts = room.empty((len(n_tokens), n_topics), np.float32)
+    widths = (UNLIKE / np.sqrt(np.maximum(n_pairs, 1))).astype(np.float32)
+    total, step = np.zeros(n_topics), max(1, CELLS // n_topics)
+    blocks = [slice(first, first + step) for first in range(0, len(counts), step)]
+    for block in blocks:
+        rows = rng.random((len(counts[block]), n_topics), dtype=np.float32)
+        rows -= np.float32(0.5)
+        rows *= widths[block, None]
+        rows += np.float32(1.0)
+        rows *= (n_tokens[block] / rows.sum(axis=1)).astype(np.float32)[:, None]
+        total += rows.sum(axis=0, dtype=np.float64)
+        counts[block] = rows
+    whole = int(n_tokens.sum())
+    excess = total - whole / n_topics
+    for block in blocks:
+        rows = counts[block]
+        rows -= np.outer(n_tokens[block] / max(whole, 1), excess).astype(np.float32)
+        np.maximum(rows, np.float32(0.0), out=rows)
+    return counts
 
 
 def sweep(
@@ -147,27 +223,31 @@ def sweep(
 ) -> Table:
     """Visit every pair once; as ``variational.sweep``, which see, but keep a few entries.
 
-    held: keep none.
+    held: keep none, unless there are some.
     """
-    if held:
+    if held and not _has_entries(state):
         _pass(state, data, prior)
         return np.zeros((data.n_words, 0), np.float32)
-    noise = context.rng("noise").random(N_NOISE + padded(state.n_topics), dtype=np.float32)
-    noise = np.maximum(noise, np.float32(LEAST))
-
-    def thinning(purpose: str, *block: int) -> Thinning:
-        return Thinning(GRAIN, noise, new_key(context.rng(purpose, *block)))
-
+    noise = _noise(state.n_topics, context)
     if not _has_entries(state):
-        _choose(state, data, prior, lambda *block: thinning("entries", *block))
+        _choose(state, data, prior, lambda *block: _thinning(noise, context, "entries", *block))
     return variational.sweep(
         state,
         data,
         prior,
         indicators=indicators,
         visit=_sweep_block,
-        more=lambda *block: thinning("sweep", *block),
+        more=lambda *block: _thinning(noise, context, "sweep", *block),
     )
+
+
+def _noise(n_topics: int, context: Context) -> Table:
+    noise = context.rng("noise").random(N_NOISE + padded(n_topics), dtype=np.float32)
+    return np.maximum(noise, np.float32(LEAST))
+
+
+def _thinning(noise: Table, context: Context, purpose: str, *block: int) -> Thinning:
+    return Thinning(GRAIN, noise, new_key(context.rng(purpose, *block)))
 
 
 def _has_entries(state: Responsibilities) -> bool:
@@ -195,7 +275,9 @@ def _pass(state: Responsibilities, data: Data, prior: Prior) -> None:
 
 def _pass_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
     n_wk, new_wk = block.rows
-    new_dk = np.zeros_like(local.n_dk) if local.new_dk is None else local.new_dk
+    new_dk = local.new_dk
+    if new_dk is None:
+        new_dk = room_of(piece).zeros(local.n_dk.shape, np.float32)
     counts = Counts(local.n_dk, n_wk, block.given.n_k)
     bad_doc = kernels.pass_block(
         piece.blocks, 0, block.number, counts, block.given.prior, new_dk, new_wk
@@ -229,10 +311,7 @@ def _choose(state: Responsibilities, data: Data, prior: Prior, more: Any) -> Non
 
 def _choose_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
     if block.turn == 0:
-        shape = (len(local.share), ROOM)
-        local = local._replace(
-            topic=np.zeros(shape, local.topic.dtype), share=np.zeros(shape, np.float32)
-        )
+        local = _with_room(piece, local)
     (n_wk,) = block.rows
     counts = Counts(local.n_dk, n_wk, block.given.n_k)
     bad_doc = kernels.choose_block(
@@ -249,11 +328,18 @@ def _choose_block(piece: InCells, local: Local, block: Block) -> tuple[Local, An
     return local, (block.rows, None)
 
 
+def _with_room(piece: InCells, local: Local) -> Local:
+    """Return the state with room for entries, of which there are none yet."""
+    room, shape = room_of(piece), (len(local.share), ROOM)
+    topic, share = room.zeros(shape, local.topic.dtype), room.zeros(shape, np.float32)
+    return local._replace(topic=topic, share=share)
+
+
 def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
-        seen_dk = np.zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
     tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k, prior, thinning = block.given
     moved = n_k.copy()
@@ -288,23 +374,39 @@ def spread(state: Responsibilities, data: Data) -> Table:
 def _spread(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
-        var_dk = np.zeros_like(local.n_dk)
+        var_dk = room_of(piece).zeros(local.n_dk.shape, np.float32)
     kernels.spread_block(
         piece.blocks, 0, block.number, local.topic, local.share, var_dk, *block.rows
     )
     return local._replace(var_dk=var_dk), (block.rows, None)
 
 
-def memory(corpus: Corpus, settings: ModelSettings) -> int:
-    """Return the bytes of entries, counts, indicators and the summary."""
+def memory(corpus: Bags, settings: ModelSettings) -> int:
+    """Return the bytes of entries, counts, indicators and the summary.
+
+    Of a corpus in files what grows with its documents lies in files, too.
+    """
     n_topics = settings.model.truncation
-    name_bytes = 2 if n_topics <= 1 << 16 else 4
-    entries = (4 + name_bytes) * ROOM * corpus.n_pairs
-    tables = 4 * n_topics * (3 * corpus.n_docs + 3 * corpus.n_words)
-    return entries + tables + summary_bytes(corpus, n_topics)
+    words = 12 * n_topics * corpus.n_words + summary_bytes(corpus, n_topics)
+    if isinstance(corpus, Shelf):
+        return words
+    return pair_bytes(n_topics) * corpus.n_pairs + 12 * n_topics * corpus.n_docs + words
+
+
+def pair_bytes(n_topics: int) -> int:
+    """Return the bytes of a pair's entries."""
+    return ROOM * (4 + (2 if n_topics <= 1 << 16 else 4))
 
 
 FEW = variational.Order(
-    Local, start, lambda begun, data: {}, sweep, recount_now_and_then, spread, memory
+    Local,
+    start,
+    begun,
+    lambda begun, data: {},
+    sweep,
+    recount_now_and_then,
+    spread,
+    memory,
+    pair_bytes,
 )
 """q(z) sees the means of the counts alone, and is kept as a few entries."""

@@ -411,6 +411,26 @@ def choose_block(
 
 
 @kernel()
+def choose_rows(
+    rows: Table, first_pair: int, thinning: Thinning, topics: Names, kept: Table
+) -> None:
+    """Choose entries of pairs from ``first_pair`` on, whose ``kept`` is 0, of q(z) [n, T]."""
+    n_topics, n_room = rows.shape[1], kept.shape[1]
+    room = (n_topics + LANES - 1) // LANES * LANES
+    weights = np.full(room, np.float32(-1.0))
+    names, values = np.zeros(room, np.int32), np.zeros(room, np.float32)
+    n_starts = np.uint64(len(thinning.noise) - room)
+    for place in range(len(rows)):
+        pair = first_pair + place
+        weights[:n_topics] = rows[place]
+        start = np.int64(random_bits(thinning.key, pair) % n_starts)
+        threshold = np.float32(thinning.grain)
+        n_kept = choose(weights, thinning.noise, start, threshold, n_room, names, values)
+        for i in range(n_kept):
+            topics[pair, i], kept[pair, i] = names[i], values[i]
+
+
+@kernel()
 def recount_block(
     cells: Cells,
     doc_shard: int,
