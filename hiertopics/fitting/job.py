@@ -20,7 +20,7 @@ from hiertopics.engine import Engine
 from hiertopics.errors import NumericalError, RunError
 from hiertopics.fitting import loop, watch
 from hiertopics.fitting.loop import Callback, Event, Stop
-from hiertopics.fitting.memory import CODE, estimated
+from hiertopics.fitting.memory import code, estimated
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
@@ -355,7 +355,7 @@ class Job:
 def _announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
     """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
     experiment, train = origin.experiment, origin.train
-    needed = CODE + estimated(experiment, origin.whole, train, split)
+    needed = estimated(experiment, origin.whole, train, split) + code()
     yield (
         f"{experiment.backend} on {experiment.data.corpus}: "
         f"{in_words(shape_of(train))}; "

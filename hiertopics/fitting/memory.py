@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from scipy import sparse
 
 from hiertopics import registry
@@ -14,10 +16,11 @@ from hiertopics.settings.config import Experiment
 from hiertopics.units import format_bytes
 
 MEGABYTE = 1_000_000
-LIBRARIES = 84 << 20
-"""Bytes of Python, numpy, scipy and numba with its kernels, before there is any data."""
+LIBRARIES, FEWER = 84 << 20, 32 << 20
+"""Bytes of Python, numpy, scipy and numba with its kernels, before there is any data; without the
+last."""
 
-CODE = 96 << 20
+CODE, LESS = 96 << 20, 40 << 20
 """Of what these have in files, mapped into memory: part of a peak, but of no limit."""
 
 DOC_BYTES = 48
@@ -39,7 +42,18 @@ def estimated(
     texts = 0 if isinstance(train, Vectors) else WORD_BYTES * train.n_words
     aside = sum(_held(getattr(split, name)) for name in ("heldout", "observed", "scored"))
     kept = sum(_size_of(corpus) for corpus in (whole, train))
-    return LIBRARIES + arrays + kept + aside + texts
+    libraries = LIBRARIES if _compiles() else FEWER
+    return libraries + arrays + kept + aside + texts
+
+
+def code() -> int:
+    """Return the bytes that libraries have in files mapped into memory."""
+    return CODE if _compiles() else LESS
+
+
+def _compiles() -> bool:
+    """Tell whether a backend that was loaded, this fit's or another, has compiled kernels."""
+    return "numba" in sys.modules
 
 
 def _size_of(corpus: Bags | Vectors) -> int:
