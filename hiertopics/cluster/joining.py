@@ -54,14 +54,21 @@ def _client(where: str, threads: int, stack: ExitStack) -> Any:
         number = where.removeprefix(LOCAL)
         if not (number.isascii() and number.isdigit() and int(number) > 0):
             raise UsageError(f"--cluster {where}: expected local:N with N processes, as local:4")
-        here = LocalCluster(
-            n_workers=int(number),
-            threads_per_worker=threads,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            memory_limit=None,
-            silence_logs=50,
-        )
+        try:
+            here = LocalCluster(
+                n_workers=int(number),
+                threads_per_worker=threads,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                memory_limit=None,
+                silence_logs=50,
+            )
+        except RuntimeError as error:
+            raise UsageError(
+                f"--cluster {where}: its processes did not start ({error}); each needs some 200 MB "
+                "and begins with the script that calls fit: put the call under "
+                "if __name__ == '__main__'"
+            ) from error
         stack.callback(here.close, timeout=ANSWER_WITHIN)
         client = stack.enter_context(Client(here))
         client.register_plugin(_deaf())

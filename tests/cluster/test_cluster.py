@@ -400,6 +400,17 @@ def test_settings_with_nothing_to_share_out_are_refused(
     assert not (tmp_path / "r").exists()
 
 
+def test_processes_that_do_not_start_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those that a script begins without asking whether it is the main one."""
+
+    def refuse(**options: Any) -> None:
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", refuse)
+    with pytest.raises(UsageError, match="did not start .*if __name__"), cluster("local:2"):
+        pass
+
+
 @pytest.mark.parametrize("where", ["local:", "local:0", "local:two", "local:-1"])
 def test_a_number_of_processes_is_asked_for(where: str) -> None:
     with pytest.raises(UsageError, match="expected local:N"), cluster(where):
