@@ -57,6 +57,9 @@ from hiertopics.families.nested.slots import fit_sticks, mean_masses, nodes_of
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
 from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary
 
+KERNELS = 32 << 20
+"""Bytes by which the kernels of this backend are larger than those of others."""
+
 ROUNDS, TOLERANCE = 100, 1e-5
 """Of new documents."""
 
@@ -250,7 +253,10 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of topics, their expectations and sums, and of tau, for the first tree."""
+    """Return the bytes of topics, their expectations and sums, and of tau, for the first tree.
+
+    Half as much again of the first, which trials of moves take, and of kernels.
+    """
     data = lay_out(corpus, 1)
     depth, shards = settings.model.depth, settings.inference.shards
     if settings.inference.start in ("crp", "one_path_per_doc", "gibbs"):
@@ -258,8 +264,10 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     else:
         n_nodes = depth * starts.starting_leaves(data, settings)
     per_document = 8 * (depth + (n_nodes if settings.inference.mode == "meanfield" else 0))
-    words = 8 * (3 + shards) * corpus.n_words * n_nodes
-    return int(words + per_document * corpus.n_docs + np.dtype(np.int64).itemsize * n_nodes)
+    words = 12 * (3 + shards) * corpus.n_words * n_nodes
+    return int(
+        KERNELS + words + per_document * corpus.n_docs + np.dtype(np.int64).itemsize * n_nodes
+    )
 
 
 def _bound_never_falls(settings: Settings) -> bool:
