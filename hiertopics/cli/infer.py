@@ -52,10 +52,8 @@ def infer_command(**options: Any) -> int:
     if as_json:
         put(to_json({"output": options["output"], **sizes}))
         return 0
-    tell(
-        "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped".format_map(
-            sizes
-        )
-    )
+    told = "{n_docs} documents, {n_tokens} tokens, {unknown_tokens} unknown tokens skipped"
+    why = "; the run has no word for them: new ones, rare ones, stop words"
+    tell(told.format_map(sizes) + why * (found.unknown_tokens > 0))
     put(options["output"])
     return 0
