@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,38 @@ def count_tokens(
         for token in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
             n_dk[doc, z[token]] += 1
             n_wk[cells.word[token], z[token]] += 1
+
+
+@kernel()
+def count_block(
+    cells: Cells,
+    word_shard: int,
+    z: NDArray[np.int32],
+    n_dk: NDArray[np.int32],
+    n_wk: NDArray[np.int32],
+) -> None:
+    """Add the tokens of a piece in a word range to n_dk [n_docs, T] and n_wk [n_words, T]."""
+    for doc in range(cells.cuts.shape[0]):
+        for token in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
+            n_dk[doc, z[token]] += 1
+            n_wk[cells.word[token], z[token]] += 1
+
+
+@kernel()
+def share_pairs(
+    tokens: NDArray[np.floating[Any]], z: NDArray[np.int32], resp: NDArray[np.floating[Any]]
+) -> None:
+    """Add the share of each topic among a pair's ``tokens`` [n_pairs] to resp [n_pairs, T].
+
+    z: the topics of all tokens, pair by pair.
+    """
+    token = 0
+    for pair in range(len(tokens)):
+        end = token + np.int64(tokens[pair])
+        share = resp.dtype.type(1.0) / resp.dtype.type(tokens[pair])
+        while token < end:
+            resp[pair, z[token]] += share
+            token += 1
 
 
 @kernel()

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import seeds_in
+from hiertopics.data.seedwords import Seeds, seeds_in
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep
@@ -43,7 +43,7 @@ from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.flat.tokens import in_chains, renumber, sweep
+from hiertopics.families.flat.tokens import Visit, in_chains, renumber, sweep
 from hiertopics.families.flat.variational import prior_of_blocks
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
@@ -168,41 +168,63 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
 
 def init(data: Data, settings: Settings, context: Context) -> State:
     """Return uniformly random topics, those of names for seed words, and the config's values."""
-    model = settings.model
-    n_topics = model.truncation
-    z = context.rng("init").integers(n_topics, size=len(data.cells.word), dtype=np.int32)
-    for tokens, topics in data.seeds.homes(data.cells.word):
-        z[tokens] = np.resize(topics, len(tokens))
+    n_topics = settings.model.truncation
+    z = begin_topics(data.cells.word, n_topics, data.seeds, context.rng("init"))
     n_dk = np.zeros((data.n_docs, n_topics), dtype=np.int32)
     n_wk = np.zeros((data.n_words, n_topics), dtype=np.int32)
     count_tokens(data.cells, z, n_dk, n_wk)
-    data.seeds.add_to(n_wk)
+    return begun(dealt(data, context, Local, z=z, n_dk=n_dk), n_wk, data.seeds, settings.model)
+
+
+def begin_topics(
+    word: NDArray[np.int32], n_topics: int, seeds: Seeds, rng: np.random.Generator
+) -> NDArray[np.int32]:
+    """Return random topics of tokens whose words are these, those of names for seed words."""
+    z = rng.integers(n_topics, size=len(word), dtype=np.int32)
+    for tokens, topics in seeds.homes(word):
+        z[tokens] = np.resize(topics, len(tokens))
+    return z
+
+
+def begun(local: Pieces[Any, Any], n_wk: NDArray[np.int32], seeds: Seeds, model: Model) -> State:
+    """Return a draw of topics of tokens, whose counts are n_wk, and the config's values."""
+    n_words, n_topics = n_wk.shape
+    n_k = n_wk.sum(axis=0, dtype=np.int64)
+    seeds.add_to(n_wk)
     fractions = 1.0 / np.arange(n_topics, 1, -1)
     return State(
-        local=dealt(data, context, Local, z=z, n_dk=n_dk),
+        local=local,
         n_wk=n_wk,
-        n_k=n_dk.sum(axis=0, dtype=np.int64),
+        n_k=n_k,
         n_tables=np.zeros(n_topics, dtype=np.int64),
         log_rest=np.log1p(-fractions),
         pi=weights_from_fractions(fractions),
-        tau=np.full(data.n_words, 1.0 / data.n_words),
+        tau=np.full(n_words, 1.0 / n_words),
         alpha=model.alpha,
         gamma=model.gamma,
-        word_mass=model.eta * data.n_words,
-        seeded=data.seeds.first_topics,
+        word_mass=model.eta * n_words,
+        seeded=seeds.first_topics,
     )
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
     """Redraw all topics; after the hold redraw tables, sticks and concentrations too."""
-    moved = _sweep(state, data, settings, context)
+    moved = redraw(state, data, settings, context)
+    counts = topic_counts(state.n_k, state.n_tables)
+    eta = state.word_mass / data.n_words
+    return state, Info(*counts, state.alpha, state.gamma, eta, moved)
+
+
+def redraw(
+    state: State, data: Data, settings: Settings, context: Context, visit: Visit | None = None
+) -> int:
+    """Do an iteration; return how many tokens moved. visit: the task that sweeps a block."""
+    moved = _sweep(state, data, settings, context, visit or sweep_block)
     if context.iteration > settings.inference.hyper_start:
         reorder = settings.inference.reorder_sticks
         _draw_document_side(state, data, context, reorder=reorder)
         _draw_word_side(state, data, settings.model.prior, context.rng("words"))
-    counts = topic_counts(state.n_k, state.n_tables)
-    eta = state.word_mass / data.n_words
-    return state, Info(*counts, state.alpha, state.gamma, eta, moved)
+    return moved
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
@@ -250,7 +272,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 16 * corpus.n_tokens + counts + summary_bytes(corpus, n_topics)
 
 
-def _sweep(state: State, data: Data, settings: Settings, context: Context) -> int:
+def _sweep(state: State, data: Data, settings: Settings, context: Context, visit: Visit) -> int:
     dense = settings.inference.sweep == "dense"
     prior = Prior(state.alpha * state.pi, state.word_mass * state.tau, state.word_mass)
     priors = prior_of_blocks(prior, data)
@@ -259,10 +281,10 @@ def _sweep(state: State, data: Data, settings: Settings, context: Context) -> in
     def given(*block: int) -> Given:
         return Given(state.n_k + seeded, priors(*block), dense, context.rng("sweep", *block))
 
-    return sweep(state, data.word_bounds, _sweep_block, given)
+    return sweep(state, data.word_bounds, visit, given)
 
 
-def _sweep_block(
+def sweep_block(
     piece: Piece, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""

@@ -58,7 +58,7 @@ from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
-from hiertopics.families.hdp import point_estimates
+from hiertopics.families.hdp import point_estimates, sampled
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.continuing import Begin, fields_of, with_all, with_few
 from hiertopics.families.hdp.second_order import SECOND, Variances
@@ -96,16 +96,34 @@ Kept = Annotated[
 ]
 
 
+Start = Annotated[
+    Literal["random", "sampled"],
+    Meta(
+        description="First responsibilities: random, all topics nearly alike; or sampled, those of "
+        "hdp-gibbs after start_sweeps sweeps, with its concentrations, which hyper_start then does "
+        "not hold. Of long documents sampled ones lead to better topics; half of the iterations do."
+    ),
+]
+
+StartSweeps = Annotated[
+    int, Meta(ge=0, description="Sweeps of hdp-gibbs that a sampled start takes.")
+]
+
+
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
     responsibilities: Kept = "auto"
+    start: Start = "random"
+    start_sweeps: StartSweeps = 100
 
 
 class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     """The schedule of hdp-cvb0."""
 
     responsibilities: Kept = "auto"
+    start: Start = "random"
+    start_sweeps: StartSweeps = 100
 
 
 AllKept = Annotated[
@@ -202,9 +220,15 @@ def _log_likelihood(
 
 
 def collapsed(
-    state_type: type[StateT], estimated: Estimates[StateT, InferenceT], order: Order
+    state_type: type[StateT],
+    estimated: Estimates[StateT, InferenceT],
+    order: Order,
+    of_draw: sampled.Kept | None = None,
 ) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
-    """Return the backend of two choices; its states have the fields that both of them fill."""
+    """Return the backend of two choices; its states have the fields that both of them fill.
+
+    of_draw: makes what a piece keeps of a draw, where a start may be sampled.
+    """
 
     def init(
         data: Data,
@@ -212,7 +236,13 @@ def collapsed(
         context: Context,
         dtype: DTypeLike = np.float32,
     ) -> StateT:
-        """Return random responsibilities and the start values of the config (theory/hdp 3.5)."""
+        """Return random responsibilities and the start values of the config (theory/hdp 3.5).
+
+        Those of a draw, and its own values, where the start is sampled (theory/hdp 3.8).
+        """
+        if of_draw is not None and sampled.is_wanted(settings):
+            begun, known = sampled.start(data, settings, context, of_draw, dtype)
+            return state_type(**sampled.replaced(estimated.start(begun, data, settings), known))
         begun = order.start(data, settings.model.truncation, context, dtype)
         return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
 
@@ -220,8 +250,19 @@ def collapsed(
         state: StateT, data: Data, settings: Settings[Model, InferenceT], context: Context
     ) -> tuple[StateT, Info]:
         """Refit q(z) of every pair; after the hold, at times, what else is estimated."""
+        if of_draw is not None and sampled.is_wanted(settings):
+            # Nothing is held: the start's own sweeps stand for the iterations that hold.
+            held = settings.inference.hyper_start
+            context = replace(context, iteration=context.iteration + held)
         drift = estimated.step(state, data, settings, context, order)
         return state, info_of(state, data, drift)
+
+    def memory(corpus: Corpus, settings: Settings[Model, InferenceT]) -> int:
+        """Return the bytes of responsibilities and tables, or of the start where it takes more."""
+        after = order.memory(corpus, settings)
+        if of_draw is None or not sampled.is_wanted(settings):
+            return after
+        return max(after, sampled.memory(corpus, settings))
 
     return Backend(
         Model=Model,
@@ -236,7 +277,7 @@ def collapsed(
         infer=infer,
         objective=objective,
         simulate=simulate,
-        memory=order.memory,
+        memory=memory,
         shelves=True,
         regrouped=regrouped,
         pieces=sharded(order.Local),
@@ -278,12 +319,12 @@ def by_size(
 
 
 of_points = POINTS._replace(Inference=ZeroPoints)
-all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO), with_all)
-few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW), with_few)
+all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO, sampled.as_rows), with_all)
+few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW, sampled.as_few), with_few)
 pcvb0 = by_size(all_pcvb0, few_pcvb0)
 pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
 of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
-all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO), with_all)
-few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW), with_few)
+all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO, sampled.as_rows), with_all)
+few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW, sampled.as_few), with_few)
 cvb0 = by_size(all_cvb0, few_cvb0)
 cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)
