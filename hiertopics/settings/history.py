@@ -50,6 +50,11 @@ CHANGES: tuple[Change, ...] = (
         for backend in ("hdp-gibbs", "chdp-gibbs", "lda-gibbs")
     ),
     *(
+        Change(2, backend, key, before)
+        for backend in ("hdp-pcvb0", "hdp-cvb0")
+        for key, before in (("inference.start", "random"), ("inference.start_sweeps", 100))
+    ),
+    *(
         Change(2, backend, "inference.responsibilities", "all")
         for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb")
     ),
