@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.data.tree import Labels
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -55,7 +56,7 @@ def by_column(
             f"column {column!r} has {len(used)} different values; --by takes at most {MOST_VALUES}"
         )
     labels = labels_of(run)
-    shown = sorted(View(labels=labels).nodes(run.tree)) if nodes is None else list(nodes)
+    shown = _all_but_the_whole(run, labels) if nodes is None else list(nodes)
     members = sparse.csr_array(tags.members, dtype=np.float64)[:, used]
     below = sparse.csr_array(run.theta @ run.tree.above[:, shown])
     counts = (counted_at(run).T @ sparse.csr_array(members, dtype=np.int64)).toarray()[shown]
@@ -76,6 +77,16 @@ def by_column(
             }
             records.append(record | {k: _number(v[at, place]) for k, v in found.items()})
     return records
+
+
+def _all_but_the_whole(run: RunDir, labels: Labels) -> list[int]:
+    """Return the nodes that are shown, in their order, without a root that all others are below.
+
+    Its share is about 1 whatever the value.
+    """
+    nodes = sorted(View(labels=labels).nodes(run.tree))
+    roots = [node for node in nodes if run.tree.parent[node] < 0]
+    return [node for node in nodes if roots != [node]] or nodes
 
 
 def _number(value: float) -> float | None:

@@ -186,6 +186,16 @@ def test_one_document_has_no_interval_and_no_rest_no_difference() -> None:
     assert np.isnan(alone["difference"][0, 0]) and np.isnan(alone["difference_high"][0, 0])
 
 
+def test_a_root_above_all_is_left_out_unless_it_is_asked_for(folder: Path) -> None:
+    run = RunDir(folder / "run")
+    nodes = np.flatnonzero(run.tree.kind == 0)
+    (root,) = nodes[run.tree.parent[nodes] < 0]
+    assert len(nodes) > 1
+    shown = {record["id"] for record in hiertopics.topics(run, by="year")}
+    assert shown == set(nodes.tolist()) - {root}
+    assert {record["id"] for record in hiertopics.topics(run, int(root), by="year")} == {root}
+
+
 def test_every_format_of_topics_by_column_says_the_same(folder: Path, call: Call) -> None:
     run = folder / "run"
     records = hiertopics.topics(run, by="by")

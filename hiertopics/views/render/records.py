@@ -254,7 +254,7 @@ def _show(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+        return f"{value:z.4f}" if abs(value) < 10 else f"{value:.1f}"
     if isinstance(value, list):
         return "/".join(_show(item) for item in value)
     return visible(str(value))
