@@ -70,6 +70,7 @@ CHANGES: tuple[Change, ...] = (
             ("inference.start", "random"),
             ("inference.least", 0.0),
             ("inference.responsibilities", "all"),
+            ("inference.trials", 0),
         )
     ),
     *(

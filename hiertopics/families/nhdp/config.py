@@ -99,6 +99,15 @@ Least = Annotated[
     ),
 ]
 
+Trials = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="Rounds in which a small tree (up to 100 nodes, branches auto) is tried in "
+        "other shapes before the sweeps: nodes hung elsewhere, or merged; 0: none.",
+    ),
+]
+
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-variational."""
@@ -110,6 +119,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
     responsibilities: Responsibilities = "auto"
     inner_share: InnerShare = 0.8
     least: Least = 0.1
+    trials: Trials = 12
 
 
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
@@ -128,6 +138,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     ] = 40
     inner_share: InnerShare = 0.8
     least: Least = 0.1
+    trials: Trials = 12
 
 
 VariationalSettings = SettingsOf[Model, VariationalInference]

@@ -126,6 +126,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         responsibilities=settings.inference.responsibilities,
         inner_share=settings.inference.inner_share,
         least=settings.inference.least,
+        trials=settings.inference.trials,
     )
     begun = VariationalSettings(settings.model, schedule)
     state = starts.init(data.pairs, begun, context)

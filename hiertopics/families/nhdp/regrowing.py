@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.data.tree import Tree
 from hiertopics.engine import Each
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of
 from hiertopics.families.nhdp import documents, mixing
@@ -27,20 +26,21 @@ class Known(NamedTuple):
 
 
 def begin(
-    tree: Tree,
+    parent: NDArray[np.integer],
+    phi: NDArray[np.float64],
     theta: NDArray[np.float64],
     data: Data,
     settings: Settings,
     context: Context,
     dtype: DTypeLike = np.float32,
 ) -> State:
-    """Return the state with q(z) proportional to theta [n_docs, K] and the tree's phi.
+    """Return the state with q(z) proportional to theta [n_docs, K] and phi [K, n_words].
 
-    The nodes of the tree stand breadth first, siblings together. Shares are even.
+    The nodes stand breadth first, siblings together. Shares are even.
     """
-    model, shape = settings.model, shape_of(tree.parent)
-    phi = np.ascontiguousarray(tree.phi.T, dtype)
-    rest = (phi, shape.ancestry, settings.inference.least)
+    model, shape = settings.model, shape_of(parent)
+    by_word = np.ascontiguousarray(phi.T, dtype)
+    rest = (by_word, shape.ancestry, settings.inference.least)
     messages = [
         Known(part, *rest) for part in np.split(theta.astype(dtype), data.cells.doc_bounds[1:-1])
     ]

@@ -26,7 +26,7 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
-from hiertopics.families.nhdp import branches, documents, mixing, start_kernels, words
+from hiertopics.families.nhdp import branches, documents, mixing, reshaping, start_kernels, words
 from hiertopics.families.nhdp.branches import Part, Within
 from hiertopics.families.nhdp.clusters import Arranged, arrange, nested, ward
 from hiertopics.families.nhdp.config import VariationalInference
@@ -82,8 +82,18 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         merges = ward(features(flat, sample))
         usage = Usage(flat.theta, flat.n_k)
         arranged = find(merges, usage) if cuts == "auto" else arrange(merges, cuts)
+    small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
+    if small and settings.inference.trials:
+
+        def of_some(some: Data, docs: NDArray[np.int64]) -> State:
+            its = flat._replace(theta=flat.theta[docs])
+            return begin(its, arranged, some, settings, context, dtype)
+
+        found = reshaping.reshaped(of_some, data, settings, context, dtype)
+        if found is not None:
+            return found
     division = divide(flat, arranged, data, settings.inference, dtype)
-    del flat  # tables by word that nobody needs any more
+    flat = flat._replace(theta=flat.theta[:0], phi=flat.phi[:0])  # nobody needs them any more
     return divided(division, arranged.shape, data, settings, context, dtype)
 
 

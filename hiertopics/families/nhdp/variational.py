@@ -149,7 +149,7 @@ def regrown(
 ) -> Summary:
     """Return the tree after the iterations of a fit that begins with its topics and this theta."""
     data = prepare(corpus, settings)
-    state = regrowing.begin(tree, theta, data, settings, context)
+    state = regrowing.begin(tree.parent, tree.phi, theta, data, settings, context)
     for iteration in range(1, settings.inference.iterations + 1):
         state, _ = step(state, data, settings, replace(context, iteration=iteration))
     return summarise(state, data, settings, context)

@@ -1,0 +1,300 @@
+"""Small trees are tried in other shapes: nodes hung elsewhere, or merged (theory/nhdp 6.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.special import gammaln, xlogy
+
+from hiertopics.families.flat.layout import Data, Piece, some_of
+from hiertopics.families.flat.summary import LIVE_TOKENS
+from hiertopics.families.nhdp import regrowing
+from hiertopics.families.nhdp.hanging import LEAST, Hanging
+from hiertopics.families.nhdp.layout import Local
+from hiertopics.families.nhdp.learning import refit
+from hiertopics.families.nhdp.state import State
+from hiertopics.model import Context, Settings
+
+FEWEST_NODES, MOST_NODES = 3, 100
+MOST_ENTRIES = 10_000_000
+"""Of q(z), pairs times nodes: larger trees stay as the linkage makes them."""
+
+BEFORE, BETWEEN = 25, 5
+"""Sweeps before the first round and after each."""
+
+ALIKE = 0.5
+"""Jensen-Shannon divergence, in nats, below which two topics may be one."""
+
+AT_ONCE = 0.5
+"""Merges of a round gain at least this part of what its best one gains."""
+
+FOLDS = 20
+"""Rounds in which the words of a new document are divided among the nodes."""
+
+EVERY, FEWEST_DOCS = 10, 50
+"""Every tenth document judges whether the trial is worth while; corpora of few have none."""
+
+FEW = 0.01
+"""What a document has of every node besides its tokens, where it begins anew."""
+
+GONE = -2
+"""The parent of a node that is one with another."""
+
+
+class Pairs(NamedTuple):
+    """The cells of the corpus: doc, word: int64 [n_pairs]; tokens: float64."""
+
+    doc: NDArray[np.int64]
+    word: NDArray[np.int64]
+    tokens: NDArray[np.float64]
+
+
+class Counts(NamedTuple):
+    """Expected tokens: n [n_docs, K], words [K, n_words]; q: [n_pairs, K], their q(z)."""
+
+    n: NDArray[np.float64]
+    words: NDArray[np.float64]
+    q: NDArray[np.float64]
+
+
+def is_small(n_nodes: int, data: Data) -> bool:
+    """Return whether other shapes are tried."""
+    n_entries = n_nodes * len(data.cells.word)
+    few = n_nodes < FEWEST_NODES or data.n_docs < FEWEST_DOCS
+    return not few and n_nodes <= MOST_NODES and n_entries <= MOST_ENTRIES
+
+
+def reshaped(
+    begin: Callable[[Data, NDArray[np.int64]], State],
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+) -> State | None:
+    """Return the state of the tree that trials of other shapes end at (theory/nhdp 6.6).
+
+    begin: the state of some documents on the tree as it is. None where the tree does not predict
+    documents that it has not seen better than before.
+    """
+    held = np.arange(data.n_docs) % EVERY == EVERY - 1
+    docs, new = np.flatnonzero(~held), some_of(data, np.flatnonzero(held))
+    some, eta = some_of(data, docs), settings.model.eta
+    before = begin(some, docs)
+    after = tried(before, some, settings, context, dtype)
+    if completion(after, new, eta) <= completion(before, new, eta):
+        return None
+    return tried(begin(data, np.arange(data.n_docs)), data, settings, context, dtype)
+
+
+def tried(
+    state: State, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> State:
+    """Return the state after the rounds of a trial; the one given is swept."""
+    model = settings.model
+    swept(state, data, settings, context, BEFORE)
+    pairs = pairs_of(data)
+    stop, go = model.stop_weight, model.go_weight
+    for trial in range(settings.inference.trials):
+        counts = counted(q_of(state), pairs, data)
+        if not trial:
+            live = np.flatnonzero(counts.n.sum(axis=0) >= LIVE_TOKENS)
+            if len(live) < FEWEST_NODES:
+                break
+            counts = rooted(counted(counts.q[:, live], pairs, data), stop, go)
+        before = state.parent.astype(np.int64) if trial else one_level(counts.n.shape[1])
+        tree = Hanging(counts.n, before, stop, go)
+        tree.improve()
+        merged = merge(tree, counts, pairs, data, model.eta)
+        if merged is None and trial and (tree.parent == before).all():
+            break
+        parent, counts = merged or (tree.parent, counts)
+        if len(parent) == 1:
+            break
+        state = begun(parent, counts, data, settings, context, dtype)
+        swept(state, data, settings, context, BETWEEN)
+    return state
+
+
+def completion(state: State, held: Data, eta: float) -> float:
+    """Return the mean log chance of every second word of new documents, given their others."""
+    pairs = pairs_of(held)
+    phi = np.maximum(state.n_wk, 0, dtype=np.float64) + eta
+    phi /= phi.sum(axis=0)
+    given = np.arange(len(pairs.doc)) % 2 == 0
+    seen, asked = (Pairs(*(row[rows] for row in pairs)) for rows in (given, ~given))
+    n = np.zeros((held.n_docs, len(state.parent)))
+    for _ in range(FOLDS):
+        q = state.mixing.weights(n)[seen.doc] * phi[seen.word]
+        n = counted(q / q.sum(axis=1, keepdims=True), seen, held).n
+    chance = (state.mixing.weights(n)[asked.doc] * phi[asked.word]).sum(axis=1)
+    return float(asked.tokens @ np.log(chance) / max(asked.tokens.sum(), 1.0))
+
+
+def one_level(n_nodes: int) -> NDArray[np.int64]:
+    """Return the parents of a tree whose nodes are all below the root."""
+    return np.array([-1] + [0] * (n_nodes - 1), np.int64)
+
+
+def swept(state: State, data: Data, settings: Settings, context: Context, n_sweeps: int) -> None:
+    """Sweep a state, as its first iterations do."""
+    for iteration in range(1, n_sweeps + 1):
+        refit(state, data, settings, replace(context, iteration=iteration))
+
+
+def pairs_of(data: Data) -> Pairs:
+    """Return the cells of the corpus."""
+    cells = data.cells
+    doc = np.repeat(np.arange(data.n_docs), cells.cuts[:, -1] - cells.cuts[:, 0])
+    return Pairs(doc, cells.word.astype(np.int64), cells.tokens.astype(np.float64))
+
+
+def q_of(state: State) -> NDArray[np.float64]:
+    """Return q(z) of all pairs at all nodes, float64 [n_pairs, K], rows sum to 1."""
+    q = np.concatenate(state.local.ask(_dense, len(state.parent)))
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+
+def _dense(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.float64]:
+    q = np.zeros((len(piece.cells.word), n_nodes))
+    for doc, (start, stop) in enumerate(piece.cells.cuts[:, [0, -1]].tolist()):
+        nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
+        rows = local.resp[local.first_resp[doc] : local.first_resp[doc + 1]]
+        q[start:stop, nodes] = rows.reshape(stop - start, len(nodes))
+    return np.maximum(q, 0)
+
+
+def counted(q: NDArray[np.float64], pairs: Pairs, data: Data) -> Counts:
+    """Return the counts of this q(z)."""
+    weighted = q * pairs.tokens[:, None]
+    n = np.zeros((data.n_docs, q.shape[1]))
+    words = np.zeros((data.n_words, q.shape[1]))
+    np.add.at(n, pairs.doc, weighted)
+    np.add.at(words, pairs.word, weighted)
+    return Counts(n, np.ascontiguousarray(words.T), q)
+
+
+def rooted(counts: Counts, stop: float, go: float) -> Counts:
+    """Return the counts with the topic first that is the root's most probably, all others below."""
+    n_nodes = counts.n.shape[1]
+    parent = one_level(n_nodes)
+    orders = [np.r_[node, np.delete(np.arange(n_nodes), node)] for node in range(n_nodes)]
+    totals = [Hanging(counts.n[:, order], parent, stop, go).total for order in orders]
+    order = orders[int(np.argmax(totals))]
+    return Counts(counts.n[:, order], counts.words[order], counts.q[:, order])
+
+
+def merge(
+    tree: Hanging, counts: Counts, pairs: Pairs, data: Data, eta: float
+) -> tuple[NDArray[np.int64], Counts] | None:
+    """Return the tree and its counts after the merges that gain most; None where none gains."""
+    gains = sorted(_gains(tree, counts, pairs, eta), reverse=True)
+    if not gains:
+        return None
+    parent, into = tree.parent.copy(), np.arange(len(tree.parent))
+    gone: set[int] = set()
+    taken: set[int] = set()
+    for gain, node, other in gains:
+        if gain < AT_ONCE * gains[0][0] or gone & {node, other} or node in taken:
+            continue
+        parent = _without(parent, node, other)
+        into[node] = other
+        gone.add(node)
+        taken.add(other)
+    kept = np.flatnonzero([node not in gone for node in range(len(parent))])
+    q = np.zeros_like(counts.q)
+    np.add.at(q.T, into, counts.q.T)
+    return _numbered(parent, kept), counted(q[:, kept], pairs, data)
+
+
+def _gains(tree: Hanging, counts: Counts, pairs: Pairs, eta: float) -> list[tuple[float, int, int]]:
+    """Return what merging a node into another gains, where it does."""
+    phi = counts.words + eta
+    phi /= phi.sum(axis=1, keepdims=True)
+    entropy = -xlogy(phi, phi).sum(axis=1)
+    alone = log_words(counts.words, eta)
+    found = []
+    for node in range(1, len(phi)):
+        means = (phi[:node] + phi[node]) / 2
+        far = -xlogy(means, means).sum(axis=1) - (entropy[:node] + entropy[node]) / 2
+        for other in np.flatnonzero(far < ALIKE).tolist():
+            words = log_words(counts.words[[node]] + counts.words[[other]], eta)[0]
+            words -= alone[node] + alone[other]
+            one, two = counts.q[:, node], counts.q[:, other]
+            mixed = pairs.tokens @ (xlogy(one + two, one + two) - xlogy(one, one) - xlogy(two, two))
+            for gone, into in ((node, other), (other, node)):
+                if gone:
+                    n = tree.n.copy()
+                    n[:, into] += n[:, gone]
+                    n[:, gone] = 0
+                    parent = _without(tree.parent, gone, into)
+                    changed = {*tree.above(gone), *tree.above(into)}
+                    gain = tree.chance(parent, changed, n) - tree.total + words - mixed
+                    if gain > LEAST:
+                        found.append((float(gain), gone, into))
+    return found
+
+
+def _without(parent: NDArray[np.int64], gone: int, into: int) -> NDArray[np.int64]:
+    """Return the parents where a node is one with another, which has its children.
+
+    Where the other stands below the node, it takes the node's place.
+    """
+    parent = parent.copy()
+    above = into
+    while parent[above] >= 0:
+        above = parent[above]
+        if above == gone:
+            parent[into] = parent[gone]
+            break
+    parent[(parent == gone) & (np.arange(len(parent)) != into)] = into
+    parent[gone] = GONE
+    return parent
+
+
+def log_words(words: NDArray[np.float64], eta: float) -> NDArray[np.float64]:
+    """Return the log chance of each topic's words, its distribution integrated out."""
+    mass = eta * words.shape[1]
+    drawn = (gammaln(eta + words) - gammaln(eta)).sum(axis=1)
+    return np.asarray(drawn + gammaln(mass) - gammaln(mass + words.sum(axis=1)))
+
+
+def _numbered(parent: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the parents of the nodes that are kept, numbered anew."""
+    place = np.full(len(parent) + 1, -1)
+    place[kept] = np.arange(len(kept))
+    return np.asarray(place[parent[kept]])
+
+
+def begun(
+    parent: NDArray[np.int64],
+    counts: Counts,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+) -> State:
+    """Return the state of these topics on this tree."""
+    order = _breadth_first(parent)
+    phi = counts.words[order] + settings.model.eta
+    theta = counts.n[:, order] + FEW
+    return regrowing.begin(
+        _numbered(parent, order),
+        phi / phi.sum(axis=1, keepdims=True),
+        theta / theta.sum(axis=1, keepdims=True),
+        data,
+        settings,
+        context,
+        dtype,
+    )
+
+
+def _breadth_first(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the nodes breadth first, siblings together."""
+    order = [0]
+    for node in order:
+        order += np.flatnonzero(parent == node).tolist()
+    return np.array(order)
