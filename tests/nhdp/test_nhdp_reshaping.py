@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from nhdp_cases import random_parent
+from nhdp_cases import random_mixing, random_parent, random_resp, resp_of, state_of
 from numpy.typing import NDArray
 from stepping import corpus_of
 from test_nhdp_planted import fitted, found, planted
@@ -141,6 +141,18 @@ def test_the_gain_of_a_merge_is_that_of_the_evidence() -> None:
     above[:, 2] += q[:, 1]
     expected = evidence(above, np.array([-1, 0, 0, 2])) - evidence(q, parent)
     assert gains[1, 3] == pytest.approx(expected)
+
+
+def test_q_is_that_of_the_state() -> None:
+    """As sweeps keep it, at own nodes alone, in pieces."""
+    rng = np.random.default_rng(8)
+    data, mixing = lay_out(corpus_of(rng.poisson(0.8, (20, 12))), 3), random_mixing(rng, 9)
+    q = random_resp(rng, len(data.cells.word), 9).astype(np.float32)
+    state = state_of(mixing, data, q, least=0.5)
+    expected = resp_of(state, data)
+    expected = expected / expected.sum(axis=1, keepdims=True)
+    assert reshaping.q_of(state) == pytest.approx(expected, abs=1e-6)
+    assert (expected == 0).any()
 
 
 @pytest.mark.slow

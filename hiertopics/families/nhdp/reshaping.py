@@ -14,6 +14,7 @@ from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
 from hiertopics.families.nhdp import regrowing
 from hiertopics.families.nhdp.hanging import LEAST, Hanging
+from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import State
@@ -162,7 +163,9 @@ def _dense(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.float64]:
     q = np.zeros((len(piece.cells.word), n_nodes))
     for doc, (start, stop) in enumerate(piece.cells.cuts[:, [0, -1]].tolist()):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
-        rows = local.resp[local.first_resp[doc] : local.first_resp[doc + 1]]
+        kept = local.resp[local.first_resp[doc] : local.first_resp[doc + 1]]
+        rows = np.empty(len(kept), local.n.dtype)
+        unpack(kept, rows)
         q[start:stop, nodes] = rows.reshape(stop - start, len(nodes))
     return np.maximum(q, 0)
 
