@@ -52,6 +52,8 @@ def test_while_the_corpus_is_read(tmp_path: Path, name: str) -> None:
     ):
         stream.write(b"1 0:1\n")
         process.send_signal(getattr(signal, name))
+        # A signal that comes just before Python begins to read is seen when the read has ended.
+        stream.close()
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 75 and told(stderr, name), stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.ldac"]
