@@ -162,6 +162,16 @@ def test_a_planted_tree_is_found_by_trials_where_gaps_fail() -> None:
     assert gaps < 0.8 * (len(DEEP) - 1) and tried >= 0.95 * (len(DEEP) - 1)
 
 
+def test_flat_topics_of_a_sample_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They know the documents of the sample alone."""
+    counts = np.random.default_rng(7).poisson(0.5, (60, 30))
+    text = planted(0, [-1, 0, 0])._replace(corpus=corpus_of(counts))
+    monkeypatch.setattr("hiertopics.families.nhdp.starts.ROOM", 12 * 100)
+    plain, tree = (fitted(text, 0, truncation=12, trials=n) for n in (0, 12))
+    assert tree.parent.tolist() == plain.parent.tolist()
+    assert (tree.phi == plain.phi).all()
+
+
 @pytest.mark.parametrize("n_docs", [1, 2, 60])
 def test_words_at_random_get_no_deeper_tree(n_docs: int) -> None:
     counts = np.random.default_rng(7).poisson(0.5, (n_docs, 30))

@@ -83,7 +83,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         usage = Usage(flat.theta, flat.n_k)
         arranged = find(merges, usage) if cuts == "auto" else arrange(merges, cuts)
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
-    if small and settings.inference.trials:
+    if small and settings.inference.trials and len(flat.theta) == data.n_docs:
 
         def of_some(some: Data, docs: NDArray[np.int64]) -> State:
             its = flat._replace(theta=flat.theta[docs])
