@@ -97,6 +97,7 @@ def test_mean_weights_are_those_of_the_posterior(run: Run, exact: Exact) -> None
     np.testing.assert_allclose(run.mean_pi, exact.mean_pi, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "wrong",
     [

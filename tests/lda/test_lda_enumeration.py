@@ -74,6 +74,7 @@ def test_assignments_are_visited_as_often_as_the_posterior_says(
     assert distance(frequencies, posterior(ALPHA, ETA)) < 0.012
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "eta"), [(0.9, ETA), (0.55, ETA), (ALPHA, 0.5), (ALPHA, 0.32)])
 def test_posteriors_of_other_priors_are_told_apart(
     frequencies: NDArray[np.float64], alpha: float, eta: float

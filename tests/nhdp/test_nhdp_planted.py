@@ -88,6 +88,7 @@ shapes = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @shapes
 def test_shapes_that_nobody_told_are_found(parent: list[int]) -> None:
     """In the best of three starts; theory/nhdp 6.1 says how often."""
