@@ -14,25 +14,29 @@ target: no branch depends on the draw. Any order of topics gives the same distri
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.typing import signature
-from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-LANES = 16
-"""Rows of topics must have a multiple of this length, filled up with shares of 0."""
-
-
-def padded(n_topics: int) -> int:
-    """Return the length of a row for ``n_topics`` topics."""
-    return -(-n_topics // LANES) * LANES
+from hiertopics.numeric.lanes import (
+    FLOAT,
+    FLOATS,
+    FLOATS_ROW,
+    INT16,
+    INT32,
+    INT64,
+    INTS,
+    LANES,
+    declare,
+    load,
+    running_sums,
+    spread,
+    store,
+)
 
 
 def draw_topic(
@@ -59,39 +63,6 @@ def draw_topic(
     lane = min(int((lanes <= target).sum()), LANES - 1)
     rest = target - (lanes[lane - 1] if lane else np.float32(0))
     return lane + LANES * int((sums[lane:-LANES:LANES] <= rest).sum())
-
-
-INT16, INT32, INT64 = (ir.IntType(bits) for bits in (16, 32, 64))
-FLOAT = ir.FloatType()
-FLOATS = ir.VectorType(FLOAT, LANES)
-INTS = ir.VectorType(INT32, LANES)
-_KINDS = (
-    types.Array(types.float32, 1, "C"),
-    types.Array(types.int32, 1, "C"),
-    types.float32,
-    types.intp,
-    types.float32,
-    types.float32,
-    types.Array(types.float32, 1, "C"),
-)
-
-
-def spread(builder: Any, number: Any, kind: Any) -> Any:
-    """Return a vector of equal numbers."""
-    nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, number, INT32(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(INTS, [0] * LANES))
-
-
-def load(builder: Any, row: Any, start: Any, kind: Any) -> Any:
-    """Return the vector that a row holds from ``start`` on."""
-    return builder.load(builder.bitcast(builder.gep(row, [start]), kind.as_pointer()), align=4)
-
-
-def store(builder: Any, vector: Any, row: Any, start: Any) -> None:
-    """Write a vector to a row from ``start`` on."""
-    pointer = builder.bitcast(builder.gep(row, [start]), vector.type.as_pointer())
-    builder.store(vector, pointer, align=4)
 
 
 def _emit_factors(builder: Any, args: dict[str, Any], start: Any, to_old: Any) -> tuple[Any, Any]:
@@ -121,17 +92,6 @@ def _emit_sums(builder: Any, args: dict[str, Any], length: Any) -> Any:
     return builder.load(total)
 
 
-def running_sums(builder: Any, vector: Any) -> Any:
-    """Return the running sums over a vector's lanes, by doubling."""
-    zero = ir.Constant(FLOATS, [0.0] * LANES)
-    step = 1
-    while step < LANES:
-        order = [LANES] * step + list(range(LANES - step))
-        moved = builder.shuffle_vector(vector, zero, ir.Constant(INTS, order))
-        vector, step = builder.fadd(vector, moved), 2 * step
-    return vector
-
-
 def _emit_choice(builder: Any, args: dict[str, Any], length: Any, totals: Any) -> Any:
     """Return the topic: a lane by the lanes' totals, then its topic by its running sums."""
     lanes = running_sums(builder, totals)
@@ -155,31 +115,24 @@ def _emit_choice(builder: Any, args: dict[str, Any], length: Any, totals: Any) -
     return builder.load(topic)
 
 
-def _type_draw_topic(context: Any) -> Any:
-    @wraps(draw_topic)
-    def typer(*kinds: Any) -> Any:
-        for kind, wanted in zip(kinds, _KINDS, strict=True):
-            is_row = isinstance(wanted, types.Array)
-            if is_row and (kind.dtype, kind.ndim, kind.layout) != (wanted.dtype, 1, "C"):
-                raise TypingError(f"a contiguous row of {wanted.dtype} is wanted, got {kind}")
-        exact = [k if isinstance(k, types.Array) else w for k, w in zip(kinds, _KINDS, strict=True)]
-        return signature(types.intp, *exact)
-
-    return typer
-
-
-def _emit_draw_topic(context: Any, builder: Any, call: Any, values: Any) -> Any:
-    names = ("share", "word", "word_prior", "old", "share_old", "uniform", "sums")
-    args = {}
-    for name, kind, value in zip(names, call.args, values, strict=True):
-        is_row = isinstance(kind, types.Array)
-        args[name] = context.make_array(kind)(context, builder, value).data if is_row else value
-    row = context.make_array(call.args[0])(context, builder, values[0])
-    (length,) = cgutils.unpack_tuple(builder, row.shape)
+def _emit_draw_topic(builder: Any, args: dict[str, Any], lengths: dict[str, Any]) -> Any:
     for name in ("word_prior", "share_old"):
         args[name] = spread(builder, args[name], FLOATS)
+    length = lengths["share"]
     return _emit_choice(builder, args, length, _emit_sums(builder, args, length))
 
 
-type_callable(draw_topic)(_type_draw_topic)
-lower_builtin(draw_topic, types.VarArg(types.Any))(_emit_draw_topic)
+declare(
+    draw_topic,
+    _emit_draw_topic,
+    {
+        "share": FLOATS_ROW,
+        "word": types.Array(types.int32, 1, "C"),
+        "word_prior": types.float32,
+        "old": types.intp,
+        "share_old": types.float32,
+        "uniform": types.float32,
+        "sums": FLOATS_ROW,
+    },
+    types.intp,
+)

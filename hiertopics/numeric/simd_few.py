@@ -11,19 +11,25 @@ machine.
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.typing import signature
-from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-from hiertopics.numeric.simd_draw import FLOATS, INT16, INT32, INT64, LANES, load, spread
+from hiertopics.numeric.lanes import (
+    FLOATS,
+    FLOATS_ROW,
+    INT16,
+    INT32,
+    INT64,
+    LANES,
+    declare,
+    load,
+    spread,
+)
 from hiertopics.numeric.simd_lists import Float, Int
 
 Floats = NDArray[np.float32]
@@ -50,41 +56,10 @@ def keep_few(
     return len(kept)
 
 
-_FLOATS_ROW = types.Array(types.float32, 1, "C")
-_KINDS = (
-    _FLOATS_ROW,
-    _FLOATS_ROW,
-    types.intp,
-    types.float32,
-    types.Array(types.int32, 1, "C"),
-    _FLOATS_ROW,
-)
-_NAMES = ("weights", "noise", "start", "threshold", "names", "values")
-
-
-def _type_keep_few(context: Any) -> Any:
-    @wraps(keep_few)
-    def typer(*kinds: Any) -> Any:
-        for kind, wanted in zip(kinds, _KINDS, strict=True):
-            is_row = isinstance(wanted, types.Array)
-            if is_row and (kind.dtype, kind.ndim, kind.layout) != (wanted.dtype, 1, "C"):
-                raise TypingError(f"a contiguous row of {wanted.dtype} is wanted, got {kind}")
-        exact = [k if isinstance(k, types.Array) else w for k, w in zip(kinds, _KINDS, strict=True)]
-        return signature(types.intp, *exact)
-
-    return typer
-
-
-def _emit_keep_few(context: Any, builder: Any, call: Any, values: Any) -> Any:
-    args = {}
-    for name, kind, value in zip(_NAMES, call.args, values, strict=True):
-        is_row = isinstance(kind, types.Array)
-        args[name] = context.make_array(kind)(context, builder, value).data if is_row else value
-    row = context.make_array(call.args[0])(context, builder, values[0])
-    (length,) = cgutils.unpack_tuple(builder, row.shape)
+def _emit_keep_few(builder: Any, args: dict[str, Any], lengths: dict[str, Any]) -> Any:
     n_kept = cgutils.alloca_once_value(builder, INT64(0))
     thresholds = spread(builder, args["threshold"], FLOATS)
-    with cgutils.for_range_slice(builder, INT64(0), length, INT64(LANES)) as (at, _):
+    with cgutils.for_range_slice(builder, INT64(0), lengths["weights"], INT64(LANES)) as (at, _):
         weights = load(builder, args["weights"], at, FLOATS)
         noise = load(builder, args["noise"], builder.add(args["start"], at), FLOATS)
         passed = builder.fcmp_ordered(">=", weights, builder.fmul(noise, thresholds))
@@ -116,5 +91,16 @@ def _emit_entries(builder: Any, args: dict[str, Any], at: Any, bits: Any, n_kept
     builder.position_at_end(done)
 
 
-type_callable(keep_few)(_type_keep_few)
-lower_builtin(keep_few, types.VarArg(types.Any))(_emit_keep_few)
+declare(
+    keep_few,
+    _emit_keep_few,
+    {
+        "weights": FLOATS_ROW,
+        "noise": FLOATS_ROW,
+        "start": types.intp,
+        "threshold": types.float32,
+        "names": types.Array(types.int32, 1, "C"),
+        "values": FLOATS_ROW,
+    },
+    types.intp,
+)

@@ -16,27 +16,25 @@ and with long vectors get the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.typing import signature
-from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-from hiertopics.numeric.simd_draw import (
+from hiertopics.numeric.lanes import (
     FLOAT,
     FLOATS,
+    FLOATS_ROW,
     INT16,
     INT32,
     INT64,
     INTS,
     LANES,
+    UNSIGNED_ROW,
+    declare,
     load,
     running_sums,
     spread,
@@ -112,12 +110,11 @@ def _running(lanes: Floats) -> Floats:
 
 
 _ZEROS = ir.Constant(FLOATS, [0.0] * LANES)
-_FLOATS_ROW = types.Array(types.float32, 1, "C")
 
 
-def _emit_scale_row(builder: Any, args: dict[str, Any], length: Any) -> Any:
+def _emit_scale_row(builder: Any, args: dict[str, Any], lengths: dict[str, Any]) -> Any:
     total = cgutils.alloca_once_value(builder, _ZEROS)
-    with cgutils.for_range_slice(builder, INT64(0), length, INT64(LANES)) as (at, _):
+    with cgutils.for_range_slice(builder, INT64(0), lengths["scale"], INT64(LANES)) as (at, _):
         row = load(builder, args["table"], builder.add(args["start"], at), FLOATS)
         scaled = builder.fmul(row, load(builder, args["scale"], at, FLOATS))
         store(builder, scaled, args["scaled"], at)
@@ -128,7 +125,7 @@ def _emit_scale_row(builder: Any, args: dict[str, Any], length: Any) -> Any:
     return builder.extract_element(running_sums(builder, lanes), INT32(LANES - 1))
 
 
-def _emit_gather_list(builder: Any, args: dict[str, Any], _: Any) -> None:
+def _emit_gather_list(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> None:
     topics = args["topics"]
     with cgutils.for_range_slice(builder, INT64(0), args["length"], INT64(LANES)) as (at, _):
         first = builder.add(args["start"], at)
@@ -141,7 +138,7 @@ def _emit_gather_list(builder: Any, args: dict[str, Any], _: Any) -> None:
         store(builder, found, args["chances"], at)
 
 
-def _emit_sum_list(builder: Any, args: dict[str, Any], _: Any) -> Any:
+def _emit_sum_list(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> Any:
     lanes = ir.Constant(INTS, list(range(LANES)))
     to_place = builder.sub(spread(builder, builder.trunc(args["place"], INT32), INTS), lanes)
     own = spread(builder, args["own"], FLOATS)
@@ -160,7 +157,7 @@ def _emit_sum_list(builder: Any, args: dict[str, Any], _: Any) -> Any:
     return builder.extract_element(sums, INT32(LANES - 1))
 
 
-def _emit_pick_place(builder: Any, args: dict[str, Any], _: Any) -> Any:
+def _emit_pick_place(builder: Any, args: dict[str, Any], _: dict[str, Any]) -> Any:
     target = args["target"]
     sums = load(builder, args["before"], INT64(1), FLOATS)
     passed = builder.fcmp_ordered("<=", sums, spread(builder, target, FLOATS))
@@ -179,74 +176,33 @@ def _emit_pick_place(builder: Any, args: dict[str, Any], _: Any) -> Any:
     return builder.load(place)
 
 
-def _declare(
-    function: Callable[..., Any], emit: Callable[..., Any], kinds: dict[str, Any], returned: Any
-) -> None:
-    """Let compiled code run what ``emit`` emits where it calls ``function``."""
-
-    def type_call(context: Any) -> Any:
-        @wraps(function)
-        def typer(*given: Any) -> Any:
-            for kind, wanted in zip(given, kinds.values(), strict=True):
-                is_row = isinstance(kind, types.Array)
-                if is_row and (kind.ndim, kind.layout) != (1, "C"):
-                    raise TypingError("a contiguous row is wanted")
-                if is_row and wanted is not None and kind.dtype != wanted.dtype:
-                    raise TypingError(f"a row of {wanted.dtype} is wanted, got {kind}")
-                unsigned = isinstance(kind, types.Array) and not getattr(kind.dtype, "signed", True)
-                if wanted is None and not unsigned:
-                    raise TypingError(f"a row of unsigned numbers is wanted, got {kind}")
-            exact = [
-                kind if isinstance(kind, types.Array) else wanted
-                for kind, wanted in zip(given, kinds.values(), strict=True)
-            ]
-            return signature(returned, *exact)
-
-        return typer
-
-    def generate(context: Any, builder: Any, call: Any, values: Any) -> Any:
-        args, length = {}, None
-        for name, kind, value in zip(kinds, call.args, values, strict=True):
-            args[name] = value
-            if isinstance(kind, types.Array):
-                array = context.make_array(kind)(context, builder, value)
-                args[name] = array.data
-                if name == "scale":
-                    (length,) = cgutils.unpack_tuple(builder, array.shape)
-        result = emit(builder, args, length)
-        return context.get_dummy_value() if result is None else result
-
-    type_callable(function)(type_call)
-    lower_builtin(function, types.VarArg(types.Any))(generate)
-
-
 _INTEGERS = {name: types.intp for name in ("start", "length", "place")}
 
 
 def _kinds(*names: str) -> dict[str, Any]:
-    special = {**_INTEGERS, "own": types.float32, "target": types.float32, "topics": None}
-    return {name: special.get(name, _FLOATS_ROW) for name in names}
+    special = {**_INTEGERS, "own": types.float32, "target": types.float32, "topics": UNSIGNED_ROW}
+    return {name: special.get(name, FLOATS_ROW) for name in names}
 
 
-_declare(
+declare(
     scale_row,
     _emit_scale_row,
     _kinds("table", "start", "scale", "prior", "scaled", "lanes"),
     types.float32,
 )
-_declare(
+declare(
     gather_list,
     _emit_gather_list,
     _kinds("scaled", "topics", "start", "length", "chances"),
     types.none,
 )
-_declare(
+declare(
     sum_list,
     _emit_sum_list,
     _kinds("chances", "counts", "start", "length", "place", "own", "sums", "before"),
     types.float32,
 )
-_declare(
+declare(
     pick_place,
     _emit_pick_place,
     _kinds("sums", "before", "length", "target"),

@@ -17,7 +17,7 @@ from hiertopics.families.flat.list_kernels import list_words, write_words
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp import gibbs_kernels as kernels
-from hiertopics.numeric.simd_draw import LANES
+from hiertopics.numeric.lanes import LANES
 
 N_TOPICS = 4
 CORPUS = random_corpus(81, n_docs=6, n_words=7, largest=4)

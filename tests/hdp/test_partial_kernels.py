@@ -25,7 +25,7 @@ from hiertopics.families.hdp import (
     topic_kernels,
 )
 from hiertopics.families.hdp.block_layout import Blocks, lay_out, made_piece
-from hiertopics.numeric.simd_draw import LANES
+from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.streams import random_bits, uniform
 
 KEY = np.uint64(0x0123456789ABCDEF)

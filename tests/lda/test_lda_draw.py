@@ -11,7 +11,8 @@ from numba.core.errors import TypingError
 from numpy.typing import NDArray
 from scipy import stats
 
-from hiertopics.numeric.simd_draw import LANES, draw_topic, padded
+from hiertopics.numeric.lanes import LANES, padded
+from hiertopics.numeric.simd_draw import draw_topic
 
 
 @numba.njit

@@ -36,7 +36,7 @@ from hiertopics.families.flat.layout import (
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import Given, Known, Responsibilities, Rows, settled
 from hiertopics.model import Context
-from hiertopics.numeric.simd_draw import padded
+from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
 from hiertopics.room import Room
 

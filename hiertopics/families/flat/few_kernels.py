@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, weigh, weigh_shares
-from hiertopics.numeric.simd_draw import LANES
 from hiertopics.numeric.simd_few import keep_few
 from hiertopics.numeric.simd_lists import Float, Int
 from hiertopics.numeric.streams import random_bits

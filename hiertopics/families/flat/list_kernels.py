@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, draw_in_blocks
 from hiertopics.numeric.jit import REASSOCIATE, kernel
-from hiertopics.numeric.simd_draw import LANES
+from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd_lists import Float, Int, gather_list, pick_place, sum_list
 
 

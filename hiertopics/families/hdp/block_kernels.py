@@ -20,8 +20,8 @@ from hiertopics.families.flat.list_kernels import last_place
 from hiertopics.families.hdp.block_layout import Piece
 from hiertopics.families.hdp.table_kernels import SMALL
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd import prefetch_row
-from hiertopics.numeric.simd_draw import LANES
 from hiertopics.numeric.simd_lists import Int, gather_list, pick_place, scale_row, sum_list
 from hiertopics.numeric.streams import uniform
 

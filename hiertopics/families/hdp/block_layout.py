@@ -19,7 +19,7 @@ from hiertopics.data import seedwords
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.simd_draw import padded
+from hiertopics.numeric.lanes import padded
 
 BLOCK_BYTES = 1 << 19
 """Lists of the documents of a block: half of a second cache of 1 MiB."""

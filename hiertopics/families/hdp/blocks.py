@@ -23,7 +23,7 @@ from hiertopics.families.hdp.theta import Plan, Rows, weigh
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
 from hiertopics.model import Context
 from hiertopics.numeric.differences import Difference, caught_up, difference, summed
-from hiertopics.numeric.simd_draw import LANES, padded
+from hiertopics.numeric.lanes import LANES, padded
 from hiertopics.numeric.streams import new_key
 from hiertopics.room import beside
 

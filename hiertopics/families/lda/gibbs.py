@@ -38,7 +38,7 @@ from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
 from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.lda.simulate import simulate as simulate
 from hiertopics.model import Backend, Components, Context, Summary
-from hiertopics.numeric.simd_draw import padded
+from hiertopics.numeric.lanes import padded
 
 BLOCK = 1024
 """Documents that are drawn at once."""

@@ -1,6 +1,6 @@
 """Loops of the collapsed Gibbs sampler of latent Dirichlet allocation over tokens.
 
-Tables have a column per topic, filled up with empty ones to whole vectors (``simd_draw.padded``).
+Tables have a column per topic, filled up with empty ones to whole vectors (``lanes.padded``).
 """
 
 from __future__ import annotations
