@@ -1,7 +1,7 @@
 """Seed words: tokens that count as seen in a topic that has a name, outside all documents.
 
 To the topic they are an asymmetric prior (theory/hdp 6.8): of Dir(eta) they make
-Dir(eta + weight) at its words.
+Dir(eta + weight) at its words. In a tree the topic is that of a branch.
 """
 
 from __future__ import annotations
@@ -43,6 +43,11 @@ class Seeds(NamedTuple):
     weight: int
 
     @property
+    def branches(self) -> NDArray[np.int64]:
+        """The nodes of names in a tree: the first children of its root (theory/nhdp 2.3)."""
+        return 1 + self.first_topics
+
+    @property
     def first_topics(self) -> NDArray[np.int64]:
         """The topics of names where nobody says otherwise: the first ones."""
         return np.arange(len(self.names))
@@ -58,6 +63,15 @@ class Seeds(NamedTuple):
         found = np.flatnonzero(np.isin(words, self.word))
         for word in np.unique(self.word):
             yield found[words[found] == word], self.name[self.word == word]
+
+    def settle(self, rows: NDArray[Any], words: NDArray[np.integer]) -> None:
+        """Give pairs of seed words, of all with these words, to topics where they are at home.
+
+        rows: q(z) [n_pairs, T], sums 1.
+        """
+        for pairs, topics in self.homes(words):
+            rows[pairs] = 0
+            rows[np.ix_(pairs, topics)] = 1 / len(topics)
 
     def mark(self, seen_wk: NDArray[Any]) -> None:
         """Write 1, seen for certain, to chances [n_words, T]; maybe they have no columns."""

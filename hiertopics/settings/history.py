@@ -27,6 +27,11 @@ class Change(NamedTuple):
     before: object
 
 
+SEEDED = (
+    *("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs"),
+    *("nhdp-variational", "nhdp-gibbs"),
+)
+
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),
     Change(2, "*", "data.vocabulary_from", "all"),
@@ -60,7 +65,7 @@ CHANGES: tuple[Change, ...] = (
     ),
     *(
         Change(2, backend, key, before)
-        for backend in ("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs")
+        for backend in SEEDED
         for key, before in (("model.seeds", None), ("model.seed_weight", 50))
     ),
     *(

@@ -20,6 +20,12 @@ TEXTS = [" ".join(np.random.default_rng(i).choice((FRUIT, WOOD)[i % 2].split(), 
          for i in range(40)]  # fmt: skip
 FLAGS = ("-b", "hdp-cvb0", "--iterations", 40, "--holdout", "none", "-s", "model.truncation=6",
          "-s", "model.seed_weight=5")  # fmt: skip
+TREES = {
+    "nhdp-variational": ("-s", "inference.start_iterations=20", "-s", "model.truncation=6"),
+    "nhdp-gibbs": ("-s", "inference.start_iterations=20", "-s", "inference.variational_sweeps=5",
+                   "-s", "model.truncation=6"),
+}  # fmt: skip
+"""Backends of trees, and what makes a fit of theirs short."""
 
 
 @pytest.fixture
@@ -91,15 +97,64 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("flags", [(), *(("-b", name) for name in TREES)])
 @pytest.mark.parametrize(("text", "message"), WRONG.items())
 def test_what_is_wrong_is_told_in_a_line(
-    text: str, message: str, call: Call, corpus: Path, tmp_path: Path
+    text: str, message: str, flags: tuple[str, ...], call: Call, corpus: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "words.yaml").write_text(text)
     run = tmp_path / "run"
-    done = call("fit", corpus, "-o", run, *FLAGS, "-s", "model.seeds=words.yaml")
+    done = call("fit", corpus, "-o", run, *FLAGS, *flags, "-s", "model.seeds=words.yaml")
     assert done.code == 2 and message in done.err, done.err
     assert not run.exists()
+
+
+def test_more_names_than_branches_are_refused(call: Call, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "words.yaml").write_text("a: [oak]\nb: [elm]\nc: [pear]\n")
+    cuts = ("-s", "model.branches=[2, 4]", "-s", "model.seeds=words.yaml")
+    done = call("fit", corpus, "-o", tmp_path / "run", "-b", "nhdp-variational", *cuts)
+    told = "model.seeds names 3 branches, but branches asks for 2 below the root"
+    assert done.code == 2 and told in done.err, done.err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("backend", TREES)
+def test_branches_are_named_and_a_fit_goes_on_with_them(
+    backend: str, call: Call, corpus: Path, tmp_path: Path
+) -> None:
+    """Stopped and continued, by one worker or two: the same bytes."""
+    (tmp_path / "words.yaml").write_text("timber: [oak, elm, baobab]\nfruit: [pear]\n")
+    flags = ("-b", backend, *TREES[backend], "-s", "model.seeds=words.yaml", "--holdout", "none",
+             "-s", "inference.shards=2", "-s", "model.seed_weight=5")  # fmt: skip
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert call("fit", corpus, "-o", whole, *flags, "--iterations", 9).code == 0
+    for iterations in (4, 9):
+        more = ("--iterations", iterations, "--workers", 2)
+        done = call("fit", corpus, "-o", parts, *flags, *more)
+        assert done.code == 0 and "lacks seed words of 'timber': baobab" in done.err
+    for name in ("model.npz", "theta.npz"):
+        assert (whole / name).read_bytes() == (parts / name).read_bytes()
+    assert set(names_of(whole)) == set(names_of(parts)) == {"timber", "fruit"}
+    assert "timber: " in call("show-tree", whole).out
+    run = ht.Run(whole)
+    below = run.tree.below(run.theta.toarray().T)
+    wood, fruit = below[1:3, 1::2].mean(axis=1), below[1:3, ::2].mean(axis=1)
+    assert wood[0] > 10 * wood[1] and fruit[1] > 10 * fruit[0]
+
+
+def test_a_run_with_names_goes_on_with_further_documents(
+    call: Call, corpus: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "words.yaml").write_text("timber: [oak, elm]\nfruit: [pear]\n")
+    flags = (*TREES["nhdp-variational"], "-s", "model.seeds=words.yaml", "--holdout", "none")
+    run, more, new = tmp_path / "run", tmp_path / "more", tmp_path / "new.jsonl"
+    assert call("fit", corpus, "-o", run, *flags, "-s", "model.seed_weight=5").code == 0
+    texts = ("oak elm alder alder oak", "pear apple medlar pear medlar")
+    new.write_text("".join(f'{{"text": "{text}"}}\n' for text in texts * 3))
+    assert call("update", run, new, "-o", more).code == 0
+    assert set(names_of(more)) == {"timber", "fruit"}
+    tree, words = ht.Run(more).tree, ht.Run(more).vocab
+    assert tree.phi[1, list(words).index("oak")] > 0.1 > tree.phi[2, list(words).index("oak")]
 
 
 def test_backends_without_seed_words_say_who_takes_them(call: Call, corpus: Path) -> None:

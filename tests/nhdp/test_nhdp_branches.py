@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.data import seedwords
 from hiertopics.engine import Workers
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import branches, starts, variational
@@ -41,7 +42,7 @@ def test_topics_of_parts_stay_in_their_documents_and_words() -> None:
     counts = sparse.csr_array(np.array([[2.0, 1, 0], [0, 0, 3]]))
     parts = branches.parts(np.array([0, 0, 1]), counts)
     found = [(np.array([[0.25, 0.75]]), np.array([[1.0, 0], [0, 1]])), (np.ones((1, 1)),) * 2]
-    within = branches.joined(parts, found, (2, 3))
+    within = branches.joined(parts, found, counts, seedwords.NONE)
     assert within.branch.tolist() == [0, 0, 1]
     assert within.theta == pytest.approx(np.array([[0.25, 0.75, 0], [0, 0, 1]]), abs=1e-3)
     assert within.phi == pytest.approx(np.eye(3), abs=1e-5)

@@ -93,6 +93,11 @@ def of_nodes(
     return data, pairs, np.eye(n_nodes)[z[pairs.doc, pairs.word]]
 
 
+def seeded(counts: Counts) -> NDArray[np.float64]:
+    """Return that no topic has seed words."""
+    return np.zeros_like(counts.words)
+
+
 def test_a_topic_that_was_found_twice_is_merged_and_no_other() -> None:
     """Two nodes share the words of one by a coin; the others have words of their own."""
     rng, n = np.random.default_rng(5), counts_below(5, PARENT).astype(int)
@@ -127,12 +132,16 @@ def test_the_gain_of_a_merge_is_that_of_the_evidence() -> None:
 
     def evidence(q: NDArray[np.float64], parent: NDArray[np.int64]) -> float:
         counts = counted(q, pairs, data)
-        chance = Hanging(counts.n, parent, 1.0, 1.0).total + log_words(counts.words, ETA).sum()
+        chance = (
+            Hanging(counts.n, parent, 1.0, 1.0).total
+            + log_words(counts.words, ETA, seeded(counts)).sum()
+        )
         return float(chance - pairs.tokens @ (q * np.log(q)).sum(axis=1))
 
     counts = counted(q, pairs, data)
     tree = Hanging(counts.n, parent, 1.0, 1.0)
-    gains = {(gone, into): gain for gain, gone, into in reshaping._gains(tree, counts, pairs, ETA)}
+    found = reshaping._gains(tree, counts, pairs, ETA, seeded(counts))
+    gains = {(gone, into): gain for gain, gone, into in found}
     joined = np.delete(q, 3, axis=1)
     joined[:, 1] += q[:, 3]
     expected = evidence(joined, np.array([-1, 0, 0, 1])) - evidence(q, parent)

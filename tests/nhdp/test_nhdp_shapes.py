@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from nhdp_cases import random_parent
 
-from hiertopics.families.nhdp.clusters import arrange, labels_at, nested, ward
+from hiertopics.families.nhdp.clusters import labels_at, nested, numbered, ward
 from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.layout import LANES, shape_of
-from hiertopics.families.nhdp.shapes import BROAD, MANY, Usage, find
+from hiertopics.families.nhdp.shapes import BROAD, MANY, Usage, arrange, find
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -77,7 +77,7 @@ def test_cuts_within_cuts_and_no_only_child() -> None:
 
 def test_a_chain_is_one_node() -> None:
     levels = [np.array([0, 0, 1]), np.array([0, 0, 1])]
-    assert nested(levels, 3).shape.parent.tolist() == [-1, 0, 0, 1, 1]
+    assert numbered(nested(levels, 3)).shape.parent.tolist() == [-1, 0, 0, 1, 1]
 
 
 def test_a_single_topic_is_a_child_of_the_root() -> None:

@@ -18,7 +18,7 @@ from hiertopics.families.nhdp import start_kernels, starts, variational
 from hiertopics.families.nhdp.clusters import Arranged
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import below
-from hiertopics.families.nhdp.summary import Fitted, mixing_of, pruning, summarise
+from hiertopics.families.nhdp.summary import Fitted, Words, mixing_of, pruning, summarise
 
 RNG = np.random.default_rng(0)
 TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
@@ -111,7 +111,7 @@ def test_what_is_written() -> None:
     n = RNG.poisson(3.0, (5, 7)).astype(float) + 1
     n[2] = 0
     words = RNG.dirichlet(np.ones(6), 7).T * n.sum(axis=0)
-    summary = summarise(Fitted(mixing, n, words, 0.2))
+    summary = summarise(Fitted(mixing, n, Words(words, 0.2)))
     tree, theta = summary.tree, summary.theta.toarray()
     assert tree.phi == pytest.approx(((words + 0.2) / (words + 0.2).sum(axis=0)).T)
     assert tree.n_tokens == pytest.approx(n.sum(axis=0))

@@ -53,6 +53,15 @@ Sweep = Annotated[
     ),
 ]
 
+SeedWeight = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=1_000_000,
+        description="As how many tokens of its topic each seed word counts, which no document has.",
+    ),
+]
+
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Start values of what is learned, and the largest number of topics."""
@@ -75,15 +84,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "file of lines such as space: [orbit, nasa], or that itself; null: none."
         ),
     ] = None
-    seed_weight: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=1_000_000,
-            description="As how many tokens of its topic each seed word counts, which no document "
-            "has.",
-        ),
-    ] = 50
+    seed_weight: SeedWeight = 50
 
     def __post_init__(self) -> None:
         """Check seed words."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import seeds
-from hiertopics.data.seedwords import Seeds
+from hiertopics.data.seedwords import Asked, Seeds, seeds_in
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.errors import NumericalError
@@ -28,9 +28,11 @@ from hiertopics.families.flat.layout import (
     spans,
     take_turns,
 )
-from hiertopics.model import AnySettings, Context
+from hiertopics.model import Context, Settings
+from hiertopics.settings.config import InferenceConfig
 
 Table = NDArray[np.floating]
+SeededSettings = Settings[Asked, InferenceConfig]
 Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
 Rows = Callable[[InCells, Any, int, int], Table]
 """From a piece, a message and a range of its documents to q(z) of their pairs [n, T]."""
@@ -113,9 +115,10 @@ class Given(NamedTuple):
     more: Any = None
 
 
-def prepare(corpus: Bags, settings: AnySettings) -> Data:
-    """Lay the corpus out in pairs."""
-    return lay_out(corpus, settings.inference.shards)
+def prepare(corpus: Bags, settings: SeededSettings) -> Data:
+    """Lay the corpus out in pairs, with the seed words of the settings."""
+    laid_out = lay_out(corpus, settings.inference.shards)
+    return laid_out._replace(seeds=seeds_in(settings.model, corpus.vocab))
 
 
 def start(
@@ -162,9 +165,7 @@ def draw(piece: InCells, drawing: Drawing) -> Local:
     rng.random(dtype=resp.dtype.type, out=resp)
     resp += 0.1
     resp /= resp.sum(axis=1, keepdims=True)
-    for pairs, topics in seeded.homes(piece.cells.word):
-        resp[pairs] = 0
-        resp[np.ix_(pairs, topics)] = 1 / len(topics)
+    seeded.settle(resp, piece.cells.word)
     return Local(resp, room.zeros((piece.n_docs, n_topics), dtype))
 
 

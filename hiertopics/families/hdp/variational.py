@@ -43,8 +43,6 @@ from msgspec import Meta
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import seeds_in
-from hiertopics.data.shelf import Bags
 from hiertopics.families.flat import estimates, kernels, posteriors, variational
 from hiertopics.families.flat.config import (
     Model,
@@ -58,6 +56,7 @@ from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import point_estimates, sampled
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.continuing import Begin, fields_of, with_all, with_few
@@ -177,12 +176,6 @@ def info_of(state: estimates.State, data: Data, drift: float) -> Info:
     """Return the columns of metrics.jsonl."""
     counts = topic_counts(state.n_k, state.n_tables)
     return Info(*counts, state.alpha, state.gamma, state.word_mass / data.n_words, drift)
-
-
-def prepare(corpus: Bags, settings: ModelSettings) -> Data:
-    """Lay the corpus out in pairs."""
-    laid_out = variational.prepare(corpus, settings)
-    return laid_out._replace(seeds=seeds_in(settings.model, corpus.vocab))
 
 
 def summarise(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, lay_out
 
 POWER = 0.45
@@ -29,8 +30,9 @@ WORD_FLOOR = 1e-6
 
 
 class Part(NamedTuple):
-    """What is in one branch: docs, words: int64, ascending; counts: float64 CSR of these."""
+    """What is in a branch: docs, words: int64, ascending; counts: float64 CSR of these."""
 
+    branch: int
     docs: NDArray[np.int64]
     words: NDArray[np.int64]
     counts: sparse.csr_array
@@ -85,24 +87,31 @@ def parts(branch: NDArray[np.int64], counts: sparse.csr_array) -> list[Part]:
         shape = (len(docs), len(words))
         inside = sparse.csr_array((counts.data[here], (row, column)), shape=shape)
         inside.sort_indices()
-        found.append(Part(docs, words.astype(np.int64), inside))
+        found.append(Part(int(place), docs, words.astype(np.int64), inside))
     return found
 
 
 def joined(
     parts: Sequence[Part],
     found: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-    shape: tuple[int, int],
+    counts: sparse.csr_array,
+    seeds: Seeds,
 ) -> Within:
-    """Return the topics of all parts as topics of the corpus; shape: n_docs, n_words.
+    """Return the topics of all parts as topics of the corpus, of counts [n_docs, n_words].
 
-    found: theta and phi of each part's topics, over its own documents and words.
+    found: theta and phi of each part's topics, over its own documents and words. The first topics
+    are those of names, each in the branch of its own, and begin with their seed words alone.
     """
-    branch = np.repeat(np.arange(len(parts)), [len(phi) for _, phi in found])
-    theta = np.full((shape[0], len(branch)), SMALLEST)
-    phi = np.full((len(branch), shape[1]), WORD_FLOOR)
-    for place, (part, (its_theta, its_phi)) in enumerate(zip(parts, found, strict=True)):
-        mine = np.flatnonzero(branch == place)
+    named = np.arange(len(seeds.names))
+    inside = np.repeat(np.arange(len(parts)), [len(phi) for _, phi in found])
+    place = np.concatenate([np.full(len(named), -1), inside])
+    branch = np.concatenate([named, np.array([part.branch for part in parts])[inside]])
+    theta = np.full((counts.shape[0], len(branch)), SMALLEST)
+    phi = np.full((len(branch), counts.shape[1]), WORD_FLOOR)
+    np.add.at(theta.T, seeds.name, counts[:, seeds.word].toarray().T)
+    phi[seeds.name, seeds.word] += 1.0
+    for number, (part, (its_theta, its_phi)) in enumerate(zip(parts, found, strict=True)):
+        mine = np.flatnonzero(place == number)
         tokens = np.asarray(part.counts.sum(axis=1)).ravel()
         theta[np.ix_(part.docs, mine)] += tokens[:, None] * its_theta
         phi[np.ix_(mine, part.words)] += its_phi

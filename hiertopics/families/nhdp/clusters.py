@@ -54,19 +54,12 @@ def labels_at(merges: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]
     return labels
 
 
-def arrange(merges: NDArray[np.float64], branches: Sequence[int]) -> Arranged:
-    """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
+def nested(levels: Sequence[NDArray[np.int64]], n_topics: int) -> Node:
+    """Return the tree of clusters within clusters; levels: [n_topics] each, coarse to fine.
 
     An inner node with one child, the root excepted, is replaced by that child. Siblings stand in
     the order of the smallest topic below them.
     """
-    n_topics = len(merges) + 1
-    cuts = [n for n in branches if 1 < n < n_topics]
-    return nested([labels_at(merges, n) for n in cuts], n_topics)
-
-
-def nested(levels: Sequence[NDArray[np.int64]], n_topics: int) -> Arranged:
-    """Return the tree of clusters within clusters; levels: [n_topics] each, coarse to fine."""
 
     def grow(topics: NDArray[np.int64], level: int) -> Node:
         if level == len(levels):
@@ -75,7 +68,7 @@ def nested(levels: Sequence[NDArray[np.int64]], n_topics: int) -> Arranged:
         names = labels[np.sort(np.unique(labels, return_index=True)[1])]
         return Node([shortened(grow(topics[labels == name], level + 1)) for name in names], -1)
 
-    return numbered(grow(np.arange(n_topics), 0))
+    return grow(np.arange(n_topics), 0)
 
 
 class Node(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hiertopics.families.flat.config import Truncation
+from hiertopics.data.seedwords import check
+from hiertopics.families.flat.config import SeedWeight, Truncation
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
@@ -45,12 +46,25 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     go_weight: Annotated[
         float, Meta(gt=0, description="Pseudo-count of going on from an inner node.")
     ] = 1.0
+    seeds: Annotated[
+        dict[str, list[str]] | None,
+        Meta(
+            description="Names of branches, each with words that it is to have: the path of a YAML "
+            "file of lines such as space: [orbit, nasa], or that itself; null: none."
+        ),
+    ] = None
+    seed_weight: SeedWeight = 50
 
     def __post_init__(self) -> None:
-        """Check that levels grow downwards."""
+        """Check that levels grow downwards, and have room for the branches that have names."""
+        check(self.seeds, self.truncation)
         levels = [] if self.branches == "auto" else list(self.branches)
         if any(upper >= lower for upper, lower in zip(levels, levels[1:], strict=False)):
             raise ValueError(f"branches must rise from level to level, got {levels}")
+        n_names = len(self.seeds or {})
+        if levels and n_names > levels[0]:
+            asked = f"branches asks for {levels[0]} below the root"
+            raise ValueError(f"seeds names {n_names} branches, but {asked}")
 
 
 HyperEvery = Annotated[

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Pieces, joined
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, draw_concentration
@@ -45,7 +46,7 @@ from hiertopics.numeric.mixtures import log_rising
 
 
 class Data(NamedTuple):
-    """A corpus laid out in pairs, for the start, and in tokens."""
+    """A corpus laid out in pairs, for the start, and in tokens; both with seed words."""
 
     pairs: Cells
     tokens: Cells
@@ -59,7 +60,7 @@ class Local(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a block is swept with: totals [K], what documents share, random numbers."""
+    """What a block is swept with: totals with seed words [K], what documents share, numbers."""
 
     n_k: NDArray[np.int64]
     prior: Prior
@@ -71,8 +72,8 @@ class State:
     """One draw.
 
     local: the nodes of tokens and the counts of documents, in pieces. n_wk int32 [n_words, K],
-    n_k int64 [K]: counts by node. parent: int32 [K]. share, concentration, stop_a, stop_b: float64
-    [K], as in ``Mixing``.
+    seed words among them, n_k int64 [K], without these: counts by node. parent: int32 [K]. share,
+    concentration, stop_a, stop_b: float64 [K], as in ``Mixing``.
     """
 
     local: Pieces[Piece, Local]
@@ -114,8 +115,9 @@ class Info(NamedTuple):
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:
     """Lay the corpus out in pairs and in tokens."""
-    shards = settings.inference.shards
-    return Data(lay_out(corpus, shards), lay_out(corpus, shards, np.float64, tokens=True))
+    shards, seeds = settings.inference.shards, seeds_in(settings.model, corpus.vocab)
+    pairs, tokens = lay_out(corpus, shards), lay_out(corpus, shards, np.float64, tokens=True)
+    return Data(pairs._replace(seeds=seeds), tokens._replace(seeds=seeds))
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
@@ -146,6 +148,7 @@ def with_nodes(z: NDArray[np.int32], mixing: Mixing, data: Cells, context: Conte
     n_dk = np.zeros((data.n_docs, n_nodes), np.int32)
     n_wk = np.zeros((data.n_words, n_nodes), np.int32)
     count_tokens(data.cells, z, n_dk, n_wk)
+    data.seeds.add_to(n_wk, data.seeds.branches)
     n_k = n_dk.sum(axis=0, dtype=np.int64)
     local = dealt(data, context, Local, z=z, n_dk=n_dk)
     return State(local, n_wk, n_k, mixing.shape.parent, *(part.copy() for part in mixing[1:]))
@@ -172,9 +175,10 @@ def sweep(state: State, data: Cells, eta: float, context: Context) -> int:
     mixing = state.mixing
     shape = mixing.shape
     prior = Prior(shape.parent, shape.first, mixing.mass, *mixing[2:], eta, eta * data.n_words)
+    seeded = data.seeds.totals(len(state.n_k), data.seeds.branches)
 
     def given(*block: int) -> Given:
-        return Given(state.n_k, prior, context.rng("sweep", *block))
+        return Given(state.n_k + seeded, prior, context.rng("sweep", *block))
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 
@@ -211,20 +215,24 @@ def draw_shares(state: State, gamma: float, rng: np.random.Generator) -> None:
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents."""
-    fitted = common.Fitted(
-        state.mixing, state.n_dk.astype(float), state.n_wk.astype(float), settings.model.eta
-    )
-    summary = common.summarise(fitted)
+    seeds, n_wk = data.tokens.seeds, state.n_wk.astype(float)
+    n_wk[seeds.word, seeds.branches[seeds.name]] -= seeds.weight
+    words = common.Words(n_wk, settings.model.eta, seeds)
+    summary = common.summarise(common.Fitted(state.mixing, state.n_dk.astype(float), words))
     on_shape = common.notes_on_shape(summary.tree, settings.model.branches)
     notes = (*summary.notes, *on_shape, *notes_on_shards(settings.inference.shards))
     return replace(summary, notes=notes)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
-    """Return the log joint of words and nodes given what documents share (theory/nhdp 2.1)."""
-    eta = settings.model.eta
+    """Return the log joint of words and nodes given what documents share (theory/nhdp 2.1).
+
+    Seed words are among the words, which differs by a constant (theory/nhdp 2.3).
+    """
+    eta, seeds = settings.model.eta, data.tokens.seeds
     used = state.n_wk[state.n_wk > 0]
-    topics = log_rising(eta, used).sum() - log_rising(eta * data.tokens.n_words, state.n_k).sum()
+    n_k = state.n_k + seeds.totals(len(state.n_k), seeds.branches)
+    topics = log_rising(eta, used).sum() - log_rising(eta * data.tokens.n_words, n_k).sum()
     return state.mixing.log_chance(state.n_dk.astype(float)) + float(topics)
 
 

@@ -27,12 +27,19 @@ class Hanging:
 
     n: float64 [n_docs, K], tokens that stop at each node; s: those at and below it. parent: int64
     [K], -1 for node 0, the others in any order. stop, go: weights of stopping and of going on.
+    n_named: branches that have names, nodes 1 to that, stay below node 0.
     """
 
     def __init__(
-        self, n: NDArray[np.float64], parent: NDArray[np.int64], stop: float, go: float
+        self,
+        n: NDArray[np.float64],
+        parent: NDArray[np.int64],
+        stop: float,
+        go: float,
+        n_named: int = 0,
     ) -> None:
         self.n, self.stop, self.go = np.where(n < RARE, 0.0, n), stop, go
+        self.n_named = n_named
         # What a node without children would cost its documents as the parent of one of them.
         self._alone = betaln(stop + self.n, go) - betaln(stop, go)
         self.hang(parent)
@@ -138,7 +145,8 @@ class Hanging:
 
     def climb(self) -> None:
         """Hang each node where it gains most, those of few tokens first, until none moves."""
-        order = 1 + np.argsort(self.n[:, 1:].sum(axis=0), kind="stable")
+        first = 1 + self.n_named
+        order = first + np.argsort(self.n[:, first:].sum(axis=0), kind="stable")
         for _ in range(20):
             moved = False
             for node in order.tolist():
@@ -155,7 +163,8 @@ class Hanging:
         changed = False
         for node in np.argsort(-self.s.sum(axis=0), kind="stable").tolist():
             up = int(self.parent[node])
-            siblings = [kid for kid in self.kids[up] if kid != node] if up >= 0 else []
+            kids = self.kids[up] if up >= 0 else []
+            siblings = [kid for kid in kids if kid != node and kid > self.n_named]
             if not siblings:
                 continue
             parent = self.parent.copy()
@@ -180,7 +189,7 @@ class Hanging:
         changed = False
         for node in range(1, len(self.parent)):
             up = int(self.parent[node])
-            if up == 0:
+            if up <= self.n_named:
                 continue
             kept = self.parent.copy()
             kept[[kid for kid in self.kids[up] if kid != node]] = node

@@ -98,16 +98,18 @@ def tried(
     model = settings.model
     swept(state, data, settings, context, BEFORE)
     pairs = pairs_of(data)
-    stop, go = model.stop_weight, model.go_weight
+    stop, go, n_named = model.stop_weight, model.go_weight, len(data.seeds.names)
     for trial in range(settings.inference.trials):
         counts = counted(q_of(state), pairs, data)
         if not trial:
-            live = np.flatnonzero(counts.n.sum(axis=0) >= LIVE_TOKENS)
+            # Branches that have names stay, and the root before them.
+            stays = np.arange(counts.n.shape[1]) < (n_named and 1 + n_named)
+            live = np.flatnonzero(stays | (counts.n.sum(axis=0) >= LIVE_TOKENS))
             if len(live) < FEWEST_NODES:
                 break
-            counts = rooted(counted(counts.q[:, live], pairs, data), stop, go)
+            counts = rooted(counted(counts.q[:, live], pairs, data), stop, go, n_named)
         before = state.parent.astype(np.int64) if trial else one_level(counts.n.shape[1])
-        tree = Hanging(counts.n, before, stop, go)
+        tree = Hanging(counts.n, before, stop, go, n_named)
         tree.improve()
         merged = merge(tree, counts, pairs, data, model.eta)
         if merged is None and trial and (tree.parent == before).all():
@@ -180,11 +182,18 @@ def counted(q: NDArray[np.float64], pairs: Pairs, data: Data) -> Counts:
     return Counts(n, np.ascontiguousarray(words.T), q)
 
 
-def rooted(counts: Counts, stop: float, go: float) -> Counts:
-    """Return the counts with the topic first that is the root's most probably, all others below."""
+def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
+    """Return the counts with the topic first that is the root's most probably, all others below.
+
+    Those of branches that have names, 1 to ``n_named``, stay where they are.
+    """
     n_nodes = counts.n.shape[1]
-    parent = one_level(n_nodes)
-    orders = [np.r_[node, np.delete(np.arange(n_nodes), node)] for node in range(n_nodes)]
+    parent, named = one_level(n_nodes), np.arange(1, n_named + 1)
+    orders = [
+        np.r_[node, named, np.delete(np.arange(n_nodes), np.r_[node, named])]
+        for node in range(n_nodes)
+        if not 1 <= node <= n_named
+    ]
     totals = [Hanging(counts.n[:, order], parent, stop, go).total for order in orders]
     order = orders[int(np.argmax(totals))]
     return Counts(counts.n[:, order], counts.words[order], counts.q[:, order])
@@ -194,7 +203,9 @@ def merge(
     tree: Hanging, counts: Counts, pairs: Pairs, data: Data, eta: float
 ) -> tuple[NDArray[np.int64], Counts] | None:
     """Return the tree and its counts after the merges that gain most; None where none gains."""
-    gains = sorted(_gains(tree, counts, pairs, eta), reverse=True)
+    seeded = np.zeros_like(counts.words)
+    data.seeds.add_to(seeded.T, data.seeds.branches)
+    gains = sorted(_gains(tree, counts, pairs, eta, seeded), reverse=True)
     if not gains:
         return None
     parent, into = tree.parent.copy(), np.arange(len(tree.parent))
@@ -213,23 +224,28 @@ def merge(
     return _numbered(parent, kept), counted(q[:, kept], pairs, data)
 
 
-def _gains(tree: Hanging, counts: Counts, pairs: Pairs, eta: float) -> list[tuple[float, int, int]]:
-    """Return what merging a node into another gains, where it does."""
-    phi = counts.words + eta
+def _gains(
+    tree: Hanging, counts: Counts, pairs: Pairs, eta: float, seeded: NDArray[np.float64]
+) -> list[tuple[float, int, int]]:
+    """Return what merging a node into another gains, where it does.
+
+    seeded: [K, n_words], the tokens of seed words.
+    """
+    phi = counts.words + seeded + eta
     phi /= phi.sum(axis=1, keepdims=True)
     entropy = -xlogy(phi, phi).sum(axis=1)
-    alone = log_words(counts.words, eta)
+    alone = log_words(counts.words, eta, seeded)
     found = []
     for node in range(1, len(phi)):
         means = (phi[:node] + phi[node]) / 2
         far = -xlogy(means, means).sum(axis=1) - (entropy[:node] + entropy[node]) / 2
         for other in np.flatnonzero(far < ALIKE).tolist():
-            words = log_words(counts.words[[node]] + counts.words[[other]], eta)[0]
-            words -= alone[node] + alone[other]
+            both = counts.words[[node]] + counts.words[[other]]
             one, two = counts.q[:, node], counts.q[:, other]
             mixed = pairs.tokens @ (xlogy(one + two, one + two) - xlogy(one, one) - xlogy(two, two))
             for gone, into in ((node, other), (other, node)):
-                if gone:
+                if gone > tree.n_named:
+                    words = log_words(both, eta, seeded[[into]])[0] - (alone[node] + alone[other])
                     n = tree.n.copy()
                     n[:, into] += n[:, gone]
                     n[:, gone] = 0
@@ -258,10 +274,15 @@ def _without(parent: NDArray[np.int64], gone: int, into: int) -> NDArray[np.int6
     return parent
 
 
-def log_words(words: NDArray[np.float64], eta: float) -> NDArray[np.float64]:
-    """Return the log chance of each topic's words, its distribution integrated out."""
-    mass = eta * words.shape[1]
-    drawn = (gammaln(eta + words) - gammaln(eta)).sum(axis=1)
+def log_words(
+    words: NDArray[np.float64], eta: float, seeded: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the log chance of each topic's words, its distribution integrated out.
+
+    words, seeded: [n, n_words], tokens of documents and of seed words.
+    """
+    prior, mass = eta + seeded, eta * words.shape[1] + seeded.sum(axis=1)
+    drawn = (gammaln(prior + words) - gammaln(prior)).sum(axis=1)
     return np.asarray(drawn + gammaln(mass) - gammaln(mass + words.sum(axis=1)))
 
 
@@ -283,6 +304,7 @@ def begun(
     """Return the state of these topics on this tree."""
     order = _breadth_first(parent)
     phi = counts.words[order] + settings.model.eta
+    data.seeds.add_to(phi.T, data.seeds.branches)
     theta = counts.n[:, order] + FEW
     return regrowing.begin(
         _numbered(parent, order),

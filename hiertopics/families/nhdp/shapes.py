@@ -7,7 +7,7 @@ has few such gaps: families that stay broad are cut by size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from hiertopics.families.nhdp.clusters import (
     Node,
     labels_at,
     leaf,
+    nested,
     numbered,
     renamed,
     shortened,
@@ -147,33 +148,88 @@ class Usage(NamedTuple):
         return bool(users > USERS and self.n_k[topics].sum() > MUCH * self.n_k.sum())
 
 
-def without_general(root: Node, merges: NDArray[np.float64], usage: Usage) -> Node:
-    """Return the tree without branches of general words.
+def without(root: Node, merges: NDArray[np.float64], unfit: Callable[[list[int]], bool]) -> Node:
+    """Return the tree without branches whose topics are ``unfit``.
 
     In the place of one stand the two that the linkage makes of its children, and so on down.
     """
-    distinct, kept, waiting = distinct_topics(merges), [], list(root.children)
+    kept, waiting = [], list(root.children)
     while waiting:
         node = waiting.pop()
-        topics = node.topics
-        if len(set(distinct[topics].tolist())) > MANY and usage.is_general(topics):
+        if unfit(node.topics):
             waiting += _cut(node.children, merges, [2])
         else:
             kept.append(node)
     return root._replace(children=sorted(kept, key=lambda child: child.first))
 
 
-def find(merges: NDArray[np.float64], usage: Usage) -> Arranged:
-    """Return the tree above topics of this linkage, used like this."""
-    small = usage.n_k.sum() < SMALL_CORPUS
+def have_several(topics: list[int], n_named: int) -> bool:
+    """Return whether several of these topics have names: the first ``n_named`` of all."""
+    return sum(topic < n_named for topic in topics) > 1
+
+
+def with_names(root: Node, n_named: int) -> Node:
+    """Return the tree in which the branch of a topic that has a name has it as its own.
+
+    So these branches are the root's first children, in the order of the names: a child has one
+    such topic at most, and siblings stand in the order of their smallest.
+    """
+    children = [
+        _with_own(child, child.first) if child.first < n_named else child for child in root.children
+    ]
+    return root._replace(children=children)
+
+
+def _with_own(node: Node, topic: int) -> Node:
+    """Return a branch whose own topic is one that is a leaf of it, or all of it."""
+    if node.topic == topic:
+        return node
+    rest = _rest(node, topic)
+    return Node(rest.children or [rest], -1, (topic,))
+
+
+def _rest(node: Node, topic: int) -> Node:
+    """Return an inner node without one of its leaves."""
+    if topic not in node.topics:
+        return node
+    kept = [_rest(child, topic) for child in node.children if child.topic != topic]
+    return shortened(node._replace(children=sorted(kept, key=lambda child: child.first)))
+
+
+def find(merges: NDArray[np.float64], usage: Usage, n_named: int = 0) -> Arranged:
+    """Return the tree above topics of this linkage, used like this.
+
+    The first ``n_named`` topics are those of as many branches.
+    """
+    small, distinct = usage.n_k.sum() < SMALL_CORPUS, distinct_topics(merges)
     root = cut_broad(by_gaps(merges), merges, POWERS[small])
-    return numbered(without_general(root, merges, usage))
+
+    def unfit(topics: list[int]) -> bool:
+        general = len(set(distinct[topics].tolist())) > MANY and usage.is_general(topics)
+        return general or have_several(topics, n_named)
+
+    return numbered(with_names(without(root, merges, unfit), n_named))
 
 
-def find_within(branch: NDArray[np.int64], features: NDArray[np.float64]) -> Arranged:
+def arrange(merges: NDArray[np.float64], branches: Sequence[int], n_named: int = 0) -> Arranged:
+    """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
+
+    The first ``n_named`` topics are those of as many branches: a cluster of several is cut further.
+    """
+    n_topics = len(merges) + 1
+    cuts = [n for n in branches if 1 < n < n_topics]
+    root = nested([labels_at(merges, n) for n in cuts], n_topics)
+    root = without(root, merges, lambda topics: have_several(topics, n_named))
+    return numbered(with_names(root, n_named))
+
+
+def find_within(
+    branch: NDArray[np.int64], features: NDArray[np.float64], n_named: int = 0
+) -> Arranged:
     """Return the tree above topics of branches that were found first.
 
-    branch: int64 [T], that of each topic; features: float64 [T, n_words].
+    branch: int64 [T], that of each topic; features: float64 [T, n_words]. The first ``n_named``
+    topics are those of as many branches.
     """
     found = []
     for name in np.unique(branch):
@@ -181,4 +237,5 @@ def find_within(branch: NDArray[np.int64], features: NDArray[np.float64]) -> Arr
         merges = ward(features[topics])
         root = cut_broad(by_gaps(merges), merges, POWERS[True], BROAD_WITHIN)
         found.append(shortened(renamed(root, topics)))
-    return numbered(Node(sorted(found, key=lambda node: node.first), -1))
+    root = Node(sorted(found, key=lambda node: node.first), -1)
+    return numbered(with_names(root, n_named))

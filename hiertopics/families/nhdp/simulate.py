@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.families.nhdp import mixing
-from hiertopics.families.nhdp.clusters import nested
+from hiertopics.families.nhdp.clusters import nested, numbered
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.prediction import draw_mixtures
 from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes
@@ -41,7 +42,13 @@ def simulate(
     share = np.maximum(share, SMALLEST)
     theta = draw_mixtures(begun._replace(share=share, concentration=concentration), sizes[0], rng)
     phi = rng.dirichlet(np.full(sizes.n_words, model.eta), shape.n_nodes)
-    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
+    vocab = default_vocab(sizes.n_words)
+    seeds = seeds_in(model, vocab)
+    priors = np.full((sizes.n_words, shape.n_nodes), model.eta)
+    seeds.add_to(priors, seeds.branches)
+    for node in seeds.branches:
+        phi[node] = rng.dirichlet(priors[:, node])
+    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), vocab)
     truth: dict[str, NDArray[Any]] = {
         "parent": shape.parent,
         "share": share,
@@ -54,15 +61,16 @@ def simulate(
 def even_tree(settings: Settings) -> Shape:
     """Return a tree with ``truncation`` leaves and the config's branches, as even as can be.
 
-    Without branches there is one level of them, as many as make it as wide as it is deep.
+    Without branches there is one level of them, as many as make it as wide as it is deep, and as
+    have names.
     """
     n_leaves = settings.model.truncation
     branches = settings.model.branches
     if branches == "auto":
-        branches = [round(n_leaves**0.5)]
+        branches = [max(round(n_leaves**0.5), len(settings.model.seeds or {}))]
     leaves = np.arange(n_leaves)
     cuts = [n for n in branches if 1 < n < n_leaves]
-    return nested([leaves * n // n_leaves for n in cuts], n_leaves).shape
+    return numbered(nested([leaves * n // n_leaves for n in cuts], n_leaves)).shape
 
 
 def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:

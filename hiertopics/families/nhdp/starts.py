@@ -10,6 +10,7 @@ from msgspec import structs
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from hiertopics.data.seedwords import Seeds
 from hiertopics.engine import Each, Workers
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.config import Model, PosteriorInference
@@ -28,11 +29,11 @@ from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.nhdp import branches, documents, mixing, reshaping, start_kernels, words
 from hiertopics.families.nhdp.branches import Part, Within
-from hiertopics.families.nhdp.clusters import Arranged, arrange, nested, ward
+from hiertopics.families.nhdp.clusters import Arranged, nested, numbered, ward
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
 from hiertopics.families.nhdp.learning import refit
-from hiertopics.families.nhdp.shapes import Usage, find, find_within
+from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within
 from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
 from hiertopics.room import beside
@@ -71,17 +72,19 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     if settings.inference.start != "random":
         # What entries take of chance is the same for every seed.
         context = replace(context, seed=0, chain=())
-    n_branches = 0
+    n_branches, n_named = 0, len(data.seeds.names)
     if settings.inference.start == "branches" and cuts == "auto":
         n_branches = branches.number(words.n_clusters(counts_of(sample), settings.model.truncation))
     if n_branches > 1:
         flat, branch = topics_within(n_branches, sample, settings, context, dtype)
-        arranged = find_within(branch, features(flat, sample))
+        arranged = find_within(branch, features(flat, sample), n_named)
     else:
         flat = flat_topics(sample, settings, context, dtype)
         merges = ward(features(flat, sample))
-        usage = Usage(flat.theta, flat.n_k)
-        arranged = find(merges, usage) if cuts == "auto" else arrange(merges, cuts)
+        if cuts == "auto":
+            arranged = find(merges, Usage(flat.theta, flat.n_k), n_named)
+        else:
+            arranged = arrange(merges, cuts, n_named)
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
 
@@ -128,6 +131,7 @@ def topics_within(
         return replace(context, report=report)
 
     kept = settings.inference.responsibilities
+    n_branches = max(n_branches, len(data.seeds.names) + 1)
     first = Settings(
         structs.replace(model, truncation=n_branches, branches=[]),
         VariationalInference(start_iterations=stages[0], responsibilities=kept),
@@ -135,20 +139,19 @@ def topics_within(
     branch = branch_of_pairs(data, first, told(0), dtype)
     counts = counts_of(data)
     parts = branches.parts(branch, counts)
-    n_topics = words.n_clusters(counts, model.truncation)
+    n_topics = words.n_clusters(counts, model.truncation - len(data.seeds.names))
 
     def inside(part: Part) -> FlatTopics:
         share = part.counts.sum() / counts.sum()
         own = Settings(
-            structs.replace(model, truncation=max(round(share * n_topics), 2)),
+            structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
             VariationalInference(start_iterations=stages[1], responsibilities=kept),
         )
         return flat_topics(part.data, own, replace(quiet, workers=Workers()), dtype)
 
     told(1).report(0, n_branches)
-    within = branches.joined(
-        parts, [(flat.theta, flat.phi) for flat in context.map(inside, parts)], counts.shape
-    )
+    flats = [(flat.theta, flat.phi) for flat in context.map(inside, parts)]
+    within = branches.joined(parts, flats, counts, data.seeds)
     order = order_of(model.truncation, len(data.cells.word), settings.inference)
     begun = known(within, data, order, context, dtype)
     flat, live = fit_flat(begun, data, stages[2], order, told(2))
@@ -160,7 +163,8 @@ def branch_of_pairs(
 ) -> NDArray[np.int64]:
     """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
     flat = flat_topics(data, settings, context, dtype)
-    state = begin(flat, nested([], len(flat.phi)), data, settings, context, dtype)
+    each = numbered(nested([], len(flat.phi)))
+    state = begin(flat, each, data, settings, context, dtype)
     for iteration in range(1, settings.inference.iterations + 1):
         refit(state, data, settings, replace(context, iteration=iteration))
     mixing, n_nodes = state.mixing, state.mixing.shape.n_nodes
@@ -168,7 +172,7 @@ def branch_of_pairs(
     counts = [rows for local in locals_ for rows in documents.counts_of(local, n_nodes)]
     theta = mixing.weights(np.concatenate(counts))[:, 1:]
     phi = np.maximum(state.n_wk, 0, dtype=np.float64)[:, 1:] + settings.model.eta
-    phi /= state.n_k[1:] + settings.model.eta * data.n_words
+    phi /= state.n_k[1:] + data.seeds.totals(n_nodes - 1) + settings.model.eta * data.n_words
     return branches.of_pairs(data.cells.cuts, data.cells.word, theta, phi)
 
 
@@ -191,14 +195,18 @@ def flat_topics(
 def fit_flat(
     begun: Responsibilities, data: Data, n_iterations: int, order: Order, context: Context
 ) -> tuple[FlatTopics, NDArray[np.int64]]:
-    """Return what hdp-cvb0 makes of this start, and which of its topics these are."""
+    """Return what hdp-cvb0 makes of this start, and which of its topics these are.
+
+    Topics that have names are among them, and first, even without a token.
+    """
     flat = Settings(Model(truncation=begun.n_topics), PosteriorInference())
     state = posteriors.State(**posteriors.start(begun, data, flat))
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
         now = replace(context, iteration=iteration)
         posteriors.step(state, data, flat, now, order)
-    live = np.flatnonzero(state.n_k >= LIVE_TOKENS)
+    named = np.arange(begun.n_topics) < len(data.seeds.names)
+    live = np.flatnonzero(named | (state.n_k >= LIVE_TOKENS))
     if not len(live):
         live = np.array([int(np.argmax(state.n_k))])
     theta = document_weights(state.n_dk[:, live], (state.alpha * state.pi)[live])
@@ -222,6 +230,7 @@ class Known(NamedTuple):
 
     theta: NDArray[np.floating]
     phi: NDArray[np.floating]
+    seeds: Seeds
 
 
 def known(
@@ -230,14 +239,16 @@ def known(
     """Return q(z) proportional to theta phi of these topics, and its counts."""
     phi = np.ascontiguousarray(within.phi.T, dtype)
     rows = np.split(within.theta.astype(dtype), data.cells.doc_bounds[1:-1])
-    messages = [Known(theta, phi) for theta in rows]
+    messages = [Known(theta, phi, data.seeds) for theta in rows]
     return order.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
 def _as_known(piece: InCells, given: Known, first: int, last: int) -> NDArray[np.floating]:
     doc, word = pairs_of(piece.cells, first, last)
     rows = given.theta[doc] * given.phi[word]
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    rows /= rows.sum(axis=1, keepdims=True)
+    given.seeds.settle(rows, word)
+    return np.asarray(rows)
 
 
 def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:

@@ -23,9 +23,9 @@ from hiertopics.model import Context
 class State:
     """q(z) and the expected counts that follow from it, and what documents share.
 
-    local: q(z) and the counts of documents, in pieces. n_wk: [n_words, K], float32 in use. n_k:
-    float64 [K]. parent: int32 [K], nodes breadth first. share, concentration, stop_a, stop_b:
-    float64 [K], as in ``Mixing``.
+    local: q(z) and the counts of documents, in pieces. n_wk: [n_words, K], float32 in use, seed
+    words among them. n_k: float64 [K], without these. parent: int32 [K], nodes breadth
+    first. share, concentration, stop_a, stop_b: float64 [K], as in ``Mixing``.
     """
 
     local: Pieces[Piece, Local]
@@ -74,6 +74,7 @@ def sweep(state: State, data: Data, eta: float) -> None:
     mixing = state.mixing
     ancestry = mixing.shape.ancestry
     rates = mixing.rates(eta, data.n_words, state.n_wk.dtype)
+    seeded = data.seeds.totals(len(state.n_k), data.seeds.branches)
     for turn in range(state.local.n_pieces):
         moves = take_turns(
             state.local,
@@ -81,7 +82,7 @@ def sweep(state: State, data: Data, eta: float) -> None:
             turn,
             (state.n_wk,),
             data.word_bounds,
-            lambda *block: Given(state.n_k, ancestry, rates),
+            lambda *block: Given(state.n_k + seeded, ancestry, rates),
         )
         for moved in moves:
             state.n_k += moved
@@ -112,6 +113,7 @@ def recount(state: State, data: Data) -> float:
     Raises NumericalError where it is too large (theory/hdp 9.3).
     """
     state.n_wk[:] = 0
+    data.seeds.add_to(state.n_wk, data.seeds.branches)
     for turn in range(state.local.n_pieces):
         take_turns(state.local, _recount, turn, (state.n_wk,), data.word_bounds)
     before = state.n_k

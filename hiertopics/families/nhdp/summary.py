@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
+from hiertopics.data.seedwords import Seeds
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
@@ -28,16 +31,23 @@ NEARLY_ALL = 0.95
 FEW_NODES = 2
 
 
-class Fitted(NamedTuple):
-    """What every method ends with, by node.
+class Words(NamedTuple):
+    """What topics are made of. n_wi [n_words, K]: (expected) counts, without seed words.
 
-    n_di [n_docs, K], n_wi [n_words, K]: (expected) counts. eta: pseudo-count of each word.
+    eta: pseudo-count of each word.
     """
+
+    n_wi: NDArray[np.floating]
+    eta: float
+    seeds: Seeds = seedwords.NONE
+
+
+class Fitted(NamedTuple):
+    """What every method ends with, by node. n_di [n_docs, K]: (expected) counts."""
 
     mixing: Mixing
     n_di: NDArray[np.floating]
-    n_wi: NDArray[np.floating]
-    eta: float
+    words: Words
 
 
 def summarise(fitted: Fitted) -> Summary:
@@ -49,15 +59,24 @@ def summarise(fitted: Fitted) -> Summary:
     left = pruning(fitted.mixing, fitted.n_di.sum(axis=0, dtype=np.float64))
     n_di = left.gather(fitted.n_di)
     theta = left.mixing.weights(n_di)
-    tree = tree_of(left, fitted.n_wi, fitted.eta, _users(theta, n_di))
-    return Summary(tree, all_entries(theta), notes=_notes(tree))
+    tree = tree_of(left, fitted.words, _users(theta, n_di))
+    summary = Summary(tree, all_entries(theta), notes=_notes(tree))
+    return named(summary, left, fitted.words.seeds)
 
 
-def tree_of(
-    left: Pruning, n_wi: NDArray[np.floating], eta: float, n_docs: NDArray[np.int64]
-) -> Tree:
-    """Return the tree of these counts of words [n_words, K]. n_docs: who uses each node left."""
+def named(summary: Summary, left: Pruning, seeds: Seeds) -> Summary:
+    """Return the summary with names at their nodes; it notes those that are without a token."""
+    nodes = dict(zip(seeds.names, left.into[seeds.branches].tolist(), strict=True))
+    gone = [name for name, node in nodes.items() if not node]
+    notes = [f"the branch of the seed words {name!r} has no token: it is left out" for name in gone]
+    found = {node: name for name, node in nodes.items() if node}
+    return replace(summary, names=found).noting(*notes)
+
+
+def tree_of(left: Pruning, words: Words, n_docs: NDArray[np.int64]) -> Tree:
+    """Return the tree of these counts of words. n_docs: who uses each node left."""
     shape, mixing = left.mixing.shape, left.mixing
+    n_wi, eta, seeds = words
     phi = np.empty((shape.n_nodes, len(n_wi)))
     n_i, total = np.zeros((2, shape.n_nodes))
     for first in range(0, len(n_wi), WORDS_AT_ONCE):
@@ -66,6 +85,10 @@ def tree_of(
         counts += eta
         total += counts.sum(axis=0)
         phi[:, first : first + WORDS_AT_ONCE] = counts.T
+    node = left.into[seeds.branches][seeds.name]
+    here = node > 0  # the root's place is that of branches that are left out
+    phi[node[here], seeds.word[here]] += seeds.weight
+    total += seeds.weight * np.bincount(node[here], minlength=len(total))
     phi /= total[:, None]
     return Tree(
         phi=phi,
@@ -164,12 +187,10 @@ def weigh(blocks: Iterable[NDArray[np.floating]], left: Pruning, room: Room) -> 
     return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs)
 
 
-def summarise_rows(
-    parts: Sequence[Rows], left: Pruning, n_wi: NDArray[np.floating], eta: float, room: Room
-) -> Summary:
+def summarise_rows(parts: Sequence[Rows], left: Pruning, words: Words, room: Room) -> Summary:
     """Return what ``summarise`` does, of theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
-    tree = tree_of(left, n_wi, eta, n_docs)
+    tree = tree_of(left, words, n_docs)
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     values, columns = room.growing(np.float64), room.growing(kind)
@@ -178,7 +199,7 @@ def summarise_rows(
         columns.append(part.columns)
     entries = (values.done(), columns.done(), indptr.astype(kind))
     theta = sparse.csr_array(entries, shape=(len(indptr) - 1, tree.n_nodes))
-    return Summary(tree, theta, notes=_notes(tree))
+    return named(Summary(tree, theta, notes=_notes(tree)), left, words.seeds)
 
 
 def notes_on_shape(tree: Tree, branches: Literal["auto"] | list[int]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data import seedwords
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import Tree
@@ -85,15 +86,16 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 
     Above ``MOST_ENTRIES`` theta is stored at nodes that a document has tokens of.
     """
-    local, eta = state.local, settings.model.eta
+    local = state.local
     n_wi = reduce(np.add, local.ask(_words_anew, state.n_wk.shape))
+    counted = common.Words(n_wi, settings.model.eta, data.seeds)
     if data.n_docs * len(state.n_k) <= common.MOST_ENTRIES:
         n_di = np.concatenate(local.ask(_documents_anew, len(state.n_k)))
-        summary = common.summarise(common.Fitted(state.mixing, n_di, n_wi, eta))
+        summary = common.summarise(common.Fitted(state.mixing, n_di, counted))
     else:
         left = common.pruning(state.mixing, n_wi.sum(axis=0, dtype=np.float64))
         parts = local.ask(_theta, left)
-        summary = common.summarise_rows(parts, left, n_wi, eta, beside(data.cells.word))
+        summary = common.summarise_rows(parts, left, counted, beside(data.cells.word))
     return summary.noting(*common.notes_on_shape(summary.tree, settings.model.branches))
 
 
@@ -147,12 +149,16 @@ def _log_likelihood(
 def regrown(
     tree: Tree, theta: NDArray[np.float64], corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
-    """Return the tree after the iterations of a fit that begins with its topics and this theta."""
-    data = prepare(corpus, settings)
+    """Return the tree after the iterations of a fit that begins with its topics and this theta.
+
+    Its branches are no longer those that have names: seed words are left out, which a note says.
+    """
+    data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
     state = regrowing.begin(tree.parent, tree.phi, theta, data, settings, context)
     for iteration in range(1, settings.inference.iterations + 1):
         state, _ = step(state, data, settings, replace(context, iteration=iteration))
-    return summarise(state, data, settings, context)
+    told = ("seed words are left out: no branch is that of a name",) if settings.model.seeds else ()
+    return summarise(state, data, settings, context).noting(*told)
 
 
 def memory(corpus: Bags, settings: Settings) -> int:

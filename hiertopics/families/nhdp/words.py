@@ -9,6 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
+from hiertopics.data import seedwords
+from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, InCells, pairs_of
 from hiertopics.families.flat.variational import Order, Responsibilities
 from hiertopics.families.nhdp.clusters import labels_at
@@ -34,12 +36,14 @@ WORD_PRIOR = 0.01
 class Clusters(NamedTuple):
     """What q(z) starts from. cluster: int64 [n_words], -1 of words in none.
 
-    theta: [n_docs, T], rows sum to 1. phi: [n_words, T], columns sum to 1.
+    theta: [n_docs, T], rows sum to 1. phi: [n_words, T], columns sum to 1. Words of ``seeds`` are
+    in the first clusters, which have their names.
     """
 
     cluster: NDArray[np.int64]
     theta: NDArray[np.floating]
     phi: NDArray[np.floating]
+    seeds: Seeds
 
     @property
     def n_topics(self) -> int:
@@ -59,25 +63,38 @@ def start(
 
     counts: float64 [n_docs, n_words], of ``data``. The same corpus gives the same start.
     """
-    found = clusters_of(counts, n_topics, dtype)
+    found = clusters_of(counts, n_topics, dtype, data.seeds)
     bounds = data.cells.doc_bounds[1:-1]
     messages = [found._replace(theta=theta) for theta in np.split(found.theta, bounds)]
     return order.begun(data, suggested, messages, found.n_topics, context, dtype)
 
 
-def clusters_of(counts: sparse.csr_array, n_topics: int, dtype: DTypeLike) -> Clusters:
+def clusters_of(
+    counts: sparse.csr_array, n_topics: int, dtype: DTypeLike, seeds: Seeds = seedwords.NONE
+) -> Clusters:
     """Return clusters of words, what documents have of each, and the words of these documents."""
-    words, n = frequent(counts), n_clusters(counts, n_topics)
-    labels = labels_at(linkage_of(counts[:, words]), n)
+    n_named = len(seeds.names)
+    words = np.setdiff1d(frequent(counts), seeds.word)
+    n = min(n_clusters(counts, n_topics), n_topics - n_named, len(words))
+    words = words[: len(words) * (n > 0)]
+    labels = n_named + labels_at(linkage_of(counts[:, words]), n)[: len(words)]
     cluster = np.full(counts.shape[1], -1)
     cluster[words] = labels
-    member = (np.ones(len(words)), (words, labels))
-    tokens = counts @ sparse.csr_array(member, shape=(counts.shape[1], n))
+    member = _with_homes(words, labels, seeds)
+    tokens = counts @ sparse.csr_array(member, shape=(counts.shape[1], n_named + n))
     theta = tokens.toarray() + SMALLEST
     theta /= theta.sum(axis=1, keepdims=True)
     phi = counts.T @ theta + WORD_PRIOR
     phi /= phi.sum(axis=0)
-    return Clusters(cluster, theta.astype(dtype), np.asarray(phi, dtype))
+    return Clusters(cluster, theta.astype(dtype), np.asarray(phi, dtype), seeds)
+
+
+def _with_homes(
+    words: NDArray[np.int64], labels: NDArray[np.int64], seeds: Seeds
+) -> tuple[NDArray[np.float64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return parts of words in clusters, and which: whole ones, and seed words at their homes."""
+    part = np.concatenate([np.ones(len(words)), 1 / np.bincount(seeds.word)[seeds.word]])
+    return part, (np.concatenate([words, seeds.word]), np.concatenate([labels, seeds.name]))
 
 
 def n_clusters(counts: sparse.csr_array, n_topics: int) -> int:
@@ -129,7 +146,7 @@ def suggested(piece: InCells, found: Clusters, first: int, last: int) -> NDArray
     """Return q(z) of the pairs of documents ``first`` to ``last``: the mean of three.
 
     What document and word suggest (theta phi), the word's own cluster where it has one, and no
-    preference.
+    preference. Seed words are at home in their clusters.
     """
     doc, word = pairs_of(piece.cells, first, last)
     rows = found.theta[doc] * found.phi[word]
@@ -139,4 +156,5 @@ def suggested(piece: InCells, found: Clusters, first: int, last: int) -> NDArray
     rows[known, cluster[known]] += 1
     rows += 1 / found.n_topics
     rows /= rows.sum(axis=1, keepdims=True)
+    found.seeds.settle(rows, word)
     return rows
