@@ -16,6 +16,7 @@ from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import draw_mixtures
 from hiertopics.families.nhdp.reshaping import Counts, Pairs, counted, log_words, merge, pairs_of
+from hiertopics.families.nhdp.state import State
 
 PARENT = [-1, *[0] * 4, *[1] * 3, *[2] * 5, *[3] * 2]
 DEEP = [-1, *[0] * 3, *[1] * 3, *[2] * 4, 3, 3]
@@ -162,6 +163,52 @@ def test_q_is_that_of_the_state() -> None:
     expected = expected / expected.sum(axis=1, keepdims=True)
     assert reshaping.q_of(state) == pytest.approx(expected, abs=1e-6)
     assert (expected == 0).any()
+
+
+def test_documents_are_completed_by_the_half_that_places_them() -> None:
+    """Beside loops over documents and pairs."""
+    rng = np.random.default_rng(9)
+    data, mixing = lay_out(corpus_of(rng.poisson(0.8, (20, 12))), 1), random_mixing(rng, 9)
+    state = state_of(mixing, data, random_resp(rng, len(data.cells.word), 9).astype(np.float32))
+    held = lay_out(corpus_of(1 + rng.poisson(0.5, (6, 12))), 1)
+    phi = state.n_wk.astype(float) + ETA
+    phi /= phi.sum(axis=0)
+    pairs, total, asked = pairs_of(held), 0.0, 0.0
+    for doc in range(held.n_docs):
+        own = np.flatnonzero(pairs.doc == doc)
+        known, new = own[own % 2 == 0], own[own % 2 == 1]
+        n = np.zeros(9)
+        for _ in range(reshaping.FOLDS):
+            rows = [mixing.weights(n[None])[0] * phi[word] for word in pairs.word[known]]
+            n = sum(
+                (
+                    tokens * row / row.sum()
+                    for tokens, row in zip(pairs.tokens[known], rows, strict=True)
+                ),
+                np.zeros(9),
+            )
+        theta = mixing.weights(n[None])[0]
+        total += sum(pairs.tokens[pair] * np.log(theta @ phi[pairs.word[pair]]) for pair in new)
+        asked += pairs.tokens[new].sum()
+    assert reshaping.completion(state, held, ETA) == pytest.approx(total / asked)
+
+
+@pytest.mark.parametrize(("worth", "stays"), [([2.0, 1.0], False), ([1.0, 1.0], True)])
+def test_a_tree_that_predicts_no_better_is_left_as_it_is(
+    worth: list[float], stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tree after the trial is judged first, on documents of which neither has seen a word."""
+    judged: list[int] = []
+
+    def judge(state: State, held: Data, eta: float) -> float:
+        judged.append(held.n_docs)
+        return worth[len(judged) - 1]
+
+    monkeypatch.setattr(reshaping, "completion", judge)
+    text = planted(0, PARENT)
+    plain, tree = (fitted(text, 0, 1, truncation=30, trials=n) for n in (0, 2))
+    assert judged == [40, 40]
+    assert (tree.parent.tolist() == plain.parent.tolist()) == stays
 
 
 @pytest.mark.slow
