@@ -96,6 +96,7 @@ def test_no_command_is_forgotten() -> None:
     assert {str(words[0]) for words in COMMANDS.values()} - {"-h", "--version"} == set(cli.COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_stdout_that_refuses_ends_a_command_in_1(
     call: Call,
@@ -133,6 +134,7 @@ def test_a_folder_that_cannot_be_written_stops_only_what_writes(
         assert outcome.code == (2 if "broken" in name else 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_without_stdin_and_home_all_goes_well(
     call: Call, place: Path, monkeypatch: pytest.MonkeyPatch, name: str

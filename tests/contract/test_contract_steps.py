@@ -174,6 +174,7 @@ def test_workers_change_no_bit(
     assert told[0] == told[1] == told[2] == told[3]
 
 
+@pytest.mark.slow
 def test_shards_conserve_tokens(bench: Bench, corpus: Corpus) -> None:
     if bench.most_shards == 1:
         pytest.skip("has no shards")

@@ -185,6 +185,7 @@ def test_a_part_of_theta_predicts_alike_where_counts_are_expected(
     assert abs(scores[0] - scores[1]) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-pcvb0", "hdp-cvb"])
 @pytest.mark.parametrize("theta", ["entire", "a part"])
 def test_the_variational_hdp_of_shards_keeps_what_grows_in_files(

@@ -49,6 +49,7 @@ def test_what_was_once_accepted_or_refused_in_other_words(
     assert check(tmp_path / CASES[name].corpus, data=_data(CASES[name])).problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @common
 @given(data=st.data())

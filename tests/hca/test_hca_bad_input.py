@@ -65,6 +65,7 @@ ROWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["structured", "meanfield"])
 @pytest.mark.parametrize("rows", ROWS)
 def test_odd_tables_give_finite_files(fit_tiny: Fit, tmp_path: Path, rows: str, mode: str) -> None:

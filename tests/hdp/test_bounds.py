@@ -28,6 +28,7 @@ def log_evidence(alpha: float, gamma: float, word_prior: NDArray[np.float64]) ->
     return posterior(docs_of(TINY), alpha, word_prior, stick_nodes(3, gamma, 6)).log_evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reorder", [True, False])
 @pytest.mark.parametrize("prior", ["AS", "AA"])
 def test_surrogate_rises_along_a_fit(prior: str, reorder: bool) -> None:

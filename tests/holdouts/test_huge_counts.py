@@ -20,6 +20,7 @@ MOST_BYTES = 16 << 20
 HUGE = 2**31 - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_taken", [1, 3, 5])
 def test_each_outcome_has_its_chance(n_taken: int) -> None:
     """All outcomes of a multivariate hypergeometric draw, each with its exact probability."""

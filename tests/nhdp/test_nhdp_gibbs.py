@@ -83,6 +83,7 @@ def test_nodes_of_two_documents() -> None:
     assert found[2] == pytest.approx(exact[1], abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     """Cutting the unit interval by the kernel's choice gives the ratios of the log joint."""

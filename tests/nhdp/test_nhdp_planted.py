@@ -97,6 +97,7 @@ def test_shapes_that_nobody_told_are_found(parent: list[int]) -> None:
     assert max(ends) >= 0.95 * (len(parent) - 1)
 
 
+@pytest.mark.slow
 @shapes
 def test_shapes_are_found_from_words(parent: list[int]) -> None:
     text = planted(1, parent)

@@ -88,6 +88,7 @@ def test_every_backend_and_score_has_a_row() -> None:
     assert {*PROTOCOLS, *TASKS} <= LISTS.rows.keys()
 
 
+@pytest.mark.slow
 def test_variants_by_type_reach_who_calls_the_function() -> None:
     """The urn calls what the shares give a variant to, and imports the declaring module alone."""
     reached = importers("hiertopics/families/tssb/text_kernels.py")

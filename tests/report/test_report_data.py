@@ -38,6 +38,7 @@ def page_of(run: Path, folder: Path, **options: Any) -> Path:
     return hiertopics.report(run, output=folder / "page.html", **options).path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_backend_has_a_page_and_its_data_are_those_of_the_json(
     finished: Finished, tmp_path: Path, backend: str

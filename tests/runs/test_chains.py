@@ -174,6 +174,7 @@ def test_diagnoses_are_those_of_the_recorded_lines(
     assert found["objective"].T.tolist() == expected[1:-1]
 
 
+@pytest.mark.slow
 def test_without_the_extra_a_fit_of_several_chains_says_so_and_goes_on(
     fit_tiny: Fit,
     sampler: str,

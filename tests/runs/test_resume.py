@@ -36,6 +36,7 @@ def rows(run: Path) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k != "seconds"} for row in lines]
 
 
+@pytest.mark.slow
 def test_stopped_by_a_callback(
     fit_tiny: Fit, backend: str, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -199,6 +200,7 @@ def test_workers_and_stops_change_no_byte_where_topics_are_drawn(
     assert artefacts(tmp_path / "full") != artefacts(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_the_checkpoint_interval_changes_no_byte(
     fit_tiny: Fit, backend: str, whole: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def of_words(backend: str) -> str:
     return backend
 
 
+@pytest.mark.slow
 def test_perplexity_of_withheld_tokens(copied: Callable[..., Path], of_words: str) -> None:
     run = copied(of_words, "tokens:0.2@0")
     record = evaluate(run)

@@ -145,6 +145,7 @@ def scores_by_hand(name: str, bags: list[set[int]], query: int, node: int) -> fl
     }[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=["keep", "drop"])
 @pytest.mark.parametrize("baseline", BASELINES, ids=lambda baseline: str(baseline.__name__))
 def test_a_baseline_is_that_of_sets_of_training_links(
