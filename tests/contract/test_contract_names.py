@@ -120,6 +120,11 @@ def test_the_registry_says_each_backend_in_one_line(bench: Bench) -> None:
     assert registry.DEFAULT in registry.BACKENDS
 
 
+def test_the_registry_says_about_how_long_kernels_take_to_compile(bench: Bench) -> None:
+    has_kernels = bench.name != "multinomial"
+    assert (registry.BACKENDS[bench.name].compiling is not None) == has_kernels
+
+
 def test_simulate_gives_the_sizes_asked_for(bench: Bench) -> None:
     corpus = bench.simulate()
     assert (corpus.n_docs, corpus.n_words) == SIZES[:2]
