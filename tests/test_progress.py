@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import time
@@ -11,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from hiertopics import progress
 from hiertopics.cli import main
 from hiertopics.errors import UsageError
 from hiertopics.numeric.compiling import tell_of_compiling, told_of_compiling
-from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.jit import RARELY, kernel
 from hiertopics.progress import Estimate, Progress, format_rest
 
 
@@ -114,6 +116,24 @@ def test_a_kernel_tells_when_it_is_compiled_and_not_when_it_is_there() -> None:
     with told_of_compiling(told.append):
         assert outer(1.0) == outer(np.float64(1)) == 4
     assert told == [True, False]
+
+
+def test_garbage_is_collected_rarely_while_compiling_and_as_before_afterwards() -> None:
+    @kernel()
+    def inner(x: float) -> float:
+        return x - 1
+
+    @kernel()
+    def outer(x: float) -> float:  # what calls another local kernel is never found compiled
+        return inner(x) * 3
+
+    before, seen = gc.get_threshold(), []
+    with told_of_compiling(lambda begins: seen.append(gc.get_threshold())):
+        assert outer(2.0) == 3
+    assert seen == [RARELY, before]
+    with pytest.raises(TypingError):
+        kernel()(lambda x: x.nothing)(1.0)
+    assert gc.get_threshold() == before
 
 
 def test_the_rest_is_estimated_without_what_compiling_took(monkeypatch: pytest.MonkeyPatch) -> None:

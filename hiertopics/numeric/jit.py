@@ -11,6 +11,7 @@ HIERTOPICS_PLAIN_NJIT=1 does without them, by numba's public decorator alone.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -106,11 +107,12 @@ def kernel(
             options["fastmath"] = set(fastmath)
         if PLAIN:
             return _cached(numba.njit(**options, inline="always" if inline else "never")(function))
-        options["nopython"] = True
+        # No kernel is passed as a C function.
+        options |= {"nopython": True, "no_cfunc_wrapper": True}
         if inline:
             return _cached(_Cached(function, targetoptions=options | {"inline": "always"}))
         made = _cached(_Kernel(function, targetoptions=options))
-        bare = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        bare: dict[str, Any] = {"no_cpython_wrapper": True}
         # Each compiled module has a copy of what it calls, and a process takes the copy that it
         # loaded first. Copies of a sum that may be reordered round differently: with all of them
         # inlined, a process that compiles ends in the bytes of one that finds all compiled.
@@ -141,22 +143,33 @@ def _renamed(function: Any) -> Any:
     return same
 
 
+RARELY = (50_000, 20, 20)
+"""Thresholds of garbage collection while kernels are compiled, by generation."""
+
+
 class _Told(event.Listener):  # type: ignore[misc]
-    """Tells when compiling begins and ends; kernels are compiled within kernels, under a lock."""
+    """Tells when compiling begins and ends; kernels are compiled within kernels, under a lock.
+
+    Compiling makes many objects and little garbage: collected rarely, it takes a tenth less time.
+    """
 
     def __init__(self) -> None:
         self._depth = 0
+        self._thresholds = gc.get_threshold()
 
     def on_start(self, event: Any) -> None:
         """Tell of the outermost kernel that it begins."""
         self._depth += 1
         if self._depth == 1:
+            self._thresholds = gc.get_threshold()
+            gc.set_threshold(*RARELY)
             tell_of_compiling(True)
 
     def on_end(self, event: Any) -> None:
         """Tell of the outermost kernel that it is done."""
         self._depth -= 1
         if self._depth == 0:
+            gc.set_threshold(*self._thresholds)
             tell_of_compiling(False)
 
 

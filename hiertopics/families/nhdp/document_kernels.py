@@ -9,6 +9,7 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.kept_kernels import pack, unpack
 from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.special import fill_row
 
 
 @kernel()
@@ -31,12 +32,17 @@ def choose(
     found, n_found = np.empty((last - first) * n_nodes, np.int32), 0
     begin = cells.cuts[first, 0]
     for doc in range(first, last):
-        n[:] = 0
+        fill_row(n, n_nodes, 0.0)
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
             for node in range(n_nodes):
                 n[node] += cells.tokens[pair] * dense[pair - begin, node]
-        wanted[:] = n >= least
-        wanted[np.argmax(n)] = True
+        # Loops: numba's own array expressions bring the texts of errors along, seconds to compile.
+        most = 0
+        for node in range(n_nodes):
+            wanted[node] = n[node] >= least
+            if n[node] > n[most]:
+                most = node
+        wanted[most] = True
         for back in range(n_nodes):
             node = n_nodes - 1 - back
             if wanted[node]:
@@ -94,7 +100,7 @@ def count_documents(cells: Cells, local: Local) -> None:
     q = np.empty(longest, local.n.dtype)
     for doc in range(len(cells.cuts)):
         n = local.n[local.first_node[doc] : local.first_node[doc + 1]]
-        n[:] = 0
+        fill_row(n, len(n), 0.0)
         begin = local.first_resp[doc]
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
             row = q[: len(n)]

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry
 from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.special import fill_row
 
 
 @kernel()
@@ -33,7 +34,7 @@ def divide(
     for doc in range(first, last):
         for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
             word, total = cells.word[pair], 0.0
-            below[:] = 0
+            fill_row(below, n_nodes, 0.0)
             for back in range(n_nodes):
                 node = n_nodes - 1 - back
                 row[node] = theta[doc - first, node] * leaf_part[word, node]

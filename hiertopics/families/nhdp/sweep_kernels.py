@@ -24,6 +24,7 @@ from hiertopics.families.nhdp.lane_simd import (
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
+from hiertopics.numeric.special import fill_row
 
 WORDS_AHEAD = 3
 
@@ -78,7 +79,7 @@ def sweep_block(
         n_above, n_columns = sizes.n_above, sizes.n_columns
         # What is left over: weights of 0, whatever comes.
         for row in range(4):
-            rows[row, :n_columns] = row == 1
+            fill_row(rows[row], n_columns, 1.0 if row == 1 else 0.0)
         for column in range(n_above):
             going[column], concentration[column] = 0, 1
             stop_a[column], stop_b[column] = 0, 1
@@ -163,8 +164,8 @@ def visit(
     """
     one = n_wk.dtype.type(1)
     last, n_above = len(words) - 1, len(going)
-    q[:] = 0
-    word_row[:] = 0
+    fill_row(q, len(q), 0.0)
+    fill_row(word_row, len(word_row), 0.0)
     for pair in range(len(words)):
         prefetch_row(n_wk, words[min(pair + WORDS_AHEAD, last)])
         word, count = words[pair], tokens[pair]
@@ -229,7 +230,7 @@ def sum_below(
     below: NDArray[np.floating],
 ) -> None:
     """Write to ``below`` the sum of q below each inner node, given that of each lane."""
-    below[:] = 0
+    fill_row(below, len(below), 0.0)
     for lane in range(len(lane_q)):
         below[lane_parent[lane]] += lane_q[lane]
     climb(q, inner_first, branching, below)
@@ -268,7 +269,7 @@ def gather_up(
     These are of a token that has reached the node; only afterwards is known who does. flow
     [n_above]: scratch, what a node weighs at its parent.
     """
-    below[:] = 0
+    fill_row(below, len(below), 0.0)
     for lane in range(len(lane_weight)):
         below[lane_parent[lane]] += lane_weight[lane]
     for node in range(len(below)):

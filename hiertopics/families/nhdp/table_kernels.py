@@ -13,7 +13,7 @@ from hiertopics.families.nhdp.lane_kernels import lay_inner, room_for_places
 from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.sweep_kernels import Rates, add_up
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.special import digamma
+from hiertopics.numeric.special import digamma, fill_row
 
 RARE = 1e-6
 
@@ -49,15 +49,15 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
         n_own = own.stop - own.start
         n_inner, _ = lay_inner(local.node[own], ancestry, places)
         node, above, inner = places.node[:n_own], places.above, ancestry.inner
-        seen[:n_own] = 0
-        seen_below[:n_inner] = 0
-        seen_here[:n_inner] = 0
+        fill_row(seen, n_own, 0.0)
+        fill_row(seen_below, n_inner, 0.0)
+        fill_row(seen_here, n_inner, 0.0)
         place = local.first_resp[doc]
         for pair in range(start, stop):
             count = int(cells.tokens[pair])
             unpack(local.resp[place : place + n_own], row[:n_own])
             place += n_own
-            below[:n_inner] = 0
+            fill_row(below, n_inner, 0.0)
             add_up(row[:n_own], node, above, places.place, inner, below)
             note(below[:n_inner], count, seen_below)
             for at in range(n_own):
@@ -68,7 +68,7 @@ def add_tables(cells: Cells, local: Local, ancestry: Ancestry, rates: Rates, sum
             note(row[:n_own], count, seen)
         for at in range(n_own):
             passing[at] = max(local.n[own][at], 0.0)
-        gone[:n_inner] = 0
+        fill_row(gone, n_inner, 0.0)
         add_up(passing[:n_own], node, above, places.place, inner, gone)
         for at in range(n_own):
             if inner[node[at]]:
