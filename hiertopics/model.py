@@ -268,12 +268,13 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     files, and what grows with its documents is made in its ``room``. deals: what its shards do goes
     through ``Context.deal``, so that other processes can do it, though no piece of it lives there.
 
-    Optional. pieces: how what belongs to documents is placed. draw: the current draw of a sampler
-    whose ``summarise`` may return another one. per_chain: what the chains of a sampler are
-    compared by. predictive: yields documents drawn from the model as
-    ``Components``, in blocks of at most about a thousand, their weights ``n_samples`` in all, for
-    the protocol ``empirical``. log_density: of vectors and bits, the log density of each new row
-    before it is seen, float64 [n_docs].
+    Optional. pieces: how what belongs to documents is placed. by_token: of a state without them,
+    how the names of those arrays end that have an entry for each token; those of a checkpoint are
+    read into the corpus's room. draw: the current draw of a sampler whose ``summarise`` may return
+    another one. per_chain: what the chains of a sampler are compared by. predictive: yields
+    documents drawn from the model as ``Components``, in blocks of at most about a thousand, their
+    weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and bits,
+    the log density of each new row before it is seen, float64 [n_docs].
     regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree
     (phi and parent, nodes breadth first) and theta [n_docs, n_nodes] to begin with, and the corpus.
     draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
@@ -319,6 +320,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     deals: bool = False
 
     pieces: Sharded[DataT] | None = None
+    by_token: tuple[str, ...] = ()
     draw: Callable[[StateT, DataT, SettingsT, Context], Summary] | None = None
     per_chain: Callable[[StateT, DataT, SettingsT, Context], PerChain] | None = None
     predictive: (

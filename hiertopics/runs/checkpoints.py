@@ -72,7 +72,12 @@ def _refusal(run: RunDir, reasons: list[str]) -> RunError:
 def _read(path: Path, backend: AnyBackend, settings: Settings, stamp: str, room: Room) -> Arrays:
     """Read the arrays of a state, and see that none is missing and none is there besides."""
     memory = Room()
-    arrays = files.read_npz_in(path, lambda name: room if ".local." in f".{name}" else memory)
+
+    def room_of(name: str) -> Room:
+        grows = ".local." in f".{name}" or name.endswith(backend.by_token)
+        return room if grows else memory
+
+    arrays = files.read_npz_in(path, room_of)
     if "stamp_" not in arrays:
         raise RunError(f"{path} is damaged: it has no array 'stamp_'")
     if str(arrays.pop("stamp_")) != stamp:

@@ -277,14 +277,22 @@ def test_a_process_that_draws_other_numbers_is_named() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("backend", "n_docs", "chosen"),
+    [
+        ("hdp-gibbs", 4000, ("inference.start=uniform", "model.truncation=40")),
+        ("hlda-gibbs", 400, ("inference.burn_in=2",)),
+    ],
+)
 def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
-    tmp_path: Path, client: Client
+    backend: str, n_docs: int, chosen: tuple[str, ...], tmp_path: Path, client: Client
 ) -> None:
-    """A million tokens, whose files the workers open themselves."""
+    """Documents of 250 tokens, whose files the workers open themselves."""
     rng = np.random.default_rng(5)
-    words = (2000 * rng.random((4000, 250)) ** 3).astype(np.int64)
-    rows = np.repeat(np.arange(4000), 250)
-    counts = sparse.coo_array((np.ones(10**6, np.int32), (rows, words.ravel()))).tocsr()
+    words = (2000 * rng.random((n_docs, 250)) ** 3).astype(np.int64)
+    rows = np.repeat(np.arange(n_docs), 250)
+    ones = np.ones(words.size, np.int32)
+    counts = sparse.coo_array((ones, (rows, words.ravel()))).tocsr()
     write_bags(Corpus(counts, default_vocab(counts.shape[1])), tmp_path / "a.shards")
     killed: list[int] = []
 
@@ -293,8 +301,8 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
             killed.append(max(client.run(_load).values())[1])
             os.kill(killed[0], signal.SIGKILL)
 
-    chosen = ("inference.collapse=partial", "inference.start=uniform", "model.truncation=40")
-    settings = (*chosen, "inference.shards=4", "output.checkpoint_seconds=0")
+    always = ("inference.collapse=partial", "inference.shards=4", "output.checkpoint_seconds=0")
+    settings = (*always, *chosen)
     places: dict[str, dict[str, Any]] = {
         "here": {"workers": 2},
         "there": {"cluster": client.scheduler.address, "callbacks": [kill]},
@@ -303,7 +311,7 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
         fit(
             tmp_path / "a.shards",
             run=tmp_path / name,
-            backend="hdp-gibbs",
+            backend=backend,
             overrides=settings,
             iterations=ITERATIONS,
             **place,

@@ -47,7 +47,7 @@ PARAMETERS = {
 
 def test_every_function_of_the_contract_is_tested_here() -> None:
     values = {"Model", "Inference", "State", "Info", "objective_name"}
-    values |= {"observes", "sampler", "pieces", "shelves", "deals"}
+    values |= {"observes", "sampler", "pieces", "shelves", "deals", "by_token"}
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
 
 

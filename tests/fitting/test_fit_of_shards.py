@@ -14,8 +14,11 @@ import pytest
 
 from hiertopics.corpora.conversion import convert
 from hiertopics.errors import DataError, UsageError
+from hiertopics.families.flat import token_layout
 from hiertopics.families.hdp import blocks
 from hiertopics.families.hdp import theta as theta_parts
+from hiertopics.families.ncrp import clustering
+from hiertopics.families.ncrp.sampler import chains as sampled
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.formats.shards import open_shelf
@@ -222,11 +225,55 @@ def test_the_variational_hdp_of_shards_keeps_what_grows_in_files(
     assert places == {tmp_path / "shards" / "checkpoints"}
 
 
+@pytest.mark.parametrize("collapse", ["partial", "full"])
+@pytest.mark.parametrize("start", ["clusters", "sequential"])
+def test_hlda_gibbs_of_shards_keeps_levels_of_tokens_in_files(
+    folder: Path, tmp_path: Path, collapse: str, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the best draw, too; a fit that goes on ends in the same bytes."""
+    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    for module in (token_layout, sampled):
+        monkeypatch.setattr(module, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(clustering, "MOST_PAIRS", 200)
+    monkeypatch.setattr(clustering, "CELLS", 60)
+    places: set[Path | None] = set()
+
+    def watch(event: Event) -> None:
+        state: Any = event.state
+        levels = [one.chain.level for one in (*state.now, *state.best)]
+        places.update(beside(level).folder for level in levels)
+
+    def made(corpus: str, name: str, iterations: int, *callbacks: Callback) -> RunDir:
+        return driver.fit(
+            folder / corpus,
+            run=tmp_path / name,
+            backend="hlda-gibbs",
+            iterations=iterations,
+            overrides=[
+                f"inference.collapse={collapse}",
+                f"inference.start={start}",
+                "inference.shards=2",
+                "inference.burn_in=2",
+                "output.checkpoint_seconds=0",
+            ],
+            memory="4GB",
+            callbacks=callbacks,
+        ).run
+
+    whole = made("a.ldac", "whole", 7)
+    for iterations in (5, 7):
+        shards = made("a.shards", "shards", iterations, watch)
+    assert contents(shards) == contents(whole)
+    assert shards.manifest["objective"] == whole.manifest["objective"]
+    assert places == {tmp_path / "shards" / "checkpoints"}
+    assert {path.suffix for path in (tmp_path / "shards" / "checkpoints").iterdir()} == {".npz"}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"backend": "lda-gibbs"}, "lda-gibbs holds the corpus in memory; of shards fit hdp-pcvb0"),
-        ({"backend": "hdp-gibbs"}, "or hdp-cvb or hdp-gibbs -s inference.collapse=partial or nhdp"),
+        ({"backend": "hdp-gibbs"}, "hdp-gibbs -s inference.collapse=partial or hlda-gibbs or nhdp"),
         ({"holdout": "tokens:0.2@0"}, "of shards whole documents can be"),
         ({"memory": "80MB"}, "--memory 76.3 MiB is too little: the least for this fit is [0-9]+MB"),
         ({"data": {"discretise": {"bins": 3}}}, "data.discretise is for dense tables"),
@@ -257,7 +304,10 @@ CHILD = """
     import re, resource, sys
     from pathlib import Path
     from hiertopics.errors import UsageError
+    from hiertopics.families.flat import token_layout
     from hiertopics.families.hdp import blocks, partial
+    from hiertopics.families.ncrp import clustering
+    from hiertopics.families.ncrp.sampler import backend as sampler, chains
     from hiertopics.fitting import driver
     from hiertopics.runs import placing
     from hiertopics.runs.newdocs import infer
@@ -266,9 +316,16 @@ CHILD = """
     # What is the same for all corpora would hide what a corpus in memory takes.
     blocks.CHANGES_AT_ONCE, partial.BUFFERS = 1 << 12, 4 << 20
     placing.MOST_ENTRIES, placing.ROWS = 1 << 10, 1 << 7
-    folder = Path(sys.argv[1])
-    settings = ["inference.collapse=partial", "inference.start=uniform", "model.truncation=6"]
-    how = {"backend": "hdp-gibbs", "iterations": 1, "overrides": settings}
+    token_layout.TOKENS_AT_ONCE = chains.TOKENS_AT_ONCE = 1 << 14
+    clustering.MOST_PAIRS = clustering.CELLS = sampler.MOST_PAIRS = 1 << 12
+    sampler.KEPT = 2 << 20
+    folder, backend = Path(sys.argv[1]), sys.argv[3]
+    settings = {
+        "hdp-gibbs": ["inference.start=uniform", "model.truncation=6"],
+        "hlda-gibbs": ["inference.shards=2", "model.depth=2", "data.holdout=docs:0.01"],
+    }
+    overrides = ["inference.collapse=partial", *settings[backend]]
+    how = {"backend": backend, "iterations": 1, "overrides": overrides}
 
     def bytes_of(name):
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -280,7 +337,7 @@ CHILD = """
     reserved = bytes_of("VmData") - bytes_of("RssAnon")
     corpus = folder / sys.argv[2]
     try:
-        driver.fit(folder / "large.shards", run=folder / "none", memory="80MB", **how)
+        driver.fit(corpus.with_suffix(".shards"), run=folder / "none", memory="80MB", **how)
     except UsageError as error:
         print(error)
         least = re.search("the least for this fit is ([0-9]+MB)", str(error))[1]
@@ -289,8 +346,9 @@ CHILD = """
     memory = least if corpus.suffix == ".shards" else None
     run = driver.fit(corpus, run=folder / "large", memory=memory, **how).run
     print("fitted")
-    assert evaluate(run)["n_tokens"] > 100_000
-    for suffix in ("npz", "csv", "jsonl"):
+    assert evaluate(run)["n_tokens"] > 40_000
+    # Documents of so many tokens take hlda-gibbs too long.
+    for suffix in ("npz", "csv", "jsonl") if backend == "hdp-gibbs" else ():
         infer(run, folder / "large.shards", folder / f"placed.{suffix}")
     print("done")
 """
@@ -298,12 +356,14 @@ CHILD = """
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a corpus of 8 million tokens, a small one, and the shards of both."""
+    """Return a folder with corpora of 8 and of 24 million tokens, a small one, and their shards."""
     path = tmp_path_factory.mktemp("large")
-    for name, n_docs in (("small", 20), ("large", 4000)):
+    kinds = {"small": (20, 20, 200), "large": (4000, 4000, 200), "larger": (4000, 20, 600)}
+    for name, (n_docs, n_kinds, times) in kinds.items():
+        first = [doc % n_kinds * 7 for doc in range(n_docs)]
         lines = (
-            f"10 {' '.join(f'{(doc * 7 + 13 * place) % 1000}:200' for place in range(10))}\n"
-            for doc in range(n_docs)
+            f"10 {' '.join(f'{(word + 13 * place) % 1000}:{times}' for place in range(10))}\n"
+            for word in first
         )
         (path / f"{name}.ldac").write_text("".join(lines))
         convert(path / f"{name}.ldac", path / f"{name}.shards")
@@ -312,19 +372,20 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
-@pytest.mark.parametrize("name", ["large.shards", "large.ldac"])
+@pytest.mark.parametrize(("backend", "corpus"), [("hdp-gibbs", "large"), ("hlda-gibbs", "larger")])
+@pytest.mark.parametrize("suffix", ["shards", "ldac"])
 def test_a_fit_of_shards_and_what_is_asked_of_it_stay_below_a_limit_of_memory(
-    large: Path, tmp_path: Path, name: str
+    large: Path, tmp_path: Path, suffix: str, backend: str, corpus: str
 ) -> None:
     """In a process that gets no more; the same corpus in memory does not fit."""
     folder = tmp_path / "fits"
     folder.mkdir()
     for path in large.iterdir():
         (folder / path.name).symlink_to(path)
-    argv = [sys.executable, "-c", dedent(CHILD), str(folder), name]
+    argv = [sys.executable, "-c", dedent(CHILD), str(folder), f"{corpus}.{suffix}", backend]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
     assert "--memory 76.3 MiB is too little: the least for this fit is" in done.stdout, done.stderr
-    assert ("done" in done.stdout) == (name == "large.shards"), done.stderr
-    assert ("fitted" in done.stdout) == (name == "large.shards"), done.stderr
+    assert ("done" in done.stdout) == (suffix == "shards"), done.stderr
+    assert ("fitted" in done.stdout) == (suffix == "shards"), done.stderr
     assert done.returncode == 0 or "MemoryError" in done.stderr

@@ -21,6 +21,7 @@ from variational_cases import (
 )
 
 from hiertopics.families.flat import token_layout
+from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational import backend as variational
@@ -139,6 +140,36 @@ def test_a_chain_of_clusters_has_their_paths_and_levels_of_the_prior() -> None:
         assert np.array_equal(names, chain.path[:, column + 1] - chain.first[column + 1])
     shares = np.bincount(chain.level, minlength=3) / len(chain.level)
     assert shares == pytest.approx([0.6, 0.3, 0.1], abs=0.03)  # 3,600 tokens: sd below 0.009
+
+
+def test_of_a_large_corpus_a_part_is_clustered_and_the_others_join_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What a planted tree is found by suffers little."""
+    corpus, path, _ = planted(0, 300)
+    words = token_layout.lay_out(corpus).words
+    doc_pairs, seen = np.diff(words.pair_ptr), []
+
+    def counts(docs: np.ndarray) -> Any:
+        seen.append(docs)
+        return token_layout.counts_of(token_layout.words_of(words, docs), corpus.n_words)
+
+    def found(seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        return clustering.branches_of(counts, doc_pairs, 3, 12, rng)
+
+    whole = found(0)
+    rng = np.random.default_rng(0)
+    np.testing.assert_array_equal(whole, clustering.nested_clusters(corpus.counts, 3, 12, rng))
+    monkeypatch.setattr(clustering, "MOST_PAIRS", int(doc_pairs.sum()) // 3)
+    monkeypatch.setattr(clustering, "CELLS", 500)
+    seen.clear()
+    branch = found(0)
+    assert doc_pairs[seen[0]].sum() <= clustering.MOST_PAIRS and len(seen) > 5
+    np.testing.assert_array_equal(np.concatenate(seen[1:]), np.arange(300))
+    assert len(np.unique(branch[:, 1])) == len(np.unique(branch, axis=0))
+    scores = [adjusted_rand(path[:, 1], own[:, 1]) for own in (whole, branch)]
+    assert scores[1] > scores[0] - 0.1, scores
 
 
 @pytest.mark.parametrize("depth", [2, 5])

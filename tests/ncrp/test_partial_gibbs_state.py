@@ -13,14 +13,18 @@ import pytest
 import stepping
 from gibbs_cases import random_chain, settings_of, varied_corpus
 from stepping import at, begin
+from test_tree_gibbs_kernels import assert_counts_are_recounts
 
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
+from hiertopics.families.flat.token_layout import lay_out, part_of
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import State
+from hiertopics.formats.shards import write_bags
+from hiertopics.room import Room
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.states import from_arrays, to_arrays
 
@@ -140,6 +144,38 @@ def test_both_sweeps_have_the_same_posterior() -> None:
         variances.append(batches.var(axis=0, ddof=1) / len(batches))
     scores = (means[0] - means[1]) / np.sqrt(variances[0] + variances[1])
     assert abs(scores).max() < 3.0, scores
+
+
+def test_documents_read_in_files_have_the_words_of_those_in_memory(tmp_path: Path) -> None:
+    """What crosses to another process is read there, or goes along."""
+    shelf = replace(write_bags(CORPUS, tmp_path / "a.shards").shelf, room=Room(tmp_path))
+    docs, found = np.array([3, 4, 9, 20, 24]), []
+    for corpus in (CORPUS, shelf):
+        part = part_of(lay_out(corpus), docs)
+        for one in (part, pickle.loads(pickle.dumps(part))):
+            found.append([[array.tolist() for array in words] for _, words in one.blocks()])
+    assert found[0] == found[1] == found[2] == found[3]
+    assert pickle.loads(pickle.dumps(part)).words is None
+    (words,) = found[0]
+    rows = CORPUS.counts[docs]
+    assert words[1] == rows.indices.tolist()
+    assert np.diff(words[2]).tolist() == rows.data.tolist()
+
+
+def test_further_documents_join_a_chain_whose_own_stay(tmp_path: Path) -> None:
+    """On their paths, with the levels of their tokens; all counts are recounts."""
+    settings, few = settings_of(**PARTIAL), CORPUS.select(range(15))
+    (state,) = fitted(6, corpus=few).now
+    assert gibbs.one.continued is not None
+    data = gibbs.prepare(CORPUS, settings)
+    more = gibbs.one.continued(to_arrays(state), data, settings, at(0))
+    own, chain = state.chain, more.chain
+    np.testing.assert_array_equal(chains.slots(chain)[:15], chains.slots(own))
+    np.testing.assert_array_equal(chain.level[: len(own.level)], own.level)
+    assert_counts_are_recounts(data, chain)
+    assert len(np.unique(chain.path[15:, -1])) > 1 and (chain.level >= 0).all()
+    again = gibbs.one.continued(to_arrays(state), data, settings, at(0))
+    assert same(more, again)
 
 
 def test_tasks_depend_on_their_messages_alone() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags, Shelf
+from hiertopics.room import Room, beside
+
+TOKENS_AT_ONCE = 1 << 18
+"""Tokens that are in memory at a time, a longer document apart."""
 
 
 class Words(NamedTuple):
@@ -22,17 +28,116 @@ class Words(NamedTuple):
 
 
 class Data(NamedTuple):
-    """A corpus laid out in tokens: words, and its sizes."""
+    """A corpus laid out in tokens: words, and its sizes. shelf: the corpus, where it is in files.
+
+    What has an entry for each pair or token lies in the corpus's room.
+    """
 
     words: Words
     n_docs: int
     n_words: int
     n_tokens: int
+    shelf: Shelf | None = None
+
+    @property
+    def room(self) -> Room:
+        """Where what has an entry for each token is made."""
+        return beside(self.words.word)
 
 
-def lay_out(corpus: Corpus) -> Data:
+def lay_out(corpus: Bags) -> Data:
     """Lay a corpus out in tokens, by word id within a document."""
-    counts = corpus.counts
-    token_ptr = np.concatenate([[0], np.cumsum(counts.data, dtype=np.int64)])
-    words = Words(counts.indptr.astype(np.int64), counts.indices.astype(np.int32), token_ptr)
-    return Data(words, corpus.n_docs, corpus.n_words, corpus.n_tokens)
+    word, token_ptr = corpus.room.growing(np.int32), corpus.room.growing(np.int64)
+    token_ptr.append(np.zeros(1, np.int64))
+    n_tokens = 0
+    for block in corpus.blocks():
+        ends = n_tokens + np.cumsum(block.data, dtype=np.int64)
+        word.append(block.indices)
+        token_ptr.append(ends)
+        n_tokens = int(ends[-1]) if len(ends) else n_tokens
+    words = Words(_starts(corpus.doc_pairs), word.done(), token_ptr.done())
+    shelf = corpus.bare(0, corpus.n_docs) if isinstance(corpus, Shelf) else None
+    return Data(words, corpus.n_docs, corpus.n_words, n_tokens, shelf)
+
+
+class Part(NamedTuple):
+    """Some documents of a corpus, whose words come some documents at a time.
+
+    docs: int64, their numbers in ``words``, or in ``shelf`` where there are no words. Who unpickles
+    it has the words of these documents alone, or reads them in the corpus's files.
+    """
+
+    docs: NDArray[np.int64]
+    words: Words | None
+    shelf: Shelf | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        places = np.arange(len(self.docs))
+        if self.shelf is not None:
+            return Part, (places, None, self.shelf.select(self.docs))
+        assert self.words is not None, "documents are in memory or in files"
+        return Part, (places, words_of(self.words, self.docs), None)
+
+    @property
+    def room(self) -> Room:
+        """Where what has an entry for each token is made."""
+        return Room() if self.shelf is None else self.shelf.room
+
+    def blocks(self) -> Iterator[tuple[slice, Words]]:
+        """Yield the words of some documents after the other, and which these are."""
+        for first, last in spans(self._lengths()):
+            inside = slice(first, last)
+            if self.words is not None:
+                yield inside, words_of(self.words, self.docs[inside])
+            elif self.shelf is not None:
+                rows = self.shelf.counts_of(self.docs[inside])
+                yield (
+                    inside,
+                    Words(rows.indptr.astype(np.int64), rows.indices, _starts(rows.data)),
+                )
+
+    def _lengths(self) -> NDArray[np.int64]:
+        if self.words is not None:
+            return doc_lengths(self.words)[self.docs]
+        assert self.shelf is not None, "documents are in memory or in files"
+        return self.shelf.doc_lengths[self.docs]
+
+
+def part_of(data: Data, docs: NDArray[np.int64]) -> Part:
+    """Return the documents ``docs`` of a corpus."""
+    return Part(docs, data.words, data.shelf)
+
+
+def doc_lengths(words: Words) -> NDArray[np.int64]:
+    """Return the tokens of each document, int64 [n_docs]."""
+    return np.diff(words.token_ptr[words.pair_ptr])
+
+
+def spans(lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of documents of about ``TOKENS_AT_ONCE`` tokens. lengths: of each document."""
+    ends, first, before = np.cumsum(lengths), 0, 0
+    while first < len(ends):
+        last = int(np.searchsorted(ends, before + TOKENS_AT_ONCE, side="right"))
+        last = max(last, first + 1)
+        yield first, last
+        first, before = last, int(ends[last - 1])
+
+
+def words_of(words: Words, docs: NDArray[np.int64]) -> Words:
+    """Return the words of some documents by themselves."""
+    sizes = words.pair_ptr[docs + 1] - words.pair_ptr[docs]
+    pair_ptr = _starts(sizes)
+    pair = np.repeat(words.pair_ptr[docs] - pair_ptr[:-1], sizes) + np.arange(pair_ptr[-1])
+    token_ptr = _starts(words.token_ptr[pair + 1] - words.token_ptr[pair])
+    return Words(pair_ptr, words.word[pair], token_ptr)
+
+
+def counts_of(words: Words, n_words: int) -> sparse.csr_array:
+    """Return words as counts again, float64 CSR [n_docs, n_words]."""
+    cells = (np.diff(words.token_ptr).astype(np.float64), words.word, words.pair_ptr)
+    return sparse.csr_array(cells, shape=(len(words.pair_ptr) - 1, n_words))
+
+
+def _starts(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return where each of so large things begins, and the end of the last, int64 [n + 1]."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

@@ -1,6 +1,12 @@
-"""Clusters of documents, from which a tree can start: spherical k-means on weighted counts."""
+"""Clusters of documents, from which a tree can start: spherical k-means on weighted counts.
+
+Of a large corpus a random part is clustered; its other documents join the nearest leaves.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +14,50 @@ from scipy import sparse
 
 ROUNDS = 10
 DOCS_PER_LEAF, MOST_LEAVES = 4, 450
+
+MOST_PAIRS = 1 << 22
+"""Pairs of documents and words that are clustered."""
+
+CELLS = 1 << 20
+"""Likenesses of documents and clusters, or pairs, that are in memory at a time."""
+
+CountsOf = Callable[[NDArray[np.int64]], sparse.csr_array]
+"""From numbers of documents to their counts, float64."""
+
+
+def branches_of(
+    counts_of: CountsOf,
+    doc_pairs: NDArray[np.int64],
+    depth: int,
+    n_leaves: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Return ``nested_clusters`` of all documents, [n_docs, depth - 1].
+
+    doc_pairs: int64 [n_docs], pairs of each. Where they are more than ``MOST_PAIRS``, clusters are
+    those of random documents, and the others are on the leaf whose documents are most like them.
+    """
+    n_docs = len(doc_pairs)
+    if doc_pairs.sum() <= MOST_PAIRS:
+        return nested_clusters(counts_of(np.arange(n_docs)), depth, n_leaves, rng)
+    order = rng.permutation(n_docs)
+    n_seen = int(np.searchsorted(np.cumsum(doc_pairs[order]), MOST_PAIRS, side="right"))
+    docs = np.sort(order[: max(1, n_seen)])
+    counts = counts_of(docs)
+    branch = nested_clusters(counts, depth, n_leaves, rng)
+    leaf, importance = np.empty(n_docs, np.int64), importance_of(counts)
+    n_leaves = int(branch[:, -1].max()) + 1
+    centres = unit_rows(sums_of(_weighted(counts, importance), branch[:, -1], n_leaves))
+    del counts
+    ends = np.concatenate([[0], np.cumsum(doc_pairs)])
+    cuts = np.searchsorted(ends, np.arange(0, ends[-1] + CELLS, CELLS))
+    for first, last in pairwise(np.unique(np.minimum(cuts, n_docs)).tolist()):
+        rows = _weighted(counts_of(np.arange(first, last)), importance)
+        leaf[first:last] = nearest(rows, centres)
+    leaf[docs] = branch[:, -1]
+    way = np.empty((n_leaves, depth - 1), np.int64)
+    way[branch[:, -1]] = branch
+    return way[leaf]
 
 
 def nested_clusters(
@@ -20,12 +70,17 @@ def nested_clusters(
     rows = weighted_rows(counts)
     labels = cluster(rows, n_leaves, rng)
     paths = [labels]
-    for level in range(depth - 2, 0, -1):
-        n_clusters = max(1, round(n_leaves ** np.sqrt(level / (depth - 1))))
+    for n_clusters in widths(depth, n_leaves)[-2::-1]:
         rows = unit_rows(sums_of(rows, labels, int(labels.max(initial=0)) + 1))
         labels = above = cluster(rows, n_clusters, rng)
         paths.insert(0, above[paths[0]])
     return np.column_stack(paths)
+
+
+def widths(depth: int, n_leaves: int) -> list[int]:
+    """Return the number of clusters at each level below the root."""
+    shares = (np.sqrt(level / (depth - 1)) for level in range(1, depth))
+    return [max(1, round(n_leaves**share)) for share in shares]
 
 
 def leaves_for(n_docs: int) -> int:
@@ -35,9 +90,17 @@ def leaves_for(n_docs: int) -> int:
 
 def weighted_rows(counts: sparse.csr_array) -> sparse.csr_array:
     """Return rows of log(1 + count) times inverse document frequency, of length 1 (or 0)."""
-    n_docs = counts.shape[0]
+    return _weighted(counts, importance_of(counts))
+
+
+def importance_of(counts: sparse.csr_array) -> NDArray[np.float64]:
+    """Return the logarithm of each word's inverse document frequency, float64 [n_words]."""
     n_with = np.bincount(counts.indices, minlength=counts.shape[1])
-    values = np.log1p(counts.data) * np.log((1.0 + n_docs) / (1.0 + n_with))[counts.indices]
+    return np.asarray(np.log((1.0 + counts.shape[0]) / (1.0 + n_with)))
+
+
+def _weighted(counts: sparse.csr_array, importance: NDArray[np.float64]) -> sparse.csr_array:
+    values = np.log1p(counts.data) * importance[counts.indices]
     rows = sparse.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
     return unit_rows(rows)
 
@@ -53,7 +116,7 @@ def cluster(rows: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -
     centres = rows[_spread_seeds(rows, min(n_clusters, n_rows), rng)]
     labels = np.full(n_rows, -1)
     for _ in range(ROUNDS):
-        found = np.argmax((rows @ centres.T).toarray(), axis=1)
+        found = nearest(rows, centres)
         if (found == labels).all():
             break
         labels = found
@@ -61,6 +124,16 @@ def cluster(rows: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -
         labels = np.unique(labels, return_inverse=True)[1].ravel()
         centres = unit_rows(sums_of(rows, labels, n_used))
     return labels.astype(np.int64)
+
+
+def nearest(rows: sparse.csr_array, centres: sparse.csr_array) -> NDArray[np.int64]:
+    """Return which of the centres is most like each row, int64 [n_rows]."""
+    across, step = sparse.csr_array(centres.T), max(1, CELLS // centres.shape[0])
+    found = np.empty(rows.shape[0], np.int64)
+    for first in range(0, len(found), step):
+        some = slice(first, first + step)
+        found[some] = np.argmax((rows[some] @ across).toarray(), axis=1)
+    return found
 
 
 def _spread_seeds(

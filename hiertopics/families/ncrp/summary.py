@@ -7,7 +7,7 @@ puts it into one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,13 @@ from scipy import sparse
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.posteriors import place
-from hiertopics.model import Summary
+from hiertopics.model import Paths, Summary
+from hiertopics.room import Room
 
 LIVE_TOKENS = 1.0
+
+DOCS_AT_ONCE = 1 << 14
+"""Documents that are placed at a time."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Fitted:
     level_weights: float64 [n_docs, depth], rows sum to 1. log_mass: float64 [n_nodes], log prior
     mass of each slot for a new document. eta, level_prior [depth]: the priors in force.
     n_tokens: tokens of the corpus, those outside the tree included.
-    extra: more arrays for ``Tree.extra``, not per node.
+    extra: more arrays for ``Tree.extra``, not per node. room: where theta and paths are made.
     """
 
     parent: NDArray[np.integer]
@@ -43,6 +47,7 @@ class Fitted:
     level_prior: NDArray[np.float64]
     n_tokens: float
     extra: Mapping[str, NDArray[Any]]
+    room: Room = field(default_factory=Room)
 
     @property
     def depth(self) -> int:
@@ -66,24 +71,24 @@ def summarise(fitted: Fitted) -> Summary:
     parent[0] = ROOT
     counts = np.asarray(fitted.n_wn[:, order], dtype=np.float64)
     total = counts.sum(axis=0) + n_words * fitted.eta
-    phi = np.vstack([(counts.T + fitted.eta) / total[:, None], np.full(n_words, 1.0 / n_words)])
+    phi = np.empty((n_live + 1, n_words))
+    np.add(counts.T, fitted.eta, out=phi[:-1])
+    phi[:-1] /= total[:, None]
+    phi[-1] = 1.0 / n_words
     phi /= phi.sum(axis=1, keepdims=True)
     slots = new_id[slot_of]
-    slot_probs = _moved(fitted.slot_probs, slots, n_live)
     log_mass = np.full(n_live, -np.inf)
     np.logaddexp.at(log_mass, slots, fitted.log_mass)
-    weights = np.repeat(fitted.level_weights, np.diff(slot_probs.indptr), axis=0)
-    posterior = place(parent[:-1], fitted.depth, slot_probs, weights)
+    theta, paths = _placed(fitted, parent[:-1], slots)
     n_tokens = np.append(counts.sum(axis=0), 0.0)
     n_tokens[-1] = max(fitted.n_tokens - n_tokens.sum(), 0.0)
     weight = n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else np.eye(n_live + 1)[0]
-    assert posterior.paths is not None
     tree = Tree(
         phi=phi,
         parent=parent,
         kind=np.append(np.full(n_live, NODE), OUTSIDE).astype(np.int8),
         weight=weight,
-        n_docs=_passing(posterior.paths.node, n_live + 1),
+        n_docs=_passing(paths.node, n_live + 1),
         n_tokens=n_tokens,
         extra={
             "log_mass": np.append(log_mass, 0.0),
@@ -92,7 +97,34 @@ def summarise(fitted: Fitted) -> Summary:
             **fitted.extra,
         },
     )
-    return Summary(tree, posterior.theta, posterior.paths)
+    return Summary(tree, theta, paths)
+
+
+def _placed(
+    fitted: Fitted, parent: NDArray[np.int32], slots: NDArray[np.integer]
+) -> tuple[sparse.csr_array, Paths]:
+    """Return theta and the paths of all documents, some of whom are placed at a time.
+
+    parent: int32 [n_live]. slots: the live node whose slot that of each node is now.
+    """
+    room, depth, lengths = fitted.room, fitted.depth, []
+    kinds = (np.float64, np.int32, np.int32, np.float64)
+    values, columns, node, log_prob = (room.growing(kind) for kind in kinds)
+    for first in range(0, fitted.slot_probs.shape[0], DOCS_AT_ONCE):
+        some = slice(first, first + DOCS_AT_ONCE)
+        probs = _moved(fitted.slot_probs[some], slots, len(parent))
+        weights = np.repeat(fitted.level_weights[some], np.diff(probs.indptr), axis=0)
+        found = place(parent, depth, probs, weights)
+        assert found.paths is not None, "documents take paths"
+        values.append(found.theta.data)
+        columns.append(found.theta.indices)
+        node.append(found.paths.node.ravel())
+        log_prob.append(found.paths.log_prob)
+        lengths.append(np.diff(found.theta.indptr))
+    indptr = np.concatenate([[0], *lengths]).cumsum()
+    shape = (len(indptr) - 1, len(parent) + 1)
+    theta = sparse.csr_array((values.done(), columns.done(), indptr), shape=shape)
+    return theta, Paths(node.done().reshape(-1, depth), log_prob.done())
 
 
 def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
@@ -145,4 +177,8 @@ def _moved(probs: sparse.csr_array, slots: NDArray[np.integer], n_slots: int) ->
 
 def _passing(paths: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
     """Count the documents whose best path passes each node."""
-    return np.bincount(paths[paths >= 0], minlength=n_nodes).astype(np.int64)
+    n_docs = np.zeros(n_nodes, np.int64)
+    for first in range(0, len(paths), DOCS_AT_ONCE):
+        some = paths[first : first + DOCS_AT_ONCE]
+        n_docs += np.bincount(some[some >= 0], minlength=n_nodes)
+    return n_docs

@@ -30,11 +30,19 @@ from scipy.special import gammaln
 
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.families.flat.summary import notes_on_idle_shards
-from hiertopics.families.flat.token_layout import Data, lay_out
+from hiertopics.families.flat.token_layout import (
+    Data,
+    counts_of,
+    doc_lengths,
+    lay_out,
+    spans,
+    words_of,
+)
 from hiertopics.families.ncrp import summary as common
-from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters
+from hiertopics.families.ncrp.clustering import MOST_PAIRS, branches_of, leaves_for, widths
 from hiertopics.families.ncrp.config import GibbsInference as Inference
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.config import Model as Model
@@ -43,11 +51,13 @@ from hiertopics.families.ncrp.sampler import chain_kernels, hyperparameters
 from hiertopics.families.ncrp.sampler import infer_kernels as kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import (
+    LINE,
     State,
     before,
     begin,
     begins,
     graft,
+    joined_by,
     keep,
     leap,
     on_branches,
@@ -62,6 +72,13 @@ from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
 from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
 from hiertopics.model import Backend, Context, PerChain, Posterior, Summary
+from hiertopics.states import Arrays
+
+KEPT = 16 << 20
+"""Bytes of what was let go that stay with the allocator, in pieces."""
+
+PAIR_BYTES = 60
+"""Of a pair of document and word that is clustered."""
 
 Sweep = Callable[[Data, Chain, Prior, Settings, Context], Chain]
 """Redraws path and levels of each document; in place unless columns run out."""
@@ -84,7 +101,7 @@ class Info(NamedTuple):
     moved: int
 
 
-def prepare(corpus: Corpus, settings: Settings) -> Data:
+def prepare(corpus: Bags, settings: Settings) -> Data:
     """Lay the corpus out in tokens."""
     return lay_out(corpus)
 
@@ -94,8 +111,20 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     prior, rng = prior_of(settings.model), context.rng("init")
     if settings.inference.restarts > 1 or settings.inference.start == "sequential":
         return begin(sequential(data, prior, rng), prior)
-    branch = nested_clusters(_counts(data), settings.model.depth, leaves_for(data.n_docs), rng)
+    doc_pairs, n_leaves = np.diff(data.words.pair_ptr), leaves_for(data.n_docs)
+
+    def counts(docs: NDArray[np.int64]) -> sparse.csr_array:
+        return counts_of(words_of(data.words, docs), data.n_words)
+
+    branch = branches_of(counts, doc_pairs, settings.model.depth, n_leaves, rng)
     return begin(on_branches(data, branch, prior, rng), prior)
+
+
+def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
+    """Return an earlier draw that further documents joined one by one."""
+    gamma, eta = float(before["prior.gamma"]), float(before["prior.eta"])
+    prior = Prior(before["prior.level"], gamma, eta)
+    return begin(joined_by(before, data, prior, context.rng("continued")), prior)
 
 
 def step(
@@ -154,12 +183,15 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     """
     path, level = state.chain.path, state.chain.level
     alpha, gamma, eta = state.prior
-    doc = np.repeat(np.arange(data.n_docs), np.diff(data.words.token_ptr[data.words.pair_ptr]))
-    word = np.repeat(data.words.word, np.diff(data.words.token_ptr))
     n_dl = np.zeros(path.shape)
-    np.add.at(n_dl, (doc, level), 1)
-    shape = (int(path.max(initial=0)) + 1, data.n_words)
-    n_kw = sparse.coo_array((np.ones(len(word)), (path[doc, level], word)), shape).tocsr()
+    n_kw = np.zeros((int(path.max(initial=0)) + 1, data.n_words), np.int32)
+    for first, last in spans(doc_lengths(data.words)):
+        pair_ptr, word, token_ptr = words_of(data.words, np.arange(first, last))
+        lengths, begin = np.diff(token_ptr[pair_ptr]), data.words.pair_ptr[first]
+        doc = np.repeat(np.arange(first, last), lengths)
+        at = level[data.words.token_ptr[begin] :][: token_ptr[-1]]
+        np.add.at(n_dl, (doc, at), 1)
+        np.add.at(n_kw, (path[doc, at], np.repeat(word, np.diff(token_ptr))), 1)
     visits = np.bincount(path.ravel())
     inner = np.bincount(path[:, :-1].ravel())
     n_children = (visits > 0).sum() - (data.n_docs > 0)
@@ -168,7 +200,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     levels = (gammaln(alpha + n_dl) - gammaln(alpha)).sum()
     levels += (gammaln(alpha.sum()) - gammaln(alpha.sum() + n_dl.sum(axis=1))).sum()
     mass = eta * data.n_words
-    words = (gammaln(n_kw.data + eta) - gammaln(eta)).sum()
+    words = (gammaln(n_kw[n_kw > 0] + eta) - gammaln(eta)).sum()
     words += (gammaln(mass) - gammaln(mass + n_kw.sum(axis=1))).sum()
     return float(tree + levels + words)
 
@@ -178,23 +210,38 @@ def prior_of(model: Model) -> Prior:
     return Prior(level_prior(model), model.gamma, model.eta)
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of tokens and counts, for a tree of a node for every eight documents."""
-    counts = 8 * columns_for(corpus, settings) * corpus.n_words
-    return counts + 10 * corpus.n_tokens + 16 * settings.model.depth * corpus.n_docs
+def memory(corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of a fit whose sweeps hold nothing but the state."""
+    return at_most(corpus, settings, 0)
 
 
-def columns_for(corpus: Corpus, settings: Settings) -> int:
-    """Return how many columns of counts such a tree has."""
-    return 32 * settings.model.depth + corpus.n_docs // 8
+def at_most(corpus: Bags, settings: Settings, held: int) -> int:
+    """Return the bytes of tokens and counts, and of what is largest besides.
+
+    That is the start, a sweep, which holds so many bytes, or the summary. Tokens of a corpus in
+    files lie in files, too.
+    """
+    depth, n_nodes = settings.model.depth, nodes_for(corpus, settings)
+    counts = 4 * (n_nodes + LINE * depth) * corpus.n_words + 8 * depth * corpus.n_docs
+    tokens, theta = 3 * corpus.n_tokens + 12 * corpus.n_pairs, 30 * depth * corpus.n_docs
+    if isinstance(corpus, Shelf):
+        tokens = theta = 0
+    clusters = settings.inference.start == "clusters"
+    start = PAIR_BYTES * min(corpus.n_pairs, MOST_PAIRS) if clusters else 0
+    documents = 40 * depth * corpus.n_docs
+    summary = 24 * n_nodes * corpus.n_words + theta
+    return KEPT + counts + tokens + max(start, documents + max(held, summary))
 
 
-def _counts(data: Data) -> sparse.csr_array:
-    words = data.words
-    return sparse.csr_array(
-        (np.diff(words.token_ptr).astype(np.float64), words.word, words.pair_ptr),
-        shape=(data.n_docs, data.n_words),
-    )
+def nodes_for(corpus: Bags, settings: Settings) -> int:
+    """Return about how many nodes a tree has: those of the start, of which sweeps change few.
+
+    Documents that are seated one by one begin with about half as many as clusters.
+    """
+    inference, n_leaves = settings.inference, leaves_for(corpus.n_docs)
+    if inference.restarts > 1 or inference.start == "sequential":
+        n_leaves = -(-n_leaves // 2)
+    return 1 + sum(widths(settings.model.depth, n_leaves))
 
 
 def _due(every: int, iteration: int) -> bool:
@@ -235,18 +282,21 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     leaf = number[chain.path[:, -1]]
     shape = (data.n_docs, len(live))
     slots = sparse.csr_array((np.ones(data.n_docs), leaf, np.arange(data.n_docs + 1)), shape=shape)
-    weights = chain.n_dl + prior.level
+    weights = data.room.empty(chain.n_dl.shape, np.float64)
+    np.add(chain.n_dl, prior.level, out=weights)
+    weights /= weights.sum(axis=1, keepdims=True)
     return common.summarise(
         common.Fitted(
             parent=parent,
             n_wn=chain.n_wk[:, live],
             slot_probs=slots,
-            level_weights=weights / weights.sum(axis=1, keepdims=True),
+            level_weights=weights,
             log_mass=log_mass,
             eta=prior.eta,
             level_prior=prior.level,
             n_tokens=float(data.n_tokens),
             extra={},
+            room=data.room,
         )
     )
 
@@ -294,7 +344,7 @@ def _fitted(tree: Tree) -> FittedTree:
 
 def sampler(
     sweep: Sweep,
-    memory: Callable[[Corpus, Settings], int] = memory,
+    memory: Callable[[Bags, Settings], int] = memory,
     summarise: Callable[[State, Data, Settings, Context], Summary] = summarise,
     *,
     deals: bool = False,
@@ -314,7 +364,10 @@ def sampler(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        shelves=True,
         deals=deals,
+        by_token=("chain.level", "tries.level"),
+        continued=continued,
         regrouped=regrouped,
         per_chain=per_chain,
         draw_hyperparameters=draw_hyperparameters,

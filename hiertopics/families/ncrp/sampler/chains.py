@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
-from hiertopics.families.flat.token_layout import Data
+from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
 from hiertopics.families.ncrp.config import GibbsInference
 from hiertopics.families.ncrp.sampler import chain_kernels, move_kernels, sweep_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
+from hiertopics.room import beside
 from hiertopics.states import Arrays
 
 LINE = 16
@@ -37,7 +38,7 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
     first = LINE * np.arange(depth + 1, dtype=np.int64)
     chain = Chain(
         path=np.zeros((data.n_docs, depth), np.int32),
-        level=np.full(data.n_tokens, -1, np.int8),
+        level=without_level(data),
         n_dl=np.zeros((data.n_docs, depth), np.int32),
         n_wk=np.zeros((data.n_words, first[-1]), np.int32),
         n_k=np.zeros(first[-1], np.int64),
@@ -48,6 +49,33 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
     return visit(data, chain, prior, rng.permutation(data.n_docs), rng, fresh=True)
 
 
+def without_level(data: Data) -> NDArray[np.int8]:
+    """Return levels of tokens none of which has one."""
+    level: NDArray[np.int8] = data.room.empty(data.n_tokens, np.int8)
+    level[:] = -1
+    return level
+
+
+def joined_by(before: Arrays, data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
+    """Return an earlier chain after whose documents further ones were seated one by one.
+
+    In random order, as in ``sequential``. before: its arrays by name; further words may follow its
+    own, too.
+    """
+    old = {name: before[f"chain.{name}"] for name in Chain._fields}
+    n_docs, n_words = data.n_docs - len(old["path"]), data.n_words - len(old["n_wk"])
+    level = without_level(data)
+    level[: len(old["level"])] = old["level"]
+    wider = {
+        name: np.pad(old[name], ((0, n_more), (0, 0)))
+        for name, n_more in (("path", n_docs), ("n_dl", n_docs), ("n_wk", n_words))
+    }
+    same = {name: old[name].copy() for name in ("n_k", "parent", "visits", "first")}
+    chain = Chain(level=level, **same, **wider)
+    order = len(old["path"]) + rng.permutation(n_docs)
+    return visit(data, chain, prior, order, rng, fresh=True)
+
+
 def on_branches(
     data: Data, branch: NDArray[np.integer], prior: Prior, rng: np.random.Generator
 ) -> Chain:
@@ -55,9 +83,10 @@ def on_branches(
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
     """
-    share = np.cumsum(prior.level)
-    drawn = rng.random(data.n_tokens) * share[-1]
-    level = np.searchsorted(share[:-1], drawn, side="right").astype(np.int8)
+    share, level = np.cumsum(prior.level), without_level(data)
+    for first in range(0, data.n_tokens, TOKENS_AT_ONCE):
+        some = level[first : first + TOKENS_AT_ONCE]
+        some[:] = np.searchsorted(share[:-1], rng.random(len(some)) * share[-1], side="right")
     slot = np.zeros((data.n_docs, len(prior.level)), dtype=np.int32)
     for column, names in enumerate(branch.T, start=1):
         slot[:, column] = np.unique(names, return_inverse=True)[1].ravel()
@@ -150,7 +179,7 @@ def recounted(data: Data, slot: NDArray[np.int32], level: NDArray[np.int8]) -> C
     parent[path[:, 1:]] = path[:, :-1]
     visits = np.bincount(path.ravel(), minlength=first[-1]).astype(np.int32)
     n_k = n_wk.sum(axis=0, dtype=np.int64)
-    return Chain(path, level.copy(), n_dl, n_wk, n_k, parent, visits, first)
+    return Chain(path, data.room.copy(level), n_dl, n_wk, n_k, parent, visits, first)
 
 
 def _lots(n_columns: float) -> int:
@@ -192,13 +221,18 @@ def keep(state: State) -> State:
     """Return paths, levels and hyperparameters, all counts left out."""
     chain = state.chain
     counts = {name: getattr(chain, name)[:0].copy() for name in COUNTED}
-    kept = chain._replace(path=chain.path.copy(), level=chain.level.copy(), **counts)
+    kept = chain._replace(path=chain.path.copy(), level=duplicate(chain.level), **counts)
     return begin(kept, state.prior)
 
 
 def revive(kept: State, data: Data) -> State:
     """Return the state that was kept, everything counted afresh."""
     return begin(recounted(data, slots(kept.chain), kept.chain.level), kept.prior)
+
+
+def duplicate(level: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return a copy of levels of tokens where these lie."""
+    return beside(level).copy(level)
 
 
 def slots(chain: Chain) -> NDArray[np.int32]:
@@ -232,7 +266,7 @@ def tried(
         mean = tries.total / (schedule.restart_iterations - first)
         tries = tries._replace(total=0.0)
         if mean > tries.best:
-            tries = Tries(slots(state.chain), state.chain.level.copy(), state.prior, mean)
+            tries = Tries(slots(state.chain), duplicate(state.chain.level), state.prior, mean)
         if place == schedule.restarts - 1:
             return begin(recounted(data, tries.slot, tries.level), tries.prior)
     return begin(state.chain, state.prior, tries)

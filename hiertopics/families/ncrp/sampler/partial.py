@@ -32,9 +32,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags
 from hiertopics.engine import stacked
-from hiertopics.families.flat.token_layout import Data, Words
+from hiertopics.families.flat.token_layout import Data, Part, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import backend as collapsed
 from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
@@ -184,29 +184,22 @@ def redraw(
     shards: Shards,
 ) -> None:
     """Redraw path and levels of ``docs`` given topics; the tables of counts stay as they were."""
-    number = np.searchsorted(topics.path[:, -1], chain.path[:, -1])
-    messages, places = [], []
-    for part, rng in shards.parts(len(docs), "documents"):
-        taken = Taken(data.words, docs, slice(None), slice(None))
-        if shards.n_shards > 1:
-            taken = words_of(data.words, docs[part])
-        words, own, row, token = taken
-        state = (chain.path[row], chain.level[token], chain.n_dl[row])
-        messages.append(Documents(own, words, *state, place[row], number[row], prior, topics, rng))
-        places.append((row, token))
-    for (row, token), (path, level) in zip(places, shards.map(_redraw, messages), strict=True):
-        chain.path[row], chain.level[token] = path, level
+    number = np.searchsorted(topics.path[:, -1], chain.path[docs, -1])
+    parts = shards.parts(len(docs), "documents")
+    messages = []
+    for part, rng in parts:
+        own = docs[part]
+        of_own = (chain.n_dl[own], place[own], number[part])
+        messages.append(Documents(part_of(data, own), *of_own, prior, topics, rng))
+    for (part, _), (path, level) in zip(parts, shards.map(_redraw, messages), strict=True):
+        chain.path[docs[part]] = path
+        partial_kernels.put_levels(docs[part], data.words, level, chain.level)
 
 
 class Documents(NamedTuple):
-    """Documents to be redrawn, ``docs`` of those whose words, path, level, n_dl, place and row in
-    ``topics`` are given.
-    """
+    """Documents to be redrawn: n_dl [n, L]; places in the order and rows in ``topics`` [n]."""
 
-    docs: NDArray[np.int64]
-    words: Words
-    path: NDArray[np.int32]
-    level: NDArray[np.int8]
+    part: Part
     n_dl: NDArray[np.int32]
     place: NDArray[np.int64]
     number: NDArray[np.int64]
@@ -216,38 +209,19 @@ class Documents(NamedTuple):
 
 
 def _redraw(documents: Documents) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """Return the new paths and levels of documents."""
-    docs, words, path, level, n_dl, place, number, prior, topics, rng = documents
+    """Return the new paths and levels of documents, some of which are drawn at a time."""
+    part, n_dl, place, number, prior, topics, rng = documents
     none, nowhere = np.empty(0, np.int32), np.empty(0, np.int64)
-    chain = Chain(path, level, n_dl, none.reshape(0, 0), nowhere, none, none, nowhere)
-    partial_kernels.redraw(docs, place, number, words, chain, prior, topics, rng)
-    return path, level
-
-
-class Taken(NamedTuple):
-    """Words, the documents among theirs that are meant, and where path and level of them are."""
-
-    words: Words
-    docs: NDArray[np.int64]
-    row: NDArray[np.int64] | slice
-    token: NDArray[np.int64] | slice
-
-
-def words_of(words: Words, docs: NDArray[np.int64]) -> Taken:
-    """Return the words of some documents by themselves."""
-    pair, pair_ptr = _taken(words.pair_ptr, docs)
-    token, token_ptr = _taken(words.token_ptr, pair)
-    own = Words(pair_ptr, words.word[pair], token_ptr)
-    return Taken(own, np.arange(len(docs)), docs, token)
-
-
-def _taken(
-    ptr: NDArray[np.int64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers of what is in some rows, and where these begin among them."""
-    sizes = ptr[rows + 1] - ptr[rows]
-    own = np.concatenate([[0], np.cumsum(sizes)])
-    return np.repeat(ptr[rows] - own[:-1], sizes) + np.arange(own[-1]), own
+    path, level = topics.path[number], part.room.growing(np.int8)
+    for inside, words in part.blocks():
+        drawn = np.empty(words.token_ptr[-1], np.int8)
+        tables = (none.reshape(0, 0), nowhere, none, none, nowhere)
+        chain = Chain(path[inside], drawn, n_dl[inside], *tables)
+        docs = np.arange(len(chain.path))
+        rest = (place[inside], number[inside], words, chain, prior, topics, rng)
+        partial_kernels.redraw(docs, *rest)
+        level.append(drawn)
+    return path, level.done()
 
 
 def recount(data: Data, chain: Chain) -> None:
@@ -266,11 +240,14 @@ def side_by_side(
     return sweep(data, chain, prior, Shards(settings.inference.shards, context))
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of tokens and counts, and of topics by path."""
-    depth = settings.model.depth
-    topics = 4 * depth * collapsed.columns_for(corpus, settings) * corpus.n_words
-    return collapsed.memory(corpus, settings) + topics
+def memory(corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of a fit whose sweeps hold topics by node and by path.
+
+    Those of shards are there twice when they are put together.
+    """
+    n_columns = settings.model.depth * collapsed.nodes_for(corpus, settings)
+    times = 1 if settings.inference.shards == 1 else 2
+    return collapsed.at_most(corpus, settings, 4 * times * n_columns * corpus.n_words)
 
 
 one, backend = collapsed.sampler(side_by_side, memory, deals=True)

@@ -308,3 +308,20 @@ def draw_levels(
             while cumulative[new] <= target and new < n_levels - 1:
                 new += 1
             chain.level[token] = new
+
+
+@kernel()
+def put_levels(
+    docs: NDArray[np.int64],
+    words: Words,
+    own: NDArray[np.int8],
+    level: NDArray[np.int8],
+) -> None:
+    """Write the levels of some documents, ``own``, to their places among those of all tokens."""
+    done = 0
+    for doc in docs:
+        first = words.token_ptr[words.pair_ptr[doc]]
+        last = words.token_ptr[words.pair_ptr[doc + 1]]
+        for token in range(first, last):
+            level[token] = own[done + token - first]
+        done += last - first
