@@ -102,12 +102,18 @@ def fit(
     with Workers(workers) if cluster is None else on_cluster(cluster, workers) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
+        anew = not target.path.exists()
         target.create()
         if isinstance(train, Shelf):
             train = replace(train, room=Room(target.path.resolve() / "checkpoints"))
         with target.locked():
             if isinstance(train, Shelf) and isinstance(engine, Cluster):
-                engine.require_seen(target.path / ".lock")
+                try:
+                    engine.require_seen(target.path / ".lock")
+                except UsageError:
+                    if anew:
+                        target.withdraw()
+                    raise
             origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
 
             def job() -> Job:
@@ -163,6 +169,7 @@ def _run_to_end(
             with signals() as wish:
                 if not engine.recovered(wish):
                     return job.end_without_workers(str(lost))
+            job.note_time()
 
 
 def check_spreads(experiment: Experiment) -> None:

@@ -268,6 +268,11 @@ class Job:
         self.say(f"stopped in the start: {stop.reason}; the same command begins it anew")
         return FitResult(self.run, "stopped", 0, None, stop.reason)
 
+    def note_time(self) -> None:
+        """Write the time so far, for whoever takes over; that the run goes on stays said."""
+        if self.run.exists:
+            self._write_manifest("running", 0, None)
+
     def end_without_workers(self, why: str) -> FitResult:
         """Say that nobody is there to work; the same command goes on from the last checkpoint."""
         found = load_checkpoint(self.run, self.backend, self.settings, self.stamp)

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -75,6 +75,13 @@ class RunDir:
     def create(self) -> None:
         """Make the folder; raises RunError where that cannot be done."""
         files.make_folder(self.path / "checkpoints")
+
+    def withdraw(self) -> None:
+        """Remove a folder that has nothing in it but what ``create`` and ``locked`` made."""
+        with suppress(OSError):
+            (self.path / ".lock").unlink(missing_ok=True)
+            (self.path / "checkpoints").rmdir()
+            self.path.rmdir()
 
     @contextmanager
     def locked(self) -> Iterator[None]:

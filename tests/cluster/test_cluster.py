@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -177,8 +178,10 @@ def test_a_worker_that_dies_costs_no_byte(
     fitted(tiny_file, tmp_path / "here", backend)
     killed: list[int] = []
     held: list[int] = []
+    at: list[float] = []
 
     def kill(event: Any) -> None:
+        at.append(time.perf_counter())
         if event.iteration == 4 and not killed:
             killed.append(max(client.run(_load).values())[1])
             os.kill(killed[0], signal.SIGKILL)
@@ -194,6 +197,8 @@ def test_a_worker_that_dies_costs_no_byte(
         more=("output.checkpoint_seconds=0",),
     )
     assert killed and done.status == "done"
+    # What came before the death belongs to the fit's time, and the wait for another worker.
+    assert done.run.manifest["wall_seconds"] > at[-1] - at[0]
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
     assert len(held) == 2 and max(held) - min(held) <= 1, "who took the dead one's place works, too"
     assert products(tmp_path / "there") == products(tmp_path / "here")
@@ -339,6 +344,33 @@ def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
     Other.seen = {str(file): "of something else"}
     with pytest.raises(UsageError, match=f"tcp://b:1 sees another one where {file} is"):
         engine.require_seen(file)
+
+
+@pytest.mark.slow
+def test_a_run_that_workers_do_not_see_leaves_no_folder(
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = sparse.csr_array(np.ones((8, 5), np.int32))
+    write_bags(Corpus(counts, default_vocab(5)), tmp_path / "a.shards")
+    seen = Cluster.require_seen
+
+    def unseen(engine: Cluster, *files: Path) -> None:
+        if files[0].name == ".lock":
+            raise UsageError("the worker sees none")
+        seen(engine, *files)
+
+    monkeypatch.setattr(Cluster, "require_seen", unseen)
+    settings = ("inference.collapse=partial", "inference.shards=2")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="sees none"):
+            fit(
+                tmp_path / "a.shards",
+                run=tmp_path / "runs" / "a",
+                backend="hdp-gibbs",
+                overrides=settings,
+                cluster=client.scheduler.address,
+            )
+        assert not (tmp_path / "runs" / "a").exists()
 
 
 @pytest.mark.slow

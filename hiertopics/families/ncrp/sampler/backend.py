@@ -74,7 +74,7 @@ from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
 from hiertopics.model import Backend, Context, PerChain, Posterior, Summary
 from hiertopics.states import Arrays
 
-KEPT = 16 << 20
+KEPT = 12 << 20
 """Bytes of what was let go that stay with the allocator, in pieces."""
 
 PAIR_BYTES = 60
