@@ -6,6 +6,7 @@ Dir(eta + weight) at its words. In a tree the topic is that of a branch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -125,7 +126,7 @@ def unknown(asked: Asked, vocab: Sequence[str]) -> Iterator[tuple[str, list[str]
             yield name, missing
 
 
-def check(seeds: SeedWords | None, truncation: int) -> None:
+def check(seeds: SeedWords | None, truncation: float = math.inf) -> None:
     """Raise ValueError where names or words make no sense, or are more than topics."""
     for name, words in (seeds or {}).items():
         if not name.strip():

@@ -27,10 +27,12 @@ class Change(NamedTuple):
     before: object
 
 
-SEEDED = (
-    *("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs"),
-    *("nhdp-variational", "nhdp-gibbs"),
-)
+SEEDED = {
+    **dict.fromkeys(("hdp-pcvb0", "hdp-cvb0", "hdp-pcvb", "hdp-cvb", "hdp-gibbs"), 50),
+    **dict.fromkeys(("nhdp-variational", "nhdp-gibbs"), 50),
+    "hlda-gibbs": 5,
+}
+"""Backends that take seed words, and the weight that these have by default."""
 
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),
@@ -65,8 +67,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     *(
         Change(2, backend, key, before)
-        for backend in SEEDED
-        for key, before in (("model.seeds", None), ("model.seed_weight", 50))
+        for backend, weight in SEEDED.items()
+        for key, before in (("model.seeds", None), ("model.seed_weight", weight))
     ),
     *(
         Change(2, backend, key, before)

@@ -118,6 +118,7 @@ def test_more_names_than_branches_are_refused(call: Call, corpus: Path, tmp_path
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", TREES)
 def test_branches_are_named_and_a_fit_goes_on_with_them(
     backend: str, call: Call, corpus: Path, tmp_path: Path
@@ -142,6 +143,33 @@ def test_branches_are_named_and_a_fit_goes_on_with_them(
     assert wood[0] > 10 * wood[1] and fruit[1] > 10 * fruit[0]
 
 
+@pytest.mark.slow
+def test_paths_have_names_and_a_fit_goes_on_with_them(
+    call: Call, corpus: Path, tmp_path: Path
+) -> None:
+    """hlda-gibbs; what is wrong is told as for topics."""
+    seeds, flags = tmp_path / "words.yaml", ("-b", "hlda-gibbs", "-s", "model.seed_weight=1")
+    for text, message in (
+        ("a: [oak, oak]\n", "model.seeds has 'oak' twice for 'a'"),
+        ("a: [yew, larch]\n", "none of the seed words of 'a' (yew, larch) is among the 10 words"),
+    ):
+        seeds.write_text(text)
+        done = call("fit", corpus, "-o", tmp_path / "bad", *flags, "-s", f"model.seeds={seeds}")
+        assert done.code == 2 and message in done.err and not (tmp_path / "bad").exists()
+    seeds.write_text("timber: [oak, elm]\nfruit: [pear, apple]\n")
+    flags = (*flags, "-s", f"model.seeds={seeds}", "--holdout", "none", "-s", "inference.burn_in=2")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert call("fit", corpus, "-o", whole, *flags, "--iterations", 12).code == 0
+    for iterations in (5, 12):
+        assert call("fit", corpus, "-o", parts, *flags, "--iterations", iterations).code == 0
+    for name in ("model.npz", "theta.npz"):
+        assert (whole / name).read_bytes() == (parts / name).read_bytes()
+    assert set(names_of(whole)) == {"timber", "fruit"}
+    done = call("fit", corpus, "-b", "hlda-variational", "-s", f"model.seeds={seeds}")
+    assert done.code == 2 and "hlda-variational takes no seed words (model.seeds)" in done.err
+
+
+@pytest.mark.slow
 def test_a_run_with_names_goes_on_with_further_documents(
     call: Call, corpus: Path, tmp_path: Path
 ) -> None:

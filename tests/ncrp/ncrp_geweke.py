@@ -10,6 +10,7 @@ from joint import Outcome, Story
 from numpy.typing import NDArray
 from stepping import at, begin, corpus_of, settings_of
 
+from hiertopics.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chains, hyperparameters
@@ -45,12 +46,14 @@ STATISTICS = (
 )
 
 
-def joint_test(*, n_replicates: int, n_rounds: int = 6, seed: int = 0, **keys: Any) -> Outcome:
-    """Run the replicates under settings; all hyperparameters are drawn."""
+def joint_test(
+    *, n_replicates: int, n_rounds: int = 6, seed: int = 0, seeds: Seeds = NONE, **keys: Any
+) -> Outcome:
+    """Run the replicates under settings; all hyperparameters are drawn, and so are seed words."""
     learned = {"sample_gamma": True, "sample_eta": True, "sample_level_prior": True}
     settings = settings_of(gibbs, depth=DEPTH, start="sequential", burn_in=0, **learned, **keys)
     state, _ = begin(gibbs, corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
-    data = joint.room_for_words(LENGTHS, N_WORDS)
+    data = joint.room_for_words(LENGTHS, N_WORDS)._replace(seeds=seeds)
     backend: Any = load("hlda-gibbs", inference=settings.inference)
     story = Story(
         backend,
@@ -71,8 +74,13 @@ def draw_from_prior(state: Any, data: Data, rng: np.random.Generator) -> None:
     """Draw everything from the model."""
     gamma, eta = np.maximum(rng.exponential(size=2), hyperparameters.LOWEST).tolist()
     prior = Prior(rng.exponential(LEVEL_MEAN, DEPTH), gamma, eta)
-    _, path = draw_tree(len(LENGTHS), DEPTH, prior.gamma, rng)
+    n_held = len(data.seeds.names)
+    _, path = draw_tree(len(LENGTHS), DEPTH, prior.gamma, rng, n_held)
     slot = np.stack([np.unique(nodes, return_inverse=True)[1] for nodes in path.T], axis=1)
+    # Those that are held come first at their level, and have its first slots.
+    held = (path > 0) & (path <= n_held * (DEPTH - 1))
+    slot[:, 1:] += n_held
+    slot[held] = (path[held] - 1) % max(n_held, 1)
     weights = rng.dirichlet(prior.level, len(LENGTHS))
     level = np.concatenate(
         [
@@ -91,8 +99,13 @@ def draw_words(state: Any, data: Data, rng: np.random.Generator) -> None:
     """Draw all words given paths and levels, nodes' topics integrated out."""
     doc = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
     chain = state.chain
-    node, words = chain.path[doc, chain.level], np.empty(data.n_tokens, np.int32)
-    joint.draw_words(node, np.full(N_WORDS, state.prior.eta), words, chain.n_wk, rng)
+    node = np.append(chain.path[doc, chain.level], chain.first[1] + data.seeds.name)
+    words = np.empty(len(node), np.int32)
+    joint.draw_words(
+        node.astype(np.int32), np.full(N_WORDS, state.prior.eta), words, chain.n_wk, rng
+    )
+    data.seeds.word[:] = words[data.n_tokens :]
+    words = words[: data.n_tokens]
     joint.lay_words(np.array(LENGTHS), words, chain.level, N_WORDS, data.words)
 
 

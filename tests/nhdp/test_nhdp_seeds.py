@@ -106,6 +106,7 @@ def z_scores(n_sweeps: int) -> NDArray[np.float64]:
     return np.asarray((batches.mean(axis=0) - wanted) / error)
 
 
+@pytest.mark.slow
 def test_tokens_are_at_nodes_as_often_as_the_posterior_says() -> None:
     scores = z_scores(N_SWEEPS)
     assert np.abs(scores).max() < 4.2, scores

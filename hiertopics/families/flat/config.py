@@ -62,6 +62,14 @@ SeedWeight = Annotated[
     ),
 ]
 
+BranchSeeds = Annotated[
+    dict[str, list[str]] | None,
+    Meta(
+        description="Names of branches, each with words that it is to have: the path of a YAML "
+        "file of lines such as space: [orbit, nasa], or that itself; null: none."
+    ),
+]
+
 
 class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Start values of what is learned, and the largest number of topics."""

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.data import seedwords
+from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.room import Room, beside
 
@@ -30,7 +32,8 @@ class Words(NamedTuple):
 class Data(NamedTuple):
     """A corpus laid out in tokens: words, and its sizes. shelf: the corpus, where it is in files.
 
-    What has an entry for each pair or token lies in the corpus's room.
+    What has an entry for each pair or token lies in the corpus's room. seeds: tokens that no
+    document has.
     """
 
     words: Words
@@ -38,6 +41,7 @@ class Data(NamedTuple):
     n_words: int
     n_tokens: int
     shelf: Shelf | None = None
+    seeds: Seeds = seedwords.NONE
 
     @property
     def room(self) -> Room:

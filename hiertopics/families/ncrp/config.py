@@ -8,6 +8,8 @@ import numpy as np
 from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
+from hiertopics.data.seedwords import check
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight
 from hiertopics.families.nested.config import MaxNodes, MovesEvery
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig, Summarise
@@ -37,6 +39,18 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             raise ValueError(
                 f"level_prior must have depth = {self.depth} entries, got {len(self.level_prior)}"
             )
+
+
+class SeededModel(Model, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The model of hlda-gibbs, in which branches may have names."""
+
+    seeds: BranchSeeds = None
+    seed_weight: SeedWeight = 5
+
+    def __post_init__(self) -> None:
+        """Check seed words, too."""
+        super().__post_init__()
+        check(self.seeds)
 
 
 class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
@@ -190,4 +204,4 @@ def level_prior(model: Model) -> NDArray[np.float64]:
 
 
 VariationalSettings = SettingsOf[Model, VariationalInference]
-GibbsSettings = SettingsOf[Model, GibbsInference]
+GibbsSettings = SettingsOf[SeededModel, GibbsInference]

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.families.ncrp.config import GibbsSettings, Model, level_prior
+from hiertopics.data.seedwords import NONE, seeds_in
+from hiertopics.families.ncrp.config import GibbsSettings, Model, SeededModel, level_prior
 from hiertopics.families.ncrp.sampler.hyperparameters import draw_from_prior
 from hiertopics.families.nested.simulate import draw_tree
 from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes, value_of
@@ -31,8 +32,15 @@ def simulate(
     """
     model = settings.model
     rng = context.rng("simulate")
-    parent, path = draw_tree(sizes.n_docs, model.depth, value_of("gamma", model, drawn), rng)
-    phi = rng.dirichlet(np.full(sizes.n_words, value_of("eta", model, drawn)), len(parent))
+    gamma, eta = (value_of(name, model, drawn) for name in ("gamma", "eta"))
+    vocab = default_vocab(sizes.n_words)
+    seeds = seeds_in(model, vocab) if isinstance(model, SeededModel) else NONE
+    parent, path = draw_tree(sizes.n_docs, model.depth, gamma, rng, len(seeds.names))
+    phi = rng.dirichlet(np.full(sizes.n_words, eta), len(parent))
+    priors = np.full((sizes.n_words, len(parent)), eta)
+    seeds.add_to(priors, seeds.branches)
+    for node in seeds.branches:
+        phi[node] = rng.dirichlet(priors[:, node])
     weights = rng.dirichlet(drawn.get("level_prior", level_prior(model)), sizes.n_docs)
     counts = np.zeros((sizes.n_docs, sizes.n_words), dtype=np.int32)
     for doc in range(sizes.n_docs):
@@ -42,8 +50,9 @@ def simulate(
     theta = np.zeros((sizes.n_docs, len(parent)))
     np.put_along_axis(theta, path, weights, axis=1)
     depth = np.zeros(len(parent), dtype=np.int32)
-    depth[path] = np.arange(model.depth)
-    corpus = Corpus(sparse.csr_array(counts), default_vocab(sizes.n_words))
+    for node in range(1, len(parent)):
+        depth[node] = depth[parent[node]] + 1
+    corpus = Corpus(sparse.csr_array(counts), vocab)
     return corpus, {
         "parent": parent,
         "depth": depth,

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
+from hiertopics.data.seedwords import Seeds
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.posteriors import place
 from hiertopics.model import Paths, Summary
@@ -36,6 +38,7 @@ class Fitted:
     mass of each slot for a new document. eta, level_prior [depth]: the priors in force.
     n_tokens: tokens of the corpus, those outside the tree included.
     extra: more arrays for ``Tree.extra``, not per node. room: where theta and paths are made.
+    seeds: words that counts have not; named: int64, the node of each of their names.
     """
 
     parent: NDArray[np.integer]
@@ -48,6 +51,8 @@ class Fitted:
     n_tokens: float
     extra: Mapping[str, NDArray[Any]]
     room: Room = field(default_factory=Room)
+    seeds: Seeds = seedwords.NONE
+    named: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def depth(self) -> int:
@@ -70,9 +75,15 @@ def summarise(fitted: Fitted) -> Summary:
     parent = np.append(new_id[fitted.parent[order]], ROOT).astype(np.int32)
     parent[0] = ROOT
     counts = np.asarray(fitted.n_wn[:, order], dtype=np.float64)
-    total = counts.sum(axis=0) + n_words * fitted.eta
+    n_tokens = counts.sum(axis=0)
+    total = n_tokens + n_words * fitted.eta
+    seeds, named = fitted.seeds, new_id[fitted.named]
+    node = named[seeds.name]
+    here = node != ROOT
+    total += seeds.weight * np.bincount(node[here], minlength=n_live)
     phi = np.empty((n_live + 1, n_words))
     np.add(counts.T, fitted.eta, out=phi[:-1])
+    phi[node[here], seeds.word[here]] += seeds.weight
     phi[:-1] /= total[:, None]
     phi[-1] = 1.0 / n_words
     phi /= phi.sum(axis=1, keepdims=True)
@@ -80,7 +91,7 @@ def summarise(fitted: Fitted) -> Summary:
     log_mass = np.full(n_live, -np.inf)
     np.logaddexp.at(log_mass, slots, fitted.log_mass)
     theta, paths = _placed(fitted, parent[:-1], slots)
-    n_tokens = np.append(counts.sum(axis=0), 0.0)
+    n_tokens = np.append(n_tokens, 0.0)
     n_tokens[-1] = max(fitted.n_tokens - n_tokens.sum(), 0.0)
     weight = n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else np.eye(n_live + 1)[0]
     tree = Tree(
@@ -97,7 +108,11 @@ def summarise(fitted: Fitted) -> Summary:
             **fitted.extra,
         },
     )
-    return Summary(tree, theta, paths)
+    names = dict(zip(seeds.names, named.tolist(), strict=True))
+    told = "the branch of the seed words {!r} has no token: it is left out"
+    notes = tuple(told.format(name) for name, node in names.items() if node == ROOT)
+    found = {node: name for name, node in names.items() if node != ROOT}
+    return Summary(tree, theta, paths, notes, found)
 
 
 def _placed(

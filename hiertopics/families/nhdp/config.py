@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hiertopics.data.seedwords import check
-from hiertopics.families.flat.config import SeedWeight, Truncation
+from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Truncation
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
@@ -46,13 +46,7 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     go_weight: Annotated[
         float, Meta(gt=0, description="Pseudo-count of going on from an inner node.")
     ] = 1.0
-    seeds: Annotated[
-        dict[str, list[str]] | None,
-        Meta(
-            description="Names of branches, each with words that it is to have: the path of a YAML "
-            "file of lines such as space: [orbit, nasa], or that itself; null: none."
-        ),
-    ] = None
+    seeds: BranchSeeds = None
     seed_weight: SeedWeight = 50
 
     def __post_init__(self) -> None:

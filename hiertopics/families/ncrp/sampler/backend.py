@@ -30,6 +30,7 @@ from scipy.special import gammaln
 
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.families.flat.summary import notes_on_idle_shards
@@ -45,7 +46,7 @@ from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.clustering import MOST_PAIRS, branches_of, leaves_for, widths
 from hiertopics.families.ncrp.config import GibbsInference as Inference
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
-from hiertopics.families.ncrp.config import Model as Model
+from hiertopics.families.ncrp.config import SeededModel as Model
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.families.ncrp.sampler import chain_kernels, hyperparameters
 from hiertopics.families.ncrp.sampler import infer_kernels as kernels
@@ -60,6 +61,7 @@ from hiertopics.families.ncrp.sampler.chains import (
     joined_by,
     keep,
     leap,
+    n_documents,
     on_branches,
     revive,
     sequential,
@@ -102,8 +104,8 @@ class Info(NamedTuple):
 
 
 def prepare(corpus: Bags, settings: Settings) -> Data:
-    """Lay the corpus out in tokens."""
-    return lay_out(corpus)
+    """Lay the corpus out in tokens, with seed words."""
+    return lay_out(corpus)._replace(seeds=seeds_in(settings.model, corpus.vocab))
 
 
 def init(data: Data, settings: Settings, context: Context) -> State:
@@ -143,14 +145,16 @@ def step(
     if _due(inference.graft_every, context.iteration):
         chain = graft(data, chain, prior, context.rng("graft"))
     moved = int((chain.path != path).any(axis=1).sum())
-    prior = _draw_prior(chain, prior, inference, context.rng("hyperparameters"))
+    n_held = len(data.seeds.names)
+    prior = _draw_prior(chain, prior, inference, n_held, context.rng("hyperparameters"))
     log_joint = chain_kernels.log_joint(chain, prior)
     state, score = begin(chain, prior, state.tries), log_joint + hyperparameters.log_prior(prior)
     state = tried(state, data, score, inference, context.iteration)
     chain = state.chain
-    leaves = chain.visits[chain.first[-2] :]
+    n_docs = n_documents(data.seeds, chain)
+    leaves = n_docs[chain.first[-2] :]
     info = Info(
-        int((chain.visits > 0).sum()),
+        int((n_docs > 0).sum()),
         int((leaves > 0).sum()),
         float(leaves.max() / max(data.n_docs, 1)),
         log_joint,
@@ -171,7 +175,7 @@ def per_chain(state: State, data: Data, settings: Settings, context: Context) ->
     chain = state.chain
     traces: dict[str, list[float]] = {
         "objective": [float(chain_kernels.log_joint(chain, state.prior))],
-        "n_nodes": [int((chain.visits > 0).sum())],
+        "n_nodes": [int((n_documents(data.seeds, chain) > 0).sum())],
     }
     return PerChain(traces, chain.path[None])
 
@@ -179,12 +183,15 @@ def per_chain(state: State, data: Data, settings: Settings, context: Context) ->
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words, levels and paths given the hyperparameters, from scratch.
 
-    From paths and levels alone (theory/ncrp 5, score).
+    From paths and levels alone (theory/ncrp 5, score); with seed words and their paths, which are
+    held.
     """
-    path, level = state.chain.path, state.chain.level
+    path, level, seeds = state.chain.path, state.chain.level, data.seeds
+    held = state.chain.first[:-1] + np.outer(seeds.first_topics, np.arange(path.shape[1]) > 0)
     alpha, gamma, eta = state.prior
     n_dl = np.zeros(path.shape)
-    n_kw = np.zeros((int(path.max(initial=0)) + 1, data.n_words), np.int32)
+    n_nodes = 1 + max(int(path.max(initial=0)), int(held.max(initial=0)))
+    n_kw = np.zeros((n_nodes, data.n_words), np.int32)
     for first, last in spans(doc_lengths(data.words)):
         pair_ptr, word, token_ptr = words_of(data.words, np.arange(first, last))
         lengths, begin = np.diff(token_ptr[pair_ptr]), data.words.pair_ptr[first]
@@ -192,9 +199,11 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
         at = level[data.words.token_ptr[begin] :][: token_ptr[-1]]
         np.add.at(n_dl, (doc, at), 1)
         np.add.at(n_kw, (path[doc, at], np.repeat(word, np.diff(token_ptr))), 1)
+    np.add.at(n_kw, (held[seeds.name, 1], seeds.word), seeds.weight)
+    path = np.vstack([path, held])
     visits = np.bincount(path.ravel())
     inner = np.bincount(path[:, :-1].ravel())
-    n_children = (visits > 0).sum() - (data.n_docs > 0)
+    n_children = (visits > 0).sum() - (len(path) > 0)
     tree = gammaln(visits[1:][visits[1:] > 0]).sum() + n_children * np.log(gamma)
     tree += (gammaln(gamma) - gammaln(gamma + inner[inner > 0])).sum()
     levels = (gammaln(alpha + n_dl) - gammaln(alpha)).sum()
@@ -249,10 +258,11 @@ def _due(every: int, iteration: int) -> bool:
 
 
 def _draw_prior(
-    chain: Chain, prior: Prior, inference: Inference, rng: np.random.Generator
+    chain: Chain, prior: Prior, inference: Inference, n_held: int, rng: np.random.Generator
 ) -> Prior:
     if inference.sample_gamma:
-        prior = prior._replace(gamma=hyperparameters.draw_gamma(chain, prior.gamma, rng))
+        gamma = hyperparameters.draw_gamma(chain, prior.gamma, rng, n_held)
+        prior = prior._replace(gamma=gamma)
     if inference.sample_eta:
         prior = prior._replace(eta=hyperparameters.draw_eta(chain, prior.eta, rng))
     if inference.sample_level_prior:
@@ -285,10 +295,13 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     weights = data.room.empty(chain.n_dl.shape, np.float64)
     np.add(chain.n_dl, prior.level, out=weights)
     weights /= weights.sum(axis=1, keepdims=True)
+    # Seed words are not among the counts of nodes that are shown.
+    n_wn, own = chain.n_wk[:, live], -data.seeds.weight
+    np.add.at(n_wn, (data.seeds.word, number[chain.first[1] + data.seeds.name]), own)
     return common.summarise(
         common.Fitted(
             parent=parent,
-            n_wn=chain.n_wk[:, live],
+            n_wn=n_wn,
             slot_probs=slots,
             level_weights=weights,
             log_mass=log_mass,
@@ -297,6 +310,8 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
             n_tokens=float(data.n_tokens),
             extra={},
             room=data.room,
+            seeds=data.seeds,
+            named=number[chain.first[1] + data.seeds.first_topics],
         )
     )
 

@@ -1,5 +1,9 @@
 """Chains of the collapsed sampler: made, moved document by document, widened and recounted.
 
+Seed words of a name are a document that is held (theory/ncrp 5.1): its path is the first column of
+each level for the first name, the second for the second, and so on, and its words are at level 1.
+It stands in the counts by node alone, never among the documents.
+
 Of a draw paths, levels and hyperparameters are kept. Of several starts the most probable goes on.
 The first ``restarts * restart_iterations`` iterations are tries of equal length, each from a new
 sequential start. The one with the highest mean log joint over its second half goes on from where
@@ -16,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.chains import Chains
+from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
 from hiertopics.families.ncrp.config import GibbsInference
 from hiertopics.families.ncrp.sampler import chain_kernels, move_kernels, sweep_kernels
@@ -28,6 +33,9 @@ LINE = 16
 
 GROWTH = 1.5
 
+LIFT = 2.0
+"""How much more frequent a name's words are in a branch that begins as its own."""
+
 
 def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
     """Return a chain whose documents were seated one by one in random order (theory/ncrp 5).
@@ -35,7 +43,7 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
     Each draws a path from the prior and levels on it, then path and levels given those before.
     """
     depth = len(prior.level)
-    first = LINE * np.arange(depth + 1, dtype=np.int64)
+    first = _lots(len(data.seeds.names) + 1) * np.arange(depth + 1, dtype=np.int64)
     chain = Chain(
         path=np.zeros((data.n_docs, depth), np.int32),
         level=without_level(data),
@@ -46,6 +54,7 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
         visits=np.zeros(first[-1], np.int32),
         first=first,
     )
+    hold(data.seeds, chain)
     return visit(data, chain, prior, rng.permutation(data.n_docs), rng, fresh=True)
 
 
@@ -72,6 +81,10 @@ def joined_by(before: Arrays, data: Data, prior: Prior, rng: np.random.Generator
     }
     same = {name: old[name].copy() for name in ("n_k", "parent", "visits", "first")}
     chain = Chain(level=level, **same, **wider)
+    seeds, column = data.seeds, chain.first[1] + data.seeds.name
+    new = seeds.word >= len(old["n_wk"])
+    np.add.at(chain.n_wk, (seeds.word[new], column[new]), seeds.weight)
+    np.add.at(chain.n_k, column[new], seeds.weight)
     order = len(old["path"]) + rng.permutation(n_docs)
     return visit(data, chain, prior, order, rng, fresh=True)
 
@@ -82,6 +95,8 @@ def on_branches(
     """Return a chain of documents on known paths, their tokens on levels drawn from the prior.
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
+    A branch at level 1 where a name's seed words are ``LIFT`` times as frequent as in all documents
+    is that name's.
     """
     share, level = np.cumsum(prior.level), without_level(data)
     for first in range(0, data.n_tokens, TOKENS_AT_ONCE):
@@ -90,7 +105,54 @@ def on_branches(
     slot = np.zeros((data.n_docs, len(prior.level)), dtype=np.int32)
     for column, names in enumerate(branch.T, start=1):
         slot[:, column] = np.unique(names, return_inverse=True)[1].ravel()
+    slot[:, 1:] += len(data.seeds.names)
+    slot[:, 1] = _named(data, slot[:, 1])
     return recounted(data, slot, level)
+
+
+def _named(data: Data, slot: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the slots at level 1 [n_docs], those of a name where it has much of their tokens."""
+    seeds, words = data.seeds, data.words
+    if not seeds.names or not data.n_tokens:
+        return slot
+    times = np.diff(words.token_ptr)
+    place = slot[np.repeat(np.arange(data.n_docs), np.diff(words.pair_ptr))]
+    lift = np.empty((len(seeds.names), int(slot.max()) + 1))
+    for name, row in enumerate(lift):
+        its = np.where(np.isin(words.word, seeds.word[seeds.name == name]), times, 0)
+        part = np.bincount(place, its, len(row)) / np.maximum(
+            np.bincount(place, times, len(row)), 1
+        )
+        row[:] = part * data.n_tokens / max(its.sum(), 1)
+    taken = np.where(lift.max(axis=0) >= LIFT, lift.argmax(axis=0), np.arange(lift.shape[1]))
+    return taken[slot].astype(np.int32)
+
+
+def hold(seeds: Seeds, chain: Chain) -> None:
+    """Count the documents that names are, in place."""
+    named, depth = seeds.first_topics, len(chain.first) - 1
+    chain.visits[0] += len(named)
+    for level in range(1, depth):
+        column = chain.first[level] + named
+        chain.parent[column] = chain.first[level - 1] + named if level > 1 else 0
+        chain.visits[column] += 1
+    seeds.add_to(chain.n_wk, chain.first[1] + named)
+    chain.n_k[:] += seeds.totals(len(chain.n_k), chain.first[1] + named)
+
+
+def is_held(seeds: Seeds, chain: Chain) -> NDArray[np.bool_]:
+    """Return which columns [C] are on paths of names."""
+    place = np.arange(len(chain.visits)) - np.repeat(chain.first[:-1], np.diff(chain.first))
+    held: NDArray[np.bool_] = place < len(seeds.names)
+    held[0] = False
+    return held
+
+
+def n_documents(seeds: Seeds, chain: Chain) -> NDArray[np.int64]:
+    """Return the documents through each node [C], without those that names are."""
+    own = chain.visits - is_held(seeds, chain).astype(np.int64)
+    own[0] -= len(seeds.names)
+    return own
 
 
 def sweep(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
@@ -109,13 +171,17 @@ def leap(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Ch
 
 
 def graft(data: Data, chain: Chain, prior: Prior, rng: np.random.Generator) -> Chain:
-    """Redraw the parent of each node below the second level, leaves first; as ``sweep``."""
+    """Redraw the parent of each node below the second level, leaves first; as ``sweep``.
+
+    Nodes on paths of names stay: which ones these are does not depend on the draw.
+    """
     for level in range(chain.path.shape[1] - 1, 1, -1):
         order = np.argsort(chain.path[:, level], kind="stable")
+        order = order[~is_held(data.seeds, chain)[chain.path[order, level]]]
         done = 0
-        while done < data.n_docs:
+        while done < len(order):
             done = move_kernels.graft_level(data.words, chain, prior, level, order, done, rng)
-            if done < data.n_docs:
+            if done < len(order):
                 chain = moved(chain, grown(chain))
     return chain
 
@@ -169,7 +235,8 @@ def recounted(data: Data, slot: NDArray[np.int32], level: NDArray[np.int8]) -> C
 
     slot: int32 [n_docs, L], columns of a path counted from the first of their level.
     """
-    widths = [_lots(int(slots.max(initial=0)) + 2) for slots in slot.T]
+    n_named = len(data.seeds.names)
+    widths = [_lots(max(int(slots.max(initial=0)) + 2, n_named + 1)) for slots in slot.T]
     first = np.concatenate([[0], np.cumsum(widths)])
     path = (slot + first[:-1]).astype(np.int32)
     n_wk = np.zeros((data.n_words, first[-1]), np.int32)
@@ -179,7 +246,9 @@ def recounted(data: Data, slot: NDArray[np.int32], level: NDArray[np.int8]) -> C
     parent[path[:, 1:]] = path[:, :-1]
     visits = np.bincount(path.ravel(), minlength=first[-1]).astype(np.int32)
     n_k = n_wk.sum(axis=0, dtype=np.int64)
-    return Chain(path, data.room.copy(level), n_dl, n_wk, n_k, parent, visits, first)
+    chain = Chain(path, data.room.copy(level), n_dl, n_wk, n_k, parent, visits, first)
+    hold(data.seeds, chain)
+    return chain
 
 
 def _lots(n_columns: float) -> int:

@@ -40,12 +40,20 @@ def draw_from_prior(
     return {name: drawn[name] for name, wanted in zip(drawn, asked, strict=True) if wanted}
 
 
-def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator) -> float:
+def draw_gamma(chain: Chain, gamma: float, rng: np.random.Generator, n_held: int = 0) -> float:
     """Draw gamma given the tree.
 
     gamma^J Gamma(gamma)/Gamma(gamma + m) at each inner node of J children and m documents is
-    that of the number of tables of a Chinese restaurant.
+    that of the number of tables of a Chinese restaurant. n_held: names, whose paths are given
+    (theory/ncrp 5.1); with them gamma is drawn by slice sampling of its logarithm.
     """
+    if n_held:
+
+        def log_density(gamma: float) -> float:
+            given = n_held * np.log(gamma) - log_rising(gamma, np.array([n_held]))[0]
+            return float(chain_kernels.log_trees(chain, gamma) - given) - RATE * gamma
+
+        return draw_by_slice(gamma, log_density, (LOWEST, HIGHEST), rng)
     n_children = int((chain.visits > 0).sum()) - 1
     if n_children <= 0:
         return _clipped(rng.exponential(1.0 / RATE))

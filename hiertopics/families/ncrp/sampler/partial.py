@@ -32,6 +32,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.data.seedwords import NONE, Seeds
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import stacked
 from hiertopics.families.flat.token_layout import Data, Part, part_of
@@ -39,7 +40,7 @@ from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import backend as collapsed
 from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.families.ncrp.sampler.chains import visit
+from hiertopics.families.ncrp.sampler.chains import hold, is_held, visit
 from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses
 from hiertopics.model import Context
 from hiertopics.numeric.streams import ahead
@@ -82,20 +83,22 @@ def sweep(data: Data, chain: Chain, prior: Prior, shards: Shards) -> Chain:
     n_seated = math.ceil(SEATED * data.n_docs)
     chain = visit(data, chain, prior, order[:n_seated], shards.rng("sweep"))
     place = np.argsort(order)
-    topics = draw_topics(chain, prior, place, shards)
+    topics = draw_topics(chain, prior, place, shards, data.seeds)
     redraw(data, chain, prior, topics, np.sort(order[n_seated:]), place, shards)
     recount(data, chain)
     return chain
 
 
-def draw_topics(chain: Chain, prior: Prior, place: NDArray[np.int64], shards: Shards) -> Topics:
+def draw_topics(
+    chain: Chain, prior: Prior, place: NDArray[np.int64], shards: Shards, seeds: Seeds = NONE
+) -> Topics:
     """Draw topics and branch weights given all paths and levels.
 
-    place: int64 [n_docs], each document's place in the order.
+    place: int64 [n_docs], each document's place in the order. Those that names are come first.
     """
     n_words, rng = len(chain.n_wk), shards.rng("topics")
     path = list_paths(chain)
-    first = np.full(len(chain.visits), len(place))
+    first = np.where(is_held(seeds, chain), -1, len(place))
     np.minimum.at(first, chain.path[:, -1], place)
     log_weight = draw_log_weights(chain, prior.gamma, rng)[path].sum(axis=1)
     node = np.flatnonzero(chain.visits > 0)
@@ -231,6 +234,7 @@ def recount(data: Data, chain: Chain) -> None:
     chain_kernels.count_all(chain.path, chain.level, *data.words, chain.n_wk, chain.n_dl)
     chain.n_k[:] = chain.n_wk.sum(axis=0)
     chain.visits[:] = np.bincount(chain.path.ravel(), minlength=len(chain.visits))
+    hold(data.seeds, chain)
 
 
 def side_by_side(
