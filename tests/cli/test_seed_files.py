@@ -157,11 +157,11 @@ def test_paths_have_names_and_a_fit_goes_on_with_them(
         done = call("fit", corpus, "-o", tmp_path / "bad", *flags, "-s", f"model.seeds={seeds}")
         assert done.code == 2 and message in done.err and not (tmp_path / "bad").exists()
     seeds.write_text("timber: [oak, elm]\nfruit: [pear, apple]\n")
-    flags = (*flags, "-s", f"model.seeds={seeds}", "--holdout", "none", "-s", "inference.burn_in=2")
+    more = ("-s", f"model.seeds={seeds}", "--holdout", "none", "-s", "inference.burn_in=2")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    assert call("fit", corpus, "-o", whole, *flags, "--iterations", 12).code == 0
+    assert call("fit", corpus, "-o", whole, *flags, *more, "--iterations", 12).code == 0
     for iterations in (5, 12):
-        assert call("fit", corpus, "-o", parts, *flags, "--iterations", iterations).code == 0
+        assert call("fit", corpus, "-o", parts, *flags, *more, "--iterations", iterations).code == 0
     for name in ("model.npz", "theta.npz"):
         assert (whole / name).read_bytes() == (parts / name).read_bytes()
     assert set(names_of(whole)) == {"timber", "fruit"}

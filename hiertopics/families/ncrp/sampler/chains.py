@@ -150,7 +150,7 @@ def is_held(seeds: Seeds, chain: Chain) -> NDArray[np.bool_]:
 
 def n_documents(seeds: Seeds, chain: Chain) -> NDArray[np.int64]:
     """Return the documents through each node [C], without those that names are."""
-    own = chain.visits - is_held(seeds, chain).astype(np.int64)
+    own = chain.visits.astype(np.int64) - is_held(seeds, chain)
     own[0] -= len(seeds.names)
     return own
 
