@@ -165,6 +165,12 @@ def test_paths_have_names_and_a_fit_goes_on_with_them(
     for name in ("model.npz", "theta.npz"):
         assert (whole / name).read_bytes() == (parts / name).read_bytes()
     assert set(names_of(whole)) == {"timber", "fruit"}
+    new = tmp_path / "new.jsonl"
+    new.write_text(
+        '{"text": "oak oak elm alder alder"}\n{"text": "pear apple medlar medlar"}\n' * 3
+    )
+    assert call("update", whole, new, "-o", tmp_path / "more", "--iterations", 15).code == 0
+    assert set(names_of(tmp_path / "more")) == {"timber", "fruit"}
     done = call("fit", corpus, "-b", "hlda-variational", "-s", f"model.seeds={seeds}")
     assert done.code == 2 and "hlda-variational takes no seed words (model.seeds)" in done.err
 
