@@ -166,6 +166,7 @@ def _check_sums(sums: NDArray[np.float64], what: str, owner: str) -> None:
 NEARLY_ALL = 0.95
 SAME = 0.99
 MOST_PAIRS = 3
+EMPTY = 1e-4
 
 
 def notes(summary: Summary) -> tuple[str, ...]:
@@ -175,7 +176,9 @@ def notes(summary: Summary) -> tuple[str, ...]:
         return ()
     found = []
     leaves = np.setdiff1d(tree.shown, tree.parent)
-    if n_docs > 1 and tree.n_docs[leaves].max(initial=0) >= NEARLY_ALL * n_docs:
+    # Where documents mix paths, a leaf of general words may well be in all of them.
+    single = summary.paths is not None
+    if single and n_docs > 1 and tree.n_docs[leaves].max(initial=0) >= NEARLY_ALL * n_docs:
         found.append("one path holds nearly every document; the corpus may be small or uniform")
     same = alike_siblings(tree)
     if same:
@@ -189,12 +192,15 @@ def notes(summary: Summary) -> tuple[str, ...]:
 def alike_siblings(tree: Tree) -> list[tuple[int, int]]:
     """Return pairs of siblings whose rows of phi have a cosine above ``SAME``.
 
-    In a tree of vectors those whose vectors do, either way round: their sign is free.
+    In a tree of vectors those whose vectors do, either way round: their sign is free. Nodes with
+    next to no tokens have the words of their prior, and are in no pair.
     """
     table = tree.phi if tree.vectors is None else tree.vectors
     found = []
     for node in tree.shown:
         children = np.sort(tree.children(int(node)))
+        if tree.vectors is None:
+            children = children[tree.weight[children] >= EMPTY]
         rows = table[children]
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(float).tiny)
         first, second = np.nonzero(np.triu(np.abs(rows @ rows.T), 1) > SAME)

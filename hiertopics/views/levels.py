@@ -28,8 +28,9 @@ def parse_cut(text: str) -> tuple[int, ...]:
 def in_levels(tree: Tree, sizes: Sequence[int]) -> Tree:
     """Return the tree in levels of about so many nodes, below its root where it has a single one.
 
-    A level comes of the one above by opening, again and again, the node with most tokens below it
-    into its children, while that brings the number of nodes closer to the one wanted. Nodes that
+    A single root is always opened: a level has its children, however few are wanted. A level comes
+    of the one above by opening, again and again, the node with most tokens below it into its
+    children, while that brings the number of nodes closer to the one wanted. Nodes that
     are passed over on the way are left out, and their tokens count at the node above; a node that
     cannot be opened stays where it stands. Rows keep their numbers. Raises UsageError for topics
     without any tree.
@@ -38,8 +39,9 @@ def in_levels(tree: Tree, sizes: Sequence[int]) -> Tree:
         raise UsageError("--cut is for trees; these topics are flat, and --arrange makes a tree")
     roots = tree.children(ROOT).tolist()
     top = roots if len(roots) == 1 else []
-    level, kept = list(roots), dict.fromkeys(top, ROOT)
-    above = dict.fromkeys(roots, top[0] if top else ROOT)
+    level = [node for root in top for node in tree.children(root).tolist()] or roots
+    kept = dict.fromkeys(top, ROOT)
+    above = dict.fromkeys(level, top[0] if top else ROOT)
     for size in sizes:
         level, owner = _opened(tree, level, size)
         for node in level:

@@ -53,6 +53,17 @@ def test_siblings_with_the_same_words_are_reported_by_their_ids() -> None:
     assert note == "sibling nodes have nearly the same words: 3 and 4"
 
 
+def test_siblings_next_to_empty_and_leaves_of_mixed_paths_are_not_reported() -> None:
+    phi = PHI.copy()
+    phi[4] = phi[3]
+    alike = summary((19, 1, 0), phi=phi, paths=False)
+    (note,) = soundness.notes(alike)
+    assert "same words: 3 and 4" in note
+    weight = np.array([1.0, 1, 1, 1, 1e-5, 1, 0])
+    bare = replace(alike.tree, weight=weight / weight.sum())
+    assert soundness.notes(replace(alike, tree=bare)) == ()
+
+
 def test_cousins_and_parents_may_have_the_same_words() -> None:
     phi = PHI.copy()
     phi[5] = phi[3]

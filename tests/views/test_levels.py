@@ -57,6 +57,13 @@ def test_each_level_is_as_near_to_its_size_as_opening_a_node_can_bring_it() -> N
     assert tree.depth[tree.shown].max() <= 2 and tree.kind[tree.shown].max() == NODE
 
 
+def test_a_root_is_opened_though_it_has_more_children_than_wanted() -> None:
+    tree = grown([ROOT, 0, 0, 0, 0, 0, 0, 1, 1], [1.0, 1, 1, 1, 1, 1, 1, 5, 5])
+    assert edges(in_levels(tree, (2,))) == {0: ROOT} | dict.fromkeys(range(1, 7), 0)
+    assert edges(in_levels(tree, (2, 7)))[7] == 1
+    assert edges(in_levels(grown([ROOT, 0], [1.0, 1]), (1,))) == {0: ROOT, 1: 0}
+
+
 def test_flat_topics_have_no_levels() -> None:
     with pytest.raises(UsageError, match="--arrange makes a tree"):
         in_levels(grown([ROOT, ROOT], [1, 2]), (2,))

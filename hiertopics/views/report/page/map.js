@@ -196,7 +196,7 @@ class TopicMap {
     const fill = areaColour(data, node, page.inDark);
     const name = labels.of(node).name;
     const letters = Math.floor((wide - 12) / 6.9);
-    const room = high < 12 ? 0 : Math.max(Math.floor((high - 4) / 14), 1);
+    const room = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
     const text = visible(name || data.topWords(node, 8).join(" "));
     const written = lines(text, letters, room);
     const dim = this.hits && !this.hits.has(node);
