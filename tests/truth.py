@@ -31,7 +31,7 @@ from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nhdp.gibbs import with_nodes
 from hiertopics.families.nhdp.layout import shape_of
-from hiertopics.families.nhdp.learning import SMALLEST
+from hiertopics.families.nhdp.learning import SMALLEST, levels_of
 from hiertopics.families.nhdp.mixing import even
 from hiertopics.families.tssb import binary, binary_kernels, text
 from hiertopics.families.tssb import stick_kernels as sticks
@@ -492,8 +492,10 @@ def nhdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
     begun = even(shape, 1.0, settings.model.stop_weight, settings.model.go_weight)
     concentration = np.where(shape.n_children > 0, truth["concentration"], 0.0)
     share = np.maximum(truth["share"], SMALLEST)
+    for nodes, weights in zip(levels_of(shape), truth["stop"], strict=True):
+        begun.stop_a[nodes], begun.stop_b[nodes] = weights
     mixing = begun._replace(share=share, concentration=concentration)
-    return with_nodes(z.astype(np.int32), mixing, data.tokens, at(0))
+    return with_nodes(z.astype(np.int32), mixing, float(truth["eta"]), data.tokens, at(0))
 
 
 def nhdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
@@ -508,10 +510,17 @@ def nhdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
         "n_wk squared": squares(state.n_wk),
         "n_k squared": squares(state.n_k),
         **{f"concentration of {node}": float(state.concentration[node]) for node in inner},
+        "eta": state.eta,
+        **{f"stop of {node}": float(state.stop_a[node]) for node in inner[:2]},
+        **{f"go of {node}": float(state.stop_b[node]) for node in inner[:2]},
     }
 
 
-OF_NHDP = {f"concentration of {node}": stats.expon() for node in range(3)}
+OF_NHDP = {
+    **{f"concentration of {node}": stats.expon() for node in range(3)},
+    **{f"{what} of {node}": stats.expon() for what in ("stop", "go") for node in range(2)},
+    "eta": stats.expon(scale=1 / 5),
+}
 
 
 def of_tree(*overrides: str) -> Case:
@@ -544,7 +553,7 @@ CASES = {
     "hlda-gibbs partial": of_tree("inference.collapse=partial"),
     "nhdp-gibbs": Case(
         "nhdp-gibbs",
-        ("model.truncation=5", "model.branches=[2]", "model.eta=0.5"),
+        ("model.truncation=5", "model.branches=[2]", "model.stop=learned"),
         (),
         FEW,
         nhdp_state,

@@ -81,6 +81,16 @@ CHANGES: tuple[Change, ...] = (
         )
     ),
     *(
+        Change(2, "nhdp-gibbs", key, before)
+        for key, before in (
+            ("model.stop", "fixed"),
+            ("inference.sample_eta", False),
+            ("inference.iterations", 200),
+            ("inference.burn_in", 100),
+            ("inference.keep_every", 20),
+        )
+    ),
+    *(
         Change(2, backend, key, before)
         for backend in ("hdp-gibbs", "lda-gibbs", "chdp-gibbs")
         for key, before in (("inference.chains", 1), ("inference.summarise", "last"))

@@ -60,6 +60,16 @@ CASES: dict[str, tuple[str, tuple[str, ...], Mapping[str, Any]]] = {
         ("model.truncation=3", "inference.sample_eta=false", "inference.sample_alpha_group=false"),
         {"alpha_doc": EXP, "gamma": EXP},
     ),
+    "nhdp": (
+        "nhdp-gibbs",
+        ("model.truncation=4", "model.stop=learned"),
+        {"concentration": EXP, "eta": EXP(scale=1 / 5), "stop": EXP},
+    ),
+    "nhdp, eta and stops fixed": (
+        "nhdp-gibbs",
+        ("model.truncation=4", "model.stop=fixed", "inference.sample_eta=false"),
+        {"concentration": EXP},
+    ),
     "tssb": (
         "tssb-mcmc",
         (),

@@ -16,7 +16,7 @@ from stepping import at, corpus_of, settings_of, twins
 
 from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import gibbs, gibbs_kernels, starts
+from hiertopics.families.nhdp import gibbs, gibbs_kernels, hyperparameters, starts
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.state import State
@@ -29,11 +29,11 @@ def tokens_of(counts: Any) -> Data:
     return lay_out(corpus_of(counts), 1, np.float64, tokens=True)
 
 
-def visits(state: Any, data: Data, eta: float, n_sweeps: int = N_SWEEPS) -> NDArray[np.float64]:
+def visits(state: Any, data: Data, n_sweeps: int = N_SWEEPS) -> NDArray[np.float64]:
     """Return how often each token was at each node, float64 [n_tokens, 5], after a tenth."""
     found = np.zeros((len(state.z), 5))
     for iteration in range(n_sweeps + n_sweeps // 10):
-        gibbs.sweep(state, data, eta, at(iteration + 1))
+        gibbs.sweep(state, data, at(iteration + 1))
         if iteration >= n_sweeps // 10:
             found[np.arange(len(state.z)), state.z] += 1
     return found / n_sweeps
@@ -42,7 +42,7 @@ def visits(state: Any, data: Data, eta: float, n_sweeps: int = N_SWEEPS) -> NDAr
 def held_document() -> tuple[Any, Data]:
     """Return the tiny document under topics that so many tokens hold."""
     data = tokens_of([[2, 1, 1]])
-    state = gibbs.with_nodes(np.zeros(4, np.int32), mixing_of(T5), data, at(0))
+    state = gibbs.with_nodes(np.zeros(4, np.int32), mixing_of(T5), 1e-9, data, at(0))
     state.n_wk += (CERTAIN * PHI.T).astype(np.int32)
     state.n_k += int(CERTAIN)
     return state, data
@@ -54,7 +54,7 @@ FOURTH = np.array([0.330333, 0.122974, 0.406362, 0.090458, 0.049873])
 
 def test_nodes_of_the_tiny_document() -> None:
     """T3: a token that stayed in its document's counts would be at node 2 with 0.479."""
-    found = visits(*held_document(), 1e-9)
+    found = visits(*held_document())
     assert found[2] == pytest.approx(THIRD, abs=0.02)
     assert found[3] == pytest.approx(FOURTH, abs=0.02)
 
@@ -78,7 +78,8 @@ def test_nodes_of_two_documents() -> None:
     assert exact[0] == pytest.approx([0.242293, 0.195162, 0.280574, 0.190331, 0.091640], abs=1e-6)
     assert exact[1] == pytest.approx([0.247826, 0.200882, 0.276141, 0.189139, 0.086012], abs=1e-6)
     data = tokens_of([[2, 1, 0], [0, 1, 2]])
-    found = visits(gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), data, at(0)), data, eta)
+    begun = gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), eta, data, at(0))
+    found = visits(begun, data)
     assert found[0] == pytest.approx(exact[0], abs=0.02)
     assert found[2] == pytest.approx(exact[1], abs=0.02)
 
@@ -97,14 +98,15 @@ def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     logs = []
     for node in range(9):
         z[last] = node
-        state = gibbs.with_nodes(z, mixing, data.tokens, at(0))
+        state = gibbs.with_nodes(z, mixing, 0.3, data.tokens, at(0))
         logs.append(gibbs.objective(state, data, settings, at(0)))
     exact = np.exp(np.array(logs) - max(logs))
-    state = gibbs.with_nodes(z, mixing, data.tokens, at(0))
+    state = gibbs.with_nodes(z, mixing, 0.3, data.tokens, at(0))
     shape, word, eta = mixing.shape, data.tokens.cells.word[last], 0.3
     for row in (state.n_dk[2], state.n_wk[word], state.n_k):
         row[z[last]] -= 1
-    prior = Prior(shape.parent, shape.first, mixing.mass, *mixing[2:], eta, eta * corpus.n_words)
+    words = (eta, eta * corpus.n_words)
+    prior = Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
     passing, stay, go, total = (np.zeros(9) for _ in range(4))
     for node in range(8, -1, -1):
         passing[node] = state.n_dk[2, node] + passing[shape.children(node)].sum()
@@ -130,7 +132,7 @@ def z_scores(n_sweeps: int) -> NDArray[np.float64]:
     rng = np.random.default_rng(1)
     rows = np.zeros((n_sweeps, len(STATISTICS)))
     for sweep in range(n_sweeps):
-        gibbs.sweep(state, data.tokens, settings.model.eta, at(sweep + 1))
+        gibbs.sweep(state, data.tokens, at(sweep + 1))
         draw_words(state, data, rng)
         rows[sweep] = measure(state)
     batches = rows.reshape(100, -1, rows.shape[1]).mean(axis=1)
@@ -162,7 +164,7 @@ def test_customers_that_stopped_would_be_seen(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_prior_draws_stay_prior_draws() -> None:
-    """T5: through the backend's own step, shares and concentrations drawn too."""
+    """T5: through the backend's own step; shares, concentrations, stops and eta are drawn too."""
     outcome = joint_test(n_replicates=600, n_rounds=8)
     assert outcome.largest_z < 4.0, outcome
     assert outcome.smallest_p > 1e-3, outcome
@@ -174,9 +176,26 @@ def no_tables(passing: Any, mass: Any, tables: NDArray[np.int64], rng: Any) -> N
     tables[0] = 0
 
 
+def eta_by_tokens(n_wk: Any, n_k: Any, eta: float, rng: np.random.Generator) -> float:
+    """Draw eta as if each token of a topic were a table."""
+    total, n_tables = float(eta * len(n_wk)), int(n_k.sum())
+    return concentrations.draw_concentration(total, n_tables, n_k, rng) / len(n_wk)
+
+
+def all_who_pass(draw: Any) -> Any:
+    """Return a way to draw stops in which all who pass a node go on from it."""
+    return lambda mixing, n_dk, passing, rng: draw(mixing, n_dk, passing + n_dk, rng)
+
+
 MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
     "tokens for tables": (gibbs_kernels, "draw_tables", no_tables),
     "no prior rate": (concentrations, "PRIOR_RATE", 0.05),
+    "tokens for tables of words": (gibbs, "draw_eta", eta_by_tokens),
+    "those who stop go on, too": (
+        hyperparameters,
+        "_draw_stops",
+        all_who_pass(hyperparameters._draw_stops),
+    ),
 }
 
 

@@ -11,8 +11,18 @@ import pytest
 from joint import Outcome, Story
 from naive_nhdp import T5, assignments, counts
 from nhdp_cases import mixing_of, naive_of, random_mixing, random_resp, resp_of, state_of, swept
-from nhdp_geweke import ETA as GEWEKE_ETA
-from nhdp_geweke import LEARNED, LENGTHS, N_WORDS, STATISTICS, draw_nodes, measure
+from nhdp_geweke import (
+    EXPONENTIAL,
+    LEARNED,
+    LENGTHS,
+    N_WORDS,
+    STATISTICS,
+    draw_nodes,
+    draw_shared,
+    exponentials,
+    learned,
+    measure,
+)
 from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import advance, at, corpus_of, settings_of
@@ -81,7 +91,7 @@ def two_documents() -> tuple[Any, gibbs.Data]:
     """Return the state of all tokens at the root, under seed words, and its data."""
     cells = lay_out(corpus_of([[2, 1, 0], [0, 1, 2]]), 1, np.float64, tokens=True)
     data = gibbs.Data(cells, cells._replace(seeds=TINY))
-    return gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), data.tokens, at(0)), data
+    return gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), ETA, data.tokens, at(0)), data
 
 
 def exact() -> NDArray[np.float64]:
@@ -99,7 +109,7 @@ def z_scores(n_sweeps: int) -> NDArray[np.float64]:
     state, data = two_documents()
     found = np.zeros((n_sweeps, 6, 5))
     for iteration in range(n_sweeps):
-        gibbs.sweep(state, data.tokens, ETA, at(iteration + 1))
+        gibbs.sweep(state, data.tokens, at(iteration + 1))
         found[iteration, np.arange(6), state.z] = 1
     batches = found.reshape(50, -1, 6, 5).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / np.sqrt(50)
@@ -125,7 +135,7 @@ def test_the_objective_is_the_log_joint_of_words_and_seed_words() -> None:
     state, data = two_documents()
     settings = settings_of(gibbs, eta=ETA)
     for iteration in range(5):
-        gibbs.sweep(state, data.tokens, ETA, at(iteration + 1))
+        gibbs.sweep(state, data.tokens, at(iteration + 1))
         z = tuple(state.z.tolist())
         chance_of = {part: T5.log_chance(counts(part, 5)) for part in (z[:3], z[3:])}
         wanted = log_joint(z, [0, 0, 1, 1, 2, 2], chance_of)
@@ -134,36 +144,33 @@ def test_the_objective_is_the_log_joint_of_words_and_seed_words() -> None:
 
 def joint_test(n_replicates: int) -> Outcome:
     """Run replicates of the backend's own step; seed words are drawn anew as all words are."""
-    settings = settings_of(gibbs, eta=GEWEKE_ETA)
+    settings = settings_of(gibbs, stop="learned")
     bare = gibbs.prepare(corpus_of([[length, 0, 0] for length in LENGTHS]), settings)
     # Drawn in place; of two tokens of a word the arrays may name it twice, so each has a name.
     seeds = seeds_of([1, 1], [0, 0], 1)
     data = gibbs.Data(bare.pairs, bare.tokens._replace(seeds=seeds))
     z = np.zeros(sum(LENGTHS), np.int32)
-    state = gibbs.with_nodes(z, mixing_of(T5), data.tokens, at(0))
+    state = gibbs.with_nodes(z, mixing_of(T5), ETA, data.tokens, at(0))
 
     def draw_words(state: Any, rng: np.random.Generator) -> None:
         nodes = np.concatenate([state.z, seeds.branches[seeds.name]]).astype(np.int32)
         words = np.zeros(len(nodes), np.int32)
         state.n_wk[:] = 0
-        joint.draw_words(nodes, np.full(N_WORDS, GEWEKE_ETA), words, state.n_wk, rng)
+        joint.draw_words(nodes, np.full(N_WORDS, state.eta), words, state.n_wk, rng)
         data.tokens.cells.word[:] = words[: len(z)]
         seeds.word[:] = words[len(z) :]
 
     def begin(state: Any, rng: np.random.Generator) -> None:
-        for children in (slice(1, 3), slice(3, 5)):
-            state.share[children] = np.maximum(rng.dirichlet([0.5, 0.5]), 1e-100)
-        state.concentration[:2] = rng.exponential(size=2)
+        draw_shared(state, rng)
         state.z[:] = draw_nodes(state.mixing, rng)
-        fresh = gibbs.with_nodes(state.z, state.mixing, data.tokens, at(0))
+        fresh = gibbs.with_nodes(state.z, state.mixing, state.eta, data.tokens, at(0))
         state.n_dk[:] = fresh.n_dk
         state.n_k = fresh.n_k
         draw_words(state, rng)
 
     def all_of(state: Any) -> list[float]:
         log_joint = gibbs.objective(state, data, settings, at(0))
-        learned = (*state.share[[1, 3]], *state.concentration[:2], max(log_joint, -100.0))
-        return [*measure(state), *map(float, learned)]
+        return [*measure(state), *learned(state, log_joint)]
 
     story = Story(
         gibbs.backend,
@@ -174,8 +181,8 @@ def joint_test(n_replicates: int) -> Outcome:
         begin=begin,
         words=draw_words,
         measure=all_of,
-        exponential_names=("concentration of 0", "concentration of 1"),
-        exponentials=lambda state: state.concentration[:2].tolist(),
+        exponential_names=EXPONENTIAL,
+        exponentials=exponentials,
     )
     return joint.joint_test(story, n_replicates=n_replicates, n_rounds=8)
 
@@ -358,8 +365,12 @@ def tops(summary: Any) -> NDArray[np.int64]:
     return np.asarray(children[below[:, children].argmax(axis=1)])
 
 
+AS_GIVEN: dict[str, Any] = {"stop": "fixed", "sample_eta": False}
+"""Where eta is drawn the subjects come apart without names."""
+
 CASES = [
-    *((backend, {"start": start}) for backend in BACKENDS for start in ("words", "random")),
+    *((variational, {"start": start}) for start in ("words", "random")),
+    *((gibbs, {"start": start, **AS_GIVEN}) for start in ("words", "random")),
     (variational, {"branches": [3]}),
     (variational, {"branches": [], "trials": 0}),
     (variational, {"responsibilities": "few"}),
@@ -408,7 +419,7 @@ def test_phi_has_the_prior_and_n_tokens_have_not(
     assert summary.names == {1: "second", 2: "first"}
     assert tree.n_tokens.sum() == pytest.approx(corpus.n_tokens, rel=1e-4)
     for node, words in ((1, [6, 8]), (2, [0, 1])):
-        row = state.n_wk[:, node].astype(float) + settings.model.eta
+        row = state.n_wk[:, node].astype(float) + tree.extra["eta"][0]
         assert tree.phi[node] == pytest.approx(row / row.sum(), abs=1e-4)
         assert (state.n_wk[words, node] >= 20).all()
         size = state.n_k[node]

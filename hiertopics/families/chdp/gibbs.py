@@ -40,7 +40,6 @@ from hiertopics.families.chdp.gibbs_state import (
     Draw,
     Info,
     begin,
-    draw_eta,
     even_sticks,
     group_weights,
     info_of,
@@ -57,7 +56,7 @@ from hiertopics.families.flat.concentrations import (
 from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.flat.tokens import renumber, sweep
+from hiertopics.families.flat.tokens import draw_eta, renumber, sweep
 from hiertopics.model import Context, Sharded, without
 
 Array = NDArray[Any]
@@ -155,7 +154,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
             state, data, weights, inference.sampled, rngs, reorder=inference.reorder_sticks
         )
         if inference.sample_eta:
-            state.eta = draw_eta(state, context.rng("words"))
+            state.eta = draw_eta(state.n_wk, state.n_k, state.eta, context.rng("words"))
     return state, info_of(state, moved)
 
 

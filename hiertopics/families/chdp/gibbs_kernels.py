@@ -129,17 +129,6 @@ def seat_tokens(
 
 
 @kernel()
-def count_tables(counts: NDArray[np.int32], x: float, rng: np.random.Generator) -> int:
-    """Return the tables that all cells of ``counts`` make under one concentration x."""
-    n_tables = 0
-    for row in range(counts.shape[0]):
-        for column in range(counts.shape[1]):
-            count = counts[row, column]
-            n_tables += draw_n_tables(count, x, rng) if count > 1 else count
-    return n_tables
-
-
-@kernel()
 def split_tables(
     m_dk: NDArray[np.int32],
     parents: Parents,

@@ -17,11 +17,10 @@ from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import GibbsInference as Inference
 from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model
-from hiertopics.families.chdp.gibbs_kernels import count_tables, log_weights
+from hiertopics.families.chdp.gibbs_kernels import log_weights
 from hiertopics.families.chdp.layout import Data, Parents, lay_out, parent_tags
 from hiertopics.families.chdp.simulate import draw_hyperparameters, simulate
 from hiertopics.families.chdp.summary import infer
-from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import in_chains
@@ -135,13 +134,6 @@ def weights_of(draw: Draw, data: Data, model: Model) -> Weights:
 def group_weights(draw: Draw, model: Model) -> Weights:
     """Return the topic weights of groups and corpus as they are drawn; no shares."""
     return Weights(np.exp(draw.log_pi), np.exp(draw.log_pi_0), np.empty(0), model.maximization)
-
-
-def draw_eta(draw: Draw, rng: np.random.Generator) -> float:
-    """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words."""
-    n_words = len(draw.n_wk)
-    n_tables = count_tables(draw.n_wk, draw.eta, rng)
-    return draw_concentration(draw.eta * n_words, n_tables, draw.n_k, rng) / n_words
 
 
 def info_of(draw: Draw, moved: int) -> Info:

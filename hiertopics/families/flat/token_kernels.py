@@ -94,3 +94,14 @@ def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
     for seated in range(1, n_tokens):
         n_tables += rng.random() * (x + seated) < x
     return n_tables
+
+
+@kernel()
+def count_tables(counts: NDArray[np.int32], x: float, rng: np.random.Generator) -> int:
+    """Return the tables that all cells of ``counts`` make under one concentration x."""
+    n_tables = 0
+    for row in range(counts.shape[0]):
+        for column in range(counts.shape[1]):
+            count = counts[row, column]
+            n_tables += draw_n_tables(count, x, rng) if count > 1 else count
+    return n_tables

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hiertopics.chains import Chains, SettingsT, chains
 from hiertopics.engine import Pieces
 from hiertopics.families.flat import token_kernels as kernels
+from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, regrouped
 from hiertopics.model import Backend, Context, PerChain
@@ -60,6 +61,15 @@ def sweep(
             total += moved
             state.n_k += change
     return total
+
+
+def draw_eta(
+    n_wk: NDArray[np.int32], n_k: NDArray[np.int64], eta: float, rng: np.random.Generator
+) -> float:
+    """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words."""
+    n_words = len(n_wk)
+    n_tables = kernels.count_tables(n_wk, eta, rng)
+    return draw_concentration(eta * n_words, n_tables, n_k, rng) / n_words
 
 
 def renumber(state: InPieces, order: NDArray[np.int64]) -> None:

@@ -61,6 +61,21 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             raise ValueError(f"seeds names {n_names} branches, but {asked}")
 
 
+class GibbsModel(Model, frozen=True, kw_only=True):
+    """The priors and the shape of the tree, of which a sampler draws more."""
+
+    eta: Annotated[
+        float, Meta(gt=0, description="Start value: pseudo-count of each word in each topic.")
+    ] = 0.015
+    stop: Annotated[
+        Literal["fixed", "learned"],
+        Meta(
+            description="Whether the weights of stopping and of going on are fixed or drawn for "
+            "each level."
+        ),
+    ] = "learned"
+
+
 HyperEvery = Annotated[
     int,
     Meta(
@@ -133,11 +148,11 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     """The schedule of nhdp-gibbs."""
 
-    iterations: Iterations = 200
+    iterations: Iterations = 500
     burn_in: Annotated[
         int, Meta(ge=0, description="Iterations before the first draw that is kept.")
-    ] = 100
-    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 20
+    ] = 60
+    keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 40
     start: Start = "words"
     start_iterations: StartIterations = 200
     responsibilities: Responsibilities = "auto"
@@ -147,7 +162,10 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
     inner_share: InnerShare = 0.8
     least: Least = 0.1
     trials: Trials = 12
+    sample_eta: Annotated[bool, Meta(description="Draw eta too; model.eta is where it starts.")] = (
+        True
+    )
 
 
 VariationalSettings = SettingsOf[Model, VariationalInference]
-GibbsSettings = SettingsOf[Model, GibbsInference]
+GibbsSettings = SettingsOf[GibbsModel, GibbsInference]

@@ -1,7 +1,7 @@
 """nhdp-gibbs: collapsed Gibbs sampling of the nested HDP on a tree of given shape.
 
 The tree and the first nodes of all tokens come from nhdp-variational. Each sweep redraws every
-token's node, then tables, shares and concentrations, all exactly (theory/nhdp 5).
+token's node, then what documents share, and eta, all exactly (theory/nhdp 5).
 
 J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes, IEEE TPAMI 37,
 2015; names as in ``variational``.
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from hiertopics.chains import Chains, chains
@@ -20,22 +21,22 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Pieces, joined
-from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, draw_concentration
 from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, parts_of, sharded
 from hiertopics.families.flat.layout import Data as Cells
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
+from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.families.flat.tokens import sweep as sweep_tokens
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import starts, variational
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import GibbsInference as Inference
+from hiertopics.families.nhdp.config import GibbsModel as Model
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
-from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
 from hiertopics.families.nhdp.gibbs_kernels import Prior
+from hiertopics.families.nhdp.hyperparameters import draw_mixing
 from hiertopics.families.nhdp.layout import shape_of
-from hiertopics.families.nhdp.learning import SMALLEST
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
@@ -43,6 +44,7 @@ from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyper
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.model import Backend, Context, PerChain, Summary
 from hiertopics.numeric.mixtures import log_rising
+from hiertopics.states import Arrays
 
 
 class Data(NamedTuple):
@@ -73,7 +75,7 @@ class State:
 
     local: the nodes of tokens and the counts of documents, in pieces. n_wk int32 [n_words, K],
     seed words among them, n_k int64 [K], without these: counts by node. parent: int32 [K]. share,
-    concentration, stop_a, stop_b: float64 [K], as in ``Mixing``.
+    concentration, stop_a, stop_b: float64 [K], as in ``Mixing``. eta: pseudo-count of each word.
     """
 
     local: Pieces[Piece, Local]
@@ -84,6 +86,7 @@ class State:
     concentration: NDArray[np.float64]
     stop_a: NDArray[np.float64]
     stop_b: NDArray[np.float64]
+    eta: float
 
     @property
     def z(self) -> NDArray[np.int32]:
@@ -110,6 +113,7 @@ class Info(NamedTuple):
     n_leaves: int
     inner_share: float
     concentration: float
+    eta: float
     moved: int
 
 
@@ -130,7 +134,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         least=settings.inference.least,
         trials=settings.inference.trials,
     )
-    begun = VariationalSettings(settings.model, schedule)
+    begun = VariationalSettings(_with_stops_held(settings.model), schedule)
     state = starts.init(data.pairs, begun, context)
     for iteration in range(1, settings.inference.variational_sweeps + 1):
         now = replace(context, iteration=iteration)
@@ -139,10 +143,17 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     rng, token = context.rng("nodes"), 0
     for number, part in enumerate(parts_of(data.pairs)):
         token = kernels.draw_start(part.cells, state.local.state_of(number), token, z, rng)
-    return with_nodes(z, state.mixing, data.tokens, context)
+    return with_nodes(z, state.mixing, settings.model.eta, data.tokens, context)
 
 
-def with_nodes(z: NDArray[np.int32], mixing: Mixing, data: Cells, context: Context) -> State:
+def _with_stops_held(model: Model) -> Model:
+    """Return the model of variational sweeps, in which learned stops empty the inner nodes."""
+    return structs.replace(model, stop="fixed")
+
+
+def with_nodes(
+    z: NDArray[np.int32], mixing: Mixing, eta: float, data: Cells, context: Context
+) -> State:
     """Return the state of these nodes of tokens."""
     n_nodes = mixing.shape.n_nodes
     n_dk = np.zeros((data.n_docs, n_nodes), np.int32)
@@ -151,13 +162,18 @@ def with_nodes(z: NDArray[np.int32], mixing: Mixing, data: Cells, context: Conte
     data.seeds.add_to(n_wk, data.seeds.branches)
     n_k = n_dk.sum(axis=0, dtype=np.int64)
     local = dealt(data, context, Local, z=z, n_dk=n_dk)
-    return State(local, n_wk, n_k, mixing.shape.parent, *(part.copy() for part in mixing[1:]))
+    share, concentration, stop_a, stop_b = (part.copy() for part in mixing[1:])
+    parent = mixing.shape.parent
+    return State(local, n_wk, n_k, parent, share, concentration, stop_a, stop_b, eta)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
-    """Redraw all nodes, then tables, shares and concentrations."""
-    moved = sweep(state, data.tokens, settings.model.eta, context)
-    draw_shares(state, settings.model.gamma, context.rng("shares"))
+    """Redraw all nodes, then what documents share, and eta."""
+    moved = sweep(state, data.tokens, context)
+    draw_mixing(state.mixing, state.n_dk, settings.model, context.rng("shares"))
+    if settings.inference.sample_eta:
+        sizes = _sizes(state, data.tokens)
+        state.eta = draw_eta(state.n_wk, sizes, state.eta, context.rng("words"))
     shape = state.mixing.shape
     alive = below(shape, state.n_k) >= common.LIVE_TOKENS
     inner = shape.inner
@@ -166,21 +182,27 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
         int(alive[shape.leaves].sum()),
         float(state.n_k[inner].sum() / max(int(state.n_k.sum()), 1)),
         float(state.concentration[inner].mean()) if len(inner) else 0.0,
+        state.eta,
         moved,
     )
 
 
-def sweep(state: State, data: Cells, eta: float, context: Context) -> int:
+def sweep(state: State, data: Cells, context: Context) -> int:
     """Redraw the node of every token, block by block; return how many moved."""
     mixing = state.mixing
-    shape = mixing.shape
-    prior = Prior(shape.parent, shape.first, mixing.mass, *mixing[2:], eta, eta * data.n_words)
-    seeded = data.seeds.totals(len(state.n_k), data.seeds.branches)
+    shape, words = mixing.shape, (state.eta, state.eta * data.n_words)
+    prior = Prior(shape.parent, shape.first, shape.inner, mixing.mass, *mixing[2:], *words)
+    sizes = _sizes(state, data)
 
     def given(*block: int) -> Given:
-        return Given(state.n_k + seeded, prior, context.rng("sweep", *block))
+        return Given(sizes, prior, context.rng("sweep", *block))
 
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
+
+
+def _sizes(state: State, data: Cells) -> NDArray[np.int64]:
+    """Return the tokens of each node [K], seed words among them."""
+    return state.n_k + data.seeds.totals(len(state.n_k), data.seeds.branches)
 
 
 def _sweep_block(
@@ -195,29 +217,11 @@ def _sweep_block(
     return local, (block.rows, (moved, n_k - before))
 
 
-def draw_shares(state: State, gamma: float, rng: np.random.Generator) -> None:
-    """Draw tables, then shares and concentrations given these (theory/nhdp 5)."""
-    mixing = state.mixing
-    shape = mixing.shape
-    n_dk = state.n_dk
-    passing = below(shape, n_dk).astype(np.int64)
-    tables = np.zeros(shape.n_nodes, np.int64)
-    kernels.draw_tables(passing, mixing.mass, tables, rng)
-    for node in shape.inner:
-        children = shape.children(int(node))
-        of_children = tables[children]
-        share = rng.dirichlet(of_children + gamma / len(of_children))
-        state.share[children] = np.maximum(share, SMALLEST)
-        gone = passing[:, node] - n_dk[:, node]
-        drawn = draw_concentration(state.concentration[node], int(of_children.sum()), gone, rng)
-        state.concentration[node] = np.clip(drawn, LOWEST, HIGHEST)
-
-
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of nodes with a token, and theta of the training documents."""
     seeds, n_wk = data.tokens.seeds, state.n_wk.astype(float)
     n_wk[seeds.word, seeds.branches[seeds.name]] -= seeds.weight
-    words = common.Words(n_wk, settings.model.eta, seeds)
+    words = common.Words(n_wk, state.eta, seeds)
     summary = common.summarise(common.Fitted(state.mixing, state.n_dk.astype(float), words))
     on_shape = common.notes_on_shape(summary.tree, settings.model.branches)
     notes = (*summary.notes, *on_shape, *notes_on_shards(settings.inference.shards))
@@ -227,12 +231,12 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words and nodes given what documents share (theory/nhdp 2.1).
 
-    Seed words are among the words, which differs by a constant (theory/nhdp 2.3).
+    Seed words are among the words, which differs by a constant while eta is held (theory/nhdp 2.3).
     """
-    eta, seeds = settings.model.eta, data.tokens.seeds
+    eta = state.eta
     used = state.n_wk[state.n_wk > 0]
-    n_k = state.n_k + seeds.totals(len(state.n_k), seeds.branches)
-    topics = log_rising(eta, used).sum() - log_rising(eta * data.tokens.n_words, n_k).sum()
+    sizes = _sizes(state, data.tokens)
+    topics = log_rising(eta, used).sum() - log_rising(eta * data.tokens.n_words, sizes).sum()
     return state.mixing.log_chance(state.n_dk.astype(float)) + float(topics)
 
 
@@ -249,7 +253,7 @@ def regrown(
         shards=inference.shards,
         least=inference.least,
     )
-    begun = VariationalSettings(settings.model, schedule)
+    begun = VariationalSettings(_with_stops_held(settings.model), schedule)
     return variational.regrown(tree, theta, corpus, begun, context)
 
 
@@ -263,6 +267,11 @@ def per_chain(state: State, data: Data, settings: Settings, context: Context) ->
     n_nodes = int((below(state.mixing.shape, state.n_k) >= common.LIVE_TOKENS).sum())
     log_joint = objective(state, data, settings, context)
     return PerChain({"objective": [log_joint], "n_nodes": [n_nodes]})
+
+
+def renewed(arrays: Arrays, settings: Settings) -> Arrays:
+    """Return the arrays of a draw; before eta was drawn it was the config's."""
+    return {"eta": np.asarray(settings.model.eta), **arrays}
 
 
 one: Backend[Corpus, Data, State, Settings] = Backend(
@@ -285,5 +294,6 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     regrown=regrown,
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
+    renewed=renewed,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = chains(one)

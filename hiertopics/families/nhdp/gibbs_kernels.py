@@ -11,19 +11,21 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
-from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 
 class Prior(NamedTuple):
     """What documents share, by node.
 
     parent: int32 [K]. first: int64 [K + 1], the children of p are ``first[p] .. first[p + 1]``.
+    inner: int64, the nodes with children, ascending.
     mass, concentration, stop_a, stop_b: float64 [K]. eta: pseudo-count of each word; eta_total: of
     all words.
     """
 
     parent: NDArray[np.int32]
     first: NDArray[np.int64]
+    inner: NDArray[np.int64]
     mass: NDArray[np.float64]
     concentration: NDArray[np.float64]
     stop_a: NDArray[np.float64]
@@ -121,7 +123,7 @@ def pass_by(
         node = prior.parent[node]
 
 
-@kernel()
+@kernel(fastmath=REASSOCIATE)
 def weigh(
     word_row: NDArray[np.int32],
     inverse: NDArray[np.float64],
@@ -132,13 +134,16 @@ def weigh(
     total: NDArray[np.float64],
 ) -> None:
     """Write the weight at and below each node, of a token that has reached it, to ``total``."""
-    for back in range(len(total)):
-        node = len(total) - 1 - back
+    for node in range(len(total)):
+        total[node] = (word_row[node] + prior.eta) * inverse[node]
+    for back in range(len(prior.inner)):
+        node = prior.inner[len(prior.inner) - 1 - back]
+        first, last = prior.first[node], prior.first[node + 1]
+        weight, passed, mass = total[first:last], passing[first:last], prior.mass[first:last]
         below = 0.0
-        for child in range(prior.first[node], prior.first[node + 1]):
-            below += total[child] * (passing[child] + prior.mass[child])
-        own = (word_row[node] + prior.eta) * inverse[node]
-        total[node] = stay[node] * own + go[node] * below
+        for child in range(last - first):
+            below += weight[child] * (passed[child] + mass[child])
+        total[node] = stay[node] * total[node] + go[node] * below
 
 
 @kernel()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.nhdp import table_kernels
-from hiertopics.families.nhdp.layout import Ancestry, Local
+from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, recount_now_and_then, sweep
 from hiertopics.families.nhdp.sweep_kernels import Rates
@@ -64,11 +65,15 @@ def refitted(mixing: Mixing, sums: Sums, gamma: float) -> Mixing:
 
 def restopped(mixing: Mixing, sums: Sums) -> Mixing:
     """Return stop weights refitted, one pair for the inner nodes of each depth."""
-    shape, depth = mixing.shape, mixing.shape.depth
     stop_a, stop_b = mixing.stop_a.copy(), mixing.stop_b.copy()
-    for level in np.unique(depth[shape.inner]):
-        nodes = shape.inner[depth[shape.inner] == level]
+    for nodes in levels_of(mixing.shape):
         rate = PRIOR_RATE + sums.visits[nodes].sum()
         stop_a[nodes] = (PRIOR_SHAPE + sums.stops[nodes].sum()) / rate
         stop_b[nodes] = (PRIOR_SHAPE + sums.goes[nodes].sum()) / rate
     return mixing._replace(stop_a=stop_a, stop_b=stop_b)
+
+
+def levels_of(shape: Shape) -> list[NDArray[np.int64]]:
+    """Return the inner nodes of each depth that has some, from the root down."""
+    depth = shape.depth[shape.inner]
+    return [shape.inner[depth == level] for level in np.unique(depth)]

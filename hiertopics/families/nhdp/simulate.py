@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.seedwords import seeds_in
+from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.nhdp import mixing
 from hiertopics.families.nhdp.clusters import nested, numbered
 from hiertopics.families.nhdp.layout import Shape
+from hiertopics.families.nhdp.learning import levels_of
 from hiertopics.families.nhdp.prediction import draw_mixtures
-from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes
+from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes, value_of
 from hiertopics.numeric.mixtures import draw_counts
 
 SMALLEST = 1e-300
@@ -24,7 +26,8 @@ def simulate(
 ) -> tuple[Corpus, dict[str, NDArray[Any]]]:
     """Draw a corpus; truth: parent, share [K], theta [n_docs, K], phi [K, n_words].
 
-    drawn: concentration [K], where it is not the config's.
+    drawn: concentration [K], eta, and stop weights by depth [n_levels, 2], where they are not the
+    config's.
     """
     model, rng = settings.model, context.rng("simulate")
     begun = mixing.even(
@@ -34,6 +37,9 @@ def simulate(
     concentration = np.where(
         shape.n_children > 0, drawn.get("concentration", begun.concentration), 0.0
     )
+    if "stop" in drawn:
+        for nodes, weights in zip(levels_of(shape), drawn["stop"], strict=True):
+            begun.stop_a[nodes], begun.stop_b[nodes] = weights
     share = np.ones(shape.n_nodes)
     for node in shape.inner:
         children = shape.children(int(node))
@@ -41,10 +47,11 @@ def simulate(
         share[children] = rng.dirichlet(np.full(n_children, model.gamma / n_children))
     share = np.maximum(share, SMALLEST)
     theta = draw_mixtures(begun._replace(share=share, concentration=concentration), sizes[0], rng)
-    phi = rng.dirichlet(np.full(sizes.n_words, model.eta), shape.n_nodes)
+    eta = value_of("eta", model, drawn)
+    phi = rng.dirichlet(np.full(sizes.n_words, eta), shape.n_nodes)
     vocab = default_vocab(sizes.n_words)
     seeds = seeds_in(model, vocab)
-    priors = np.full((sizes.n_words, shape.n_nodes), model.eta)
+    priors = np.full((sizes.n_words, shape.n_nodes), eta)
     seeds.add_to(priors, seeds.branches)
     for node in seeds.branches:
         phi[node] = rng.dirichlet(priors[:, node])
@@ -74,6 +81,11 @@ def even_tree(settings: Settings) -> Shape:
 
 
 def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
-    """Draw the concentration of each node from the prior of nhdp-gibbs."""
-    n_nodes = even_tree(settings).n_nodes
-    return {"concentration": context.rng("hyperparameters").gamma(1.0, 1.0, n_nodes)}
+    """Draw from the priors of nhdp-gibbs what a fit would draw, each node's concentration first."""
+    shape, rng = even_tree(settings), context.rng("hyperparameters")
+    drawn = {"concentration": rng.gamma(1.0, 1.0, shape.n_nodes)}
+    if settings.inference.sample_eta:
+        drawn["eta"] = np.asarray(draw_from_prior(rng) / sizes.n_words)
+    if settings.model.stop == "learned":
+        drawn["stop"] = rng.gamma(1.0, 1.0, (len(levels_of(shape)), 2))
+    return drawn

@@ -22,7 +22,6 @@ from hiertopics.families.chdp.gibbs_state import (
     Draw,
     Info,
     begin,
-    draw_eta,
     info_of,
     log_chances_of,
     sampler,
@@ -33,6 +32,7 @@ from hiertopics.families.chdp.paper import irp_kernels as kernels
 from hiertopics.families.chdp.paper.irp_kernels import NOBODY, Options, Seats, Urn
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.model import Context, Summary, without
 
 PLUG_IN = (
@@ -112,7 +112,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
     if context.iteration > inference.hyper_start:
         draw_concentrations(state, data, inference.sampled, context.rng("weights"))
         if inference.sample_eta:
-            state.eta = draw_eta(state, context.rng("words"))
+            state.eta = draw_eta(state.n_wk, state.n_k, state.eta, context.rng("words"))
     return state, info_of(state, moved)
 
 
