@@ -137,8 +137,9 @@ def _placed(
         log_prob.append(found.paths.log_prob)
         lengths.append(np.diff(found.theta.indptr))
     indptr = np.concatenate([[0], *lengths]).cumsum()
-    shape = (len(indptr) - 1, len(parent) + 1)
-    theta = sparse.csr_array((values.done(), columns.done(), indptr), shape=shape)
+    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
+    shape, column = (len(indptr) - 1, len(parent) + 1), columns.done().astype(kind, copy=False)
+    theta = sparse.csr_array((values.done(), column, indptr.astype(kind)), shape=shape)
     return theta, Paths(node.done().reshape(-1, depth), log_prob.done())
 
 
