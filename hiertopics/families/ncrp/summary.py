@@ -125,6 +125,7 @@ def _placed(
     room, depth, lengths = fitted.room, fitted.depth, []
     kinds = (np.float64, np.int32, np.int32, np.float64)
     values, columns, node, log_prob = (room.growing(kind) for kind in kinds)
+    kind = fitted.slot_probs.indices.dtype
     for first in range(0, fitted.slot_probs.shape[0], DOCS_AT_ONCE):
         some = slice(first, first + DOCS_AT_ONCE)
         probs = _moved(fitted.slot_probs[some], slots, len(parent))
@@ -136,8 +137,8 @@ def _placed(
         node.append(found.paths.node.ravel())
         log_prob.append(found.paths.log_prob)
         lengths.append(np.diff(found.theta.indptr))
+        kind = found.theta.indices.dtype
     indptr = np.concatenate([[0], *lengths]).cumsum()
-    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     shape, column = (len(indptr) - 1, len(parent) + 1), columns.done().astype(kind, copy=False)
     theta = sparse.csr_array((values.done(), column, indptr.astype(kind)), shape=shape)
     return theta, Paths(node.done().reshape(-1, depth), log_prob.done())
