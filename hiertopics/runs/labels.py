@@ -160,8 +160,8 @@ def name_nodes(
 ) -> list[str]:
     """Give rows of a run's new tree their names; what somebody wrote about them stays.
 
-    Rows that an earlier fit gave those names go where their nodes have become others. Returns what
-    is wrong with a file that is left alone.
+    Rows that an earlier fit gave those names get the words of this one, and go where their nodes
+    have become others. Returns what is wrong with a file that is left alone.
     """
     if not names:
         return []
@@ -177,7 +177,7 @@ def name_nodes(
     new = [
         Row(0, tree.id_of(node), words_told(tree, vocab, node), Label(name))
         for node, name in names.items()
-        if node not in labels
+        if labels.get(node, Label(name)) == Label(name)
     ]
     replaced = {row.node for row in new}
     write_rows(path, [*(row for row in kept if row.node not in replaced), *new])

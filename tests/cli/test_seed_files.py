@@ -133,7 +133,7 @@ def test_branches_are_named_and_a_fit_goes_on_with_them(
         more = ("--iterations", iterations, "--workers", 2)
         done = call("fit", corpus, "-o", parts, *flags, *more)
         assert done.code == 0 and "lacks seed words of 'timber': baobab" in done.err
-    for name in ("model.npz", "theta.npz"):
+    for name in ("model.npz", "theta.npz", "labels.csv"):
         assert (whole / name).read_bytes() == (parts / name).read_bytes()
     assert set(names_of(whole)) == set(names_of(parts)) == {"timber", "fruit"}
     assert "timber: " in call("show-tree", whole).out
@@ -162,7 +162,7 @@ def test_paths_have_names_and_a_fit_goes_on_with_them(
     assert call("fit", corpus, "-o", whole, *flags, *more, "--iterations", 12).code == 0
     for iterations in (5, 12):
         assert call("fit", corpus, "-o", parts, *flags, *more, "--iterations", iterations).code == 0
-    for name in ("model.npz", "theta.npz"):
+    for name in ("model.npz", "theta.npz", "labels.csv"):
         assert (whole / name).read_bytes() == (parts / name).read_bytes()
     assert set(names_of(whole)) == {"timber", "fruit"}
     new = tmp_path / "new.jsonl"
