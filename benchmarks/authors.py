@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks import options, scorer
@@ -33,6 +32,7 @@ from benchmarks.records import Record
 from benchmarks.splits import TUNING_SEED
 from benchmarks.table import Table
 from benchmarks.timing import Cost
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.holdouts.partition import partition
 from hiertopics.holdouts.split import Split
@@ -42,7 +42,7 @@ from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.scoring.tasks.groups import SHARPNESS, rank_metrics
 from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
 
-Array = NDArray[np.float64]
+Array = F64
 
 PRIOR_DOCS = 0.5
 GENSIM_PASSES = 10
@@ -177,13 +177,13 @@ def _votes(case: Case, phi: Array, theta: Array, shares: Array) -> Record:
     return _ranked(case, able, known, votes @ case.wrote[:, known])
 
 
-def _askable(case: Case) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _askable(case: Case) -> tuple[I64, I64]:
     """Return the documents with an author of a training paper, and these authors."""
     known = np.flatnonzero(case.n_papers)
     return np.flatnonzero(case.by[:, known].any(axis=1)), known
 
 
-def _ranked(case: Case, able: NDArray[np.int64], known: NDArray[np.int64], scores: Array) -> Record:
+def _ranked(case: Case, able: I64, known: I64, scores: Array) -> Record:
     found = rank_metrics(case.by[able][:, known] > 0, scores, np.arange(len(known)))
     return {"mrr": found["mean_reciprocal_rank"], "precision_at_1": found["precision_at_1"]}
 

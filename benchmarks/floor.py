@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks import options
 from benchmarks.benchmark import benchmark
@@ -21,6 +20,7 @@ from benchmarks.ours import PERIOD, SPEED_BACKENDS, our_backend
 from benchmarks.records import Record
 from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Sweeper, Timed, alternate
+from hiertopics.arrays import F32, I32
 from hiertopics.data.corpus import Corpus
 from hiertopics.numeric.jit import kernel
 
@@ -41,7 +41,7 @@ TABLE = Table(
 
 
 @kernel()
-def touch_all(table: NDArray[np.float32]) -> None:
+def touch_all(table: F32) -> None:
     """Read and write each entry of a table once; values stay near 1."""
     flat = table.reshape(-1)
     for entry in range(flat.shape[0]):
@@ -49,7 +49,7 @@ def touch_all(table: NDArray[np.float32]) -> None:
 
 
 @kernel()
-def touch_rows(rows: NDArray[np.int32], table: NDArray[np.float32]) -> None:
+def touch_rows(rows: I32, table: F32) -> None:
     """Read and write row after row of a table; values stay near 1."""
     for row in rows:
         for column in range(table.shape[1]):
@@ -57,9 +57,7 @@ def touch_rows(rows: NDArray[np.int32], table: NDArray[np.float32]) -> None:
 
 
 @kernel()
-def touch_two_rows(
-    rows: NDArray[np.int32], table: NDArray[np.float32], other: NDArray[np.float32]
-) -> None:
+def touch_two_rows(rows: I32, table: F32, other: F32) -> None:
     """Read and write the same row of two tables, row after row; values stay near 1."""
     for row in rows:
         for column in range(table.shape[1]):

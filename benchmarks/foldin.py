@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I64
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 
 @kernel(fastmath=REASSOCIATE)
 def _em_step(
-    rows: NDArray[np.float32],
-    counts: NDArray[np.float32],
-    prior: NDArray[np.float32],
-    theta: NDArray[np.float32],
-    gained: NDArray[np.float32],
+    rows: F32,
+    counts: F32,
+    prior: F32,
+    theta: F32,
+    gained: F32,
 ) -> float:
     """Do one smoothed EM step on ``theta`` in place; return how far it moved (L1)."""
     n_topics = theta.shape[0]
@@ -47,14 +47,14 @@ def _em_step(
 
 @kernel(fastmath=REASSOCIATE)
 def fold_in(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int64],
-    counts: NDArray[np.float32],
-    phi_of_word: NDArray[np.float32],
-    prior: NDArray[np.float32],
+    indptr: I64,
+    words: I64,
+    counts: F32,
+    phi_of_word: F32,
+    prior: F32,
     max_steps: int,
     tolerance: float,
-    theta: NDArray[np.float32],
+    theta: F32,
 ) -> None:
     """Set row d of ``theta`` [D, K] for document d: EM steps from the prior's mean on.
 
@@ -80,12 +80,12 @@ def fold_in(
 
 @kernel(fastmath=REASSOCIATE)
 def log_likelihoods(
-    indptr: NDArray[np.int64],
-    words: NDArray[np.int64],
-    counts: NDArray[np.float32],
-    phi_of_word: NDArray[np.float32],
-    theta: NDArray[np.float32],
-    result: NDArray[np.float64],
+    indptr: I64,
+    words: I64,
+    counts: F32,
+    phi_of_word: F32,
+    theta: F32,
+    result: F64,
 ) -> None:
     """Set ``result[d]`` to the log-likelihood of document d's tokens under ``theta[d] @ phi``."""
     for doc in range(result.shape[0]):

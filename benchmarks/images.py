@@ -10,13 +10,14 @@ import gzip
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hiertopics.arrays import F64, U8, Bools
 
 UNSIGNED_BYTE = 8
 BRIGHTEST = 255
 
 
-def read_idx(path: Path) -> NDArray[np.uint8]:
+def read_idx(path: Path) -> U8:
     """Return the array of an IDX file of bytes, packed by gzip or not; ValueError for any other."""
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":
@@ -30,7 +31,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(data[head:], np.uint8).reshape(shape)
 
 
-def to_bits(images: NDArray[np.uint8], side: int, threshold: float) -> NDArray[np.uint8]:
+def to_bits(images: U8, side: int, threshold: float) -> U8:
     """Return a row of side x side bits per image [n, height, width].
 
     A pixel of the small image is the mean over its area of the large one, parts of pixels
@@ -38,11 +39,11 @@ def to_bits(images: NDArray[np.uint8], side: int, threshold: float) -> NDArray[n
     """
     down, across = (pooling(size, side) for size in images.shape[1:])
     small = np.einsum("ih,nhw,jw->nij", down, images / BRIGHTEST, across, optimize=True)
-    bits: NDArray[np.bool_] = small > threshold
+    bits: Bools = small > threshold
     return bits.astype(np.uint8).reshape(len(images), side * side)
 
 
-def pooling(size: int, side: int) -> NDArray[np.float64]:
+def pooling(size: int, side: int) -> F64:
     """Return the shares [side, size] that pixels of a line have in the means of its parts."""
     edges = np.arange(side + 1) * size / side
     pixels = np.arange(size)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.scorer import TopicModel
 from benchmarks.tree_scorer import Prior, TreeModel
 from hiertopics import registry
+from hiertopics.arrays import F64, I32
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import Workers
@@ -123,6 +123,6 @@ def tree_model(run: RunDir) -> TreeModel:
     )
 
 
-def _level_shares(level: NDArray[np.int32], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def _level_shares(level: I32, weight: F64) -> F64:
     shares = np.bincount(level, weight)
     return np.asarray(shares / shares.sum())

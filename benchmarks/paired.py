@@ -16,7 +16,6 @@ from statistics import mean
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks import fits, options, process, records
 from benchmarks.benchmark import benchmark
@@ -24,6 +23,7 @@ from benchmarks.corpora import Source
 from benchmarks.records import Record, latest
 from benchmarks.table import alternatives, grouped, spread, tabulate
 from hiertopics import files
+from hiertopics.arrays import F64
 from hiertopics.runs.rundir import RunDir
 
 MODELS: dict[str, tuple[str, dict[str, object]]] = {
@@ -161,6 +161,6 @@ def general(run: RunDir) -> float | None:
     branches = tree.shown[tree.depth[tree.shown] == 1]
     if not len(branches):
         return None
-    theta: NDArray[np.float64] = tree.below(run.theta.toarray().T).T
+    theta: F64 = tree.below(run.theta.toarray().T).T
     common = (theta[:, branches] >= GIVES).mean(axis=0) > MOST_DOCUMENTS
     return float(tree.subtree_weight[branches[common]].max(initial=0.0))

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.scorer import TopicModel, unigram
+from hiertopics.arrays import F64
 
 
 class Peer(Protocol):
@@ -66,7 +66,7 @@ class TomotopyModel:
         tokens = self._model.get_count_by_topics()
         return [topic for topic in range(self._model.k) if tokens[topic] > 0]
 
-    def phi(self, topics: Sequence[int]) -> NDArray[np.float64]:
+    def phi(self, topics: Sequence[int]) -> F64:
         """Return the word distributions of ``topics`` over the whole vocabulary."""
         column = np.array(list(self._model.used_vocabs), dtype=np.int64)
         phi = np.full((len(topics), self._n_words), self._model.eta)
@@ -83,7 +83,7 @@ class TomotopyModel:
             self.phi(live), shares / shares.sum(), self._theta(live), self._doc_prior()
         )
 
-    def _theta(self, live: list[int]) -> NDArray[np.float64]:
+    def _theta(self, live: list[int]) -> F64:
         theta = np.full((self._n_docs, len(live)), 1 / len(live))
         for row, document in zip(self._rows, self._model.docs, strict=True):
             theta[row] = np.asarray(document.get_topic_dist())[live]
@@ -171,8 +171,8 @@ class _GensimLda:
         for _ in range(n_sweeps):
             self._model.update(self._corpus)
 
-    def _tokens(self) -> NDArray[np.float64]:
-        tokens: NDArray[np.float64] = self._model.state.sstats.sum(axis=1, dtype=np.float64)
+    def _tokens(self) -> F64:
+        tokens: F64 = self._model.state.sstats.sum(axis=1, dtype=np.float64)
         return tokens
 
     def live_topics(self) -> int:
@@ -210,10 +210,10 @@ class _SklearnLda:
         for _ in range(n_sweeps):
             self._model.partial_fit(self._counts)
 
-    def _tokens(self) -> NDArray[np.float64]:
+    def _tokens(self) -> F64:
         """Return expected training tokens per topic; scikit-learn's counts include the prior."""
         prior = self._model.topic_word_prior_ * self._counts.shape[1]
-        tokens: NDArray[np.float64] = self._model.components_.sum(axis=1) - prior
+        tokens: F64 = self._model.components_.sum(axis=1) - prior
         return tokens
 
     def live_topics(self) -> int:

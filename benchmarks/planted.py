@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.benchmark import benchmark
@@ -21,6 +20,7 @@ from benchmarks.records import Record, latest
 from benchmarks.table import grouped, tabulate
 from benchmarks.timing import Cost
 from hiertopics import fit
+from hiertopics.arrays import F64, I64
 from hiertopics.data.tree import Tree
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
@@ -43,11 +43,11 @@ class Planted(NamedTuple):
     """A corpus of a known tree: counts [n_docs, n_words], parent [K], phi [K, n_words]."""
 
     counts: sparse.csr_array
-    parent: NDArray[np.int64]
-    phi: NDArray[np.float64]
+    parent: I64
+    phi: F64
 
 
-def uneven(n_levels: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def uneven(n_levels: int, rng: np.random.Generator) -> I64:
     """Return the parents of a tree of so many levels, the root's among them, breadth first."""
     parent, row = [-1], [0]
     for level in range(1, n_levels):
@@ -85,7 +85,7 @@ def right_edges(text: Planted, tree: Tree) -> float:
     return float((tree.parent[match[1:]] == match[text.parent[1:]]).mean())
 
 
-def divergence(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def divergence(one: F64, other: F64) -> float:
     """Return the Jensen-Shannon divergence in nats."""
     middle = (one + other) / 2
     return float((one * np.log(one / middle) + other * np.log(other / middle)).sum() / 2)

@@ -15,11 +15,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks import foldin
 from benchmarks.splits import Trial, trials
+from hiertopics.arrays import F32, F64, I64
 from hiertopics.holdouts.split import Split
 
 STRENGTHS = tuple(2.0 ** (power / 2) for power in range(-4, 17))
@@ -35,9 +35,9 @@ class TopicModel(NamedTuple):
     where it has one. doc_prior: the model's own prior strength, where it has one; for the record.
     """
 
-    phi: NDArray[np.float64]
-    topic_shares: NDArray[np.float64]
-    theta: NDArray[np.float64] | None = None
+    phi: F64
+    topic_shares: F64
+    theta: F64 | None = None
     doc_prior: float | None = None
 
 
@@ -74,7 +74,7 @@ def score(model: TopicModel, split: Split) -> Score:
     )
 
 
-def standard_error(by_doc: NDArray[np.float64], rate: float, lengths: NDArray[np.int64]) -> float:
+def standard_error(by_doc: F64, rate: float, lengths: I64) -> float:
     """Return that of ``rate``, the log-likelihood per word, from each document's own and length."""
     return float(np.sqrt(np.square(by_doc - rate * lengths).sum()) / lengths.sum())
 
@@ -85,9 +85,7 @@ def unigram(train: sparse.csr_array, smoothing: float = 0.05) -> TopicModel:
     return TopicModel(counts[None] / counts.sum(), np.ones(1))
 
 
-def fold_in(
-    phi_of_word: NDArray[np.float32], prior: NDArray[np.float64], observed: sparse.csr_array
-) -> NDArray[np.float32]:
+def fold_in(phi_of_word: F32, prior: F64, observed: sparse.csr_array) -> F32:
     """Return theta [D, K] of the documents ``observed``."""
     theta = np.empty((observed.shape[0], prior.size), dtype=np.float32)
     foldin.fold_in(
@@ -96,24 +94,18 @@ def fold_in(
     return theta
 
 
-def _log_likelihoods(
-    phi_of_word: NDArray[np.float32], prior: NDArray[np.float64], trial: Trial
-) -> NDArray[np.float64]:
+def _log_likelihoods(phi_of_word: F32, prior: F64, trial: Trial) -> F64:
     return _judge(phi_of_word, fold_in(phi_of_word, prior, trial.observed), trial.scored)
 
 
-def _judge(
-    phi_of_word: NDArray[np.float32], theta: NDArray[np.float32], scored: sparse.csr_array
-) -> NDArray[np.float64]:
+def _judge(phi_of_word: F32, theta: F32, scored: sparse.csr_array) -> F64:
     """Return the log-likelihood of each document's scored tokens."""
     result = np.empty(scored.shape[0])
     foldin.log_likelihoods(*_arrays(scored), phi_of_word, theta, result)
     return result
 
 
-def _own(
-    model: TopicModel, phi_of_word: NDArray[np.float32], kind: str, final: Trial
-) -> float | None:
+def _own(model: TopicModel, phi_of_word: F32, kind: str, final: Trial) -> float | None:
     if model.theta is None or kind != "tokens":
         return None
     by_doc = _judge(phi_of_word, model.theta.astype(np.float32), final.scored)
@@ -122,7 +114,7 @@ def _own(
 
 def _arrays(
     counts: sparse.csr_array,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+) -> tuple[I64, I64, F32]:
     return (
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int64),

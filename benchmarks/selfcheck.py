@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks import scorer
 from benchmarks.corpora import DOCS, TOKENS, Source
 from benchmarks.peers import PEERS, train
 from benchmarks.splits import split_corpus, trials
+from hiertopics.arrays import F64, I32
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.holdouts.split import Split
 
 KOS_UNIGRAM = 2580.0
 """As in docs/benchmarks.md."""
 
-Counts = NDArray[np.int32]
+Counts = I32
 
 
 class CheckFailed(Exception):
@@ -40,9 +40,7 @@ def run(data: Path | None) -> Iterator[str]:
         yield _unigram(data)
 
 
-def naive_perplexity(
-    phi: NDArray[np.float64], prior: NDArray[np.float64], observed: Counts, scored: Counts
-) -> float:
+def naive_perplexity(phi: F64, prior: F64, observed: Counts, scored: Counts) -> float:
     """Do once more what the scorer does, dense and in float64: fold in, then score."""
     log_likelihood = 0.0
     for seen, judged in zip(observed, scored, strict=True):

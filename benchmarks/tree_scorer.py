@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks import treefold
 from benchmarks.scorer import standard_error
 from benchmarks.splits import Trial, trials
+from hiertopics.arrays import F64, I64
 from hiertopics.holdouts.split import Split
 
 STRENGTHS = tuple(2.0**power for power in range(-1, 9))
@@ -46,10 +46,10 @@ class TreeModel(NamedTuple):
     for topics outside the tree.
     """
 
-    phi: NDArray[np.float64]
-    paths: NDArray[np.int64]
-    doc_shares: NDArray[np.float64]
-    level_shares: NDArray[np.float64]
+    phi: F64
+    paths: I64
+    doc_shares: F64
+    level_shares: F64
     n_nodes: int
 
 
@@ -82,7 +82,7 @@ def score(model: TreeModel, split: Split) -> TreeScore:
     )
 
 
-def log_likelihoods(model: TreeModel, strength: float, trial: Trial) -> NDArray[np.float64]:
+def log_likelihoods(model: TreeModel, strength: float, trial: Trial) -> F64:
     """Return the log-likelihood of each document's scored tokens, [D, 2]: by word, jointly."""
     result = np.zeros((trial.scored.shape[0], 2))
     treefold.score_all(
@@ -99,7 +99,7 @@ def log_likelihoods(model: TreeModel, strength: float, trial: Trial) -> NDArray[
 
 def _arrays(
     counts: sparse.csr_array,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[I64, I64, F64]:
     return (
         counts.indptr.astype(np.int64),
         counts.indices.astype(np.int64),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.numeric.jit import kernel
 
 STEPS = 40
@@ -14,10 +14,10 @@ STEPS = 40
 
 @kernel()
 def level_weights(
-    rows: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    rows: F64,
+    counts: F64,
+    prior: F64,
+    weights: F64,
 ) -> None:
     """Set ``weights`` [L] by smoothed EM on words with topic rows ``rows`` [n, L]."""
     n_levels = prior.shape[0]
@@ -36,9 +36,7 @@ def level_weights(
 
 
 @kernel()
-def predict_along(
-    rows: NDArray[np.float64], weights: NDArray[np.float64], chances: NDArray[np.float64]
-) -> None:
+def predict_along(rows: F64, weights: F64, chances: F64) -> None:
     """Set ``chances`` [n] to each word's probability on a path."""
     for pair in range(chances.shape[0]):
         chances[pair] = 0.0
@@ -48,12 +46,12 @@ def predict_along(
 
 @kernel()
 def score_document(
-    observed: tuple[NDArray[np.int64], NDArray[np.float64]],
-    scored: tuple[NDArray[np.int64], NDArray[np.float64]],
-    phi_of_word: NDArray[np.float64],
-    paths: NDArray[np.int64],
-    log_shares: NDArray[np.float64],
-    prior: NDArray[np.float64],
+    observed: tuple[I64, F64],
+    scored: tuple[I64, F64],
+    phi_of_word: F64,
+    paths: I64,
+    log_shares: F64,
+    prior: F64,
 ) -> tuple[float, float]:
     """Return the log-likelihood of the scored words, word by word and jointly over the path.
 
@@ -93,13 +91,13 @@ def score_document(
 
 @kernel()
 def score_all(
-    observed: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
-    scored: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
-    phi_of_word: NDArray[np.float64],
-    paths: NDArray[np.int64],
-    log_shares: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    result: NDArray[np.float64],
+    observed: tuple[I64, I64, F64],
+    scored: tuple[I64, I64, F64],
+    phi_of_word: F64,
+    paths: I64,
+    log_shares: F64,
+    prior: F64,
+    result: F64,
 ) -> None:
     """Set row d of ``result`` [D, 2] for every document (see ``score_document``)."""
     for doc in range(result.shape[0]):

@@ -12,7 +12,6 @@ from statistics import median
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from benchmarks import options
@@ -21,6 +20,7 @@ from benchmarks.machine import pinned
 from benchmarks.records import Record
 from benchmarks.table import Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
+from hiertopics.arrays import I32
 from hiertopics.engine import Workers
 from hiertopics.families.tssb import binary, binary_kernels, trees
 from hiertopics.families.tssb.layout import NONE, Process, make_nodes, room
@@ -159,7 +159,7 @@ def _planted(n_rows: int, n_columns: int, n_nodes: int) -> tuple[binary.Data, St
     return binary.Data(rows), State(home, nodes, PROCESS, law)
 
 
-def _random_tree(n_nodes: int, rng: np.random.Generator) -> NDArray[np.int32]:
+def _random_tree(n_nodes: int, rng: np.random.Generator) -> I32:
     """Return the parents of a tree in pre-order, most nodes near the root."""
     above = [NONE] + [int(rng.integers(0, min(node, n_nodes // 3))) for node in range(1, n_nodes)]
     children: list[list[int]] = [[] for _ in range(n_nodes)]

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.engine import Workers
 from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 from hiertopics.settings.config import SamplerConfig
@@ -45,7 +45,7 @@ class Chains(Generic[StateT]):
 
     now: list[StateT]
     best: list[StateT]
-    best_score: NDArray[np.float64]
+    best_score: F64
 
 
 def begin(states: list[StateT]) -> Chains[StateT]:

@@ -22,6 +22,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import I64
 from hiertopics.room import copied
 
 Item = TypeVar("Item")
@@ -97,9 +98,7 @@ def joined(pieces: Pieces[Any, Any], name: str) -> NDArray[Any]:
 
 
 def cut(
-    kind: Callable[..., Local],
-    arrays: Mapping[str, NDArray[Any]],
-    bounds: Mapping[str, NDArray[np.int64]],
+    kind: Callable[..., Local], arrays: Mapping[str, NDArray[Any]], bounds: Mapping[str, I64]
 ) -> list[Local]:
     """Return states of pieces, views of arrays whose rows are cut at ``bounds`` [n_pieces + 1]."""
     rows = {name: np.split(array, bounds[name][1:-1]) for name, array in arrays.items()}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import registry
+from hiertopics.arrays import F64
 from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
@@ -110,7 +111,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_, self.n_iter_ = run.objective, run.iterations
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> F64:
         """Return the weights of the nodes in each document, float64 [n_samples, n_nodes].
 
         Rows sum to 1; ``transform(X) @ components_`` are the documents' words. The training
@@ -153,12 +154,7 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _counts(self, X: Any, *, reset: bool) -> sparse.csr_array:
         """Return X as CSR of whole numbers; raises ValueError where it is no table of counts."""
         found = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_non_negative=True,
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True
         )
         counts = sparse.csr_array(found, copy=sparse.issparse(found))
         counts.sum_duplicates()

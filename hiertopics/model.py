@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Engine, Pieces
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 else:
     ModelT, InferenceT, SettingsT = map(TypeVar, ("ModelT", "InferenceT", "SettingsT"))
 
-Hyperparameters = Mapping[str, NDArray[np.float64]]
+Hyperparameters = Mapping[str, F64]
 Renewed = Callable[[dict[str, NDArray[Any]], "Settings"], dict[str, NDArray[Any]]]
 NONE_DRAWN: Hyperparameters = MappingProxyType({})
 
@@ -101,8 +102,8 @@ class Context:
 class Paths(NamedTuple):
     """The best path of each document: node int32 [D, L] padded with -1; log_prob float64 [D]."""
 
-    node: NDArray[np.int32]
-    log_prob: NDArray[np.float64]
+    node: I32
+    log_prob: F64
 
 
 class PathMixture(NamedTuple):
@@ -114,10 +115,10 @@ class PathMixture(NamedTuple):
     sum to 1.
     """
 
-    indptr: NDArray[np.int64]
-    node: NDArray[np.int32]
-    log_prob: NDArray[np.float64]
-    level_weights: NDArray[np.float64]
+    indptr: I64
+    node: I32
+    log_prob: F64
+    level_weights: F64
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of a file: path_indptr, path_node, path_log_prob, ..."""
@@ -165,7 +166,7 @@ class PerChain(NamedTuple):
     """
 
     traces: Mapping[str, Sequence[float]]
-    paths: NDArray[np.int32] | None = None
+    paths: I32 | None = None
 
 
 class Components(NamedTuple):
@@ -176,9 +177,9 @@ class Components(NamedTuple):
     [n_rows, n_words]; None: the phi of the tree.
     """
 
-    weights: NDArray[np.float64]
-    mixtures: NDArray[np.float64]
-    rows: NDArray[np.float64] | None = None
+    weights: F64
+    mixtures: F64
+    rows: F64 | None = None
 
 
 class Columns(Protocol):
@@ -237,7 +238,7 @@ class Sharded(Generic[DataT]):
     Local: Callable[..., Any]
     parts: Callable[[DataT], Sequence[Any]]
     build: Callable[[Any], Any]
-    bounds: Callable[[DataT], Mapping[str, NDArray[np.int64]]]
+    bounds: Callable[[DataT], Mapping[str, I64]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,8 +327,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     predictive: (
         Callable[[Tree, int, SettingsT, np.random.Generator], Iterable[Components]] | None
     ) = None
-    log_density: Callable[[Tree, SeenT, SettingsT], NDArray[np.float64]] | None = None
-    regrown: Callable[[Tree, NDArray[np.float64], SeenT, SettingsT, Context], Summary] | None = None
+    log_density: Callable[[Tree, SeenT, SettingsT], F64] | None = None
+    regrown: Callable[[Tree, F64, SeenT, SettingsT, Context], Summary] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
     suited: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None

@@ -14,11 +14,10 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from hiertopics import exchange, files
+from hiertopics.arrays import I64
 from hiertopics.corpora.inmemory import as_corpus, holds_texts, is_file, kept_in, store, store_texts
 from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
@@ -75,12 +74,12 @@ class Run(RunDir):
         return None if value is None else float(value)
 
     @property
-    def train_docs(self) -> NDArray[np.int64]:
+    def train_docs(self) -> I64:
         """Which rows of the corpus were trained on, from 0, ascending, int64 [n_train]."""
         return self.split.train_docs
 
     @property
-    def heldout_docs(self) -> NDArray[np.int64]:
+    def heldout_docs(self) -> I64:
         """Which rows of the corpus were put aside, from 0, ascending, int64 [n_heldout]."""
         return self.split.heldout_docs
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from stepping import at
 
+from hiertopics.arrays import F64, I32, I64, Ints
 from hiertopics.chains import Chains, begin
 from hiertopics.families.flat.token_layout import Data, Words
 from hiertopics.model import Backend, Settings
@@ -87,10 +88,10 @@ def joint_test(story: Story, *, n_replicates: int, n_rounds: int, seed: int = 0)
 
 
 def draw_topics(
-    starts: NDArray[np.integer],
-    prior: NDArray[np.float64],
-    z: NDArray[np.int32],
-    n_dk: NDArray[np.int32],
+    starts: Ints,
+    prior: F64,
+    z: I32,
+    n_dk: I32,
     rng: np.random.Generator,
 ) -> None:
     """Draw all topics, documents' weights integrated out. starts: [n_docs + 1]; prior: its rows."""
@@ -99,10 +100,10 @@ def draw_topics(
 
 
 def draw_words(
-    z: NDArray[np.integer],
-    prior: NDArray[np.float64],
-    words: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
+    z: Ints,
+    prior: F64,
+    words: I32,
+    n_wk: I32,
     rng: np.random.Generator,
 ) -> None:
     """Draw all words given their topics, topics' word distributions integrated out."""
@@ -120,9 +121,9 @@ def room_for_words(lengths: Sequence[int], n_words: int) -> Data:
 
 @kernel()  # whose cache outlives a move of the types that it names
 def lay_words(
-    lengths: NDArray[np.int64],
-    drawn: NDArray[np.int32],
-    label: NDArray[np.integer],
+    lengths: I64,
+    drawn: I32,
+    label: Ints,
     n_words: int,
     words: Words,
 ) -> None:
@@ -151,10 +152,10 @@ def lay_words(
 
 @numba.njit(cache=True)
 def _draw_from_urns(
-    urn: NDArray[np.integer],
-    prior: NDArray[np.float64],
-    drawn: NDArray[np.int32],
-    counts: NDArray[np.int32],
+    urn: Ints,
+    prior: F64,
+    drawn: I32,
+    counts: I32,
     rng: Any,
 ) -> None:
     """Draw once for each token from its urn, a row of ``prior`` to which draws are added."""
@@ -166,7 +167,7 @@ def _draw_from_urns(
 
 
 @numba.njit(cache=True)
-def draw(weights: NDArray[np.float64], rng: Any) -> int:
+def draw(weights: F64, rng: Any) -> int:
     """Return an index with a chance in proportion to its weight."""
     target = rng.random() * weights.sum()
     chosen = 0

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln, polygamma, roots_jacobi
 
+from hiertopics.arrays import F64, I64
+
 Docs = list[list[int]]
 Resp = list[list[list[float]]]
-Array = NDArray[np.float64]
+Array = F64
 
 # --- PCVB0, token by token (section 3) ---------------------------------------------------------
 
@@ -131,8 +133,8 @@ def mean_weights(sticks: Sequence[tuple[float, float]]) -> list[float]:
 class Pairs(NamedTuple):
     """A corpus as (document, word, count) triples."""
 
-    doc: NDArray[np.int64]
-    word: NDArray[np.int64]
+    doc: I64
+    word: I64
     count: Array  # type: ignore[assignment]  # a tuple has a method of that name
 
 
@@ -196,14 +198,14 @@ def expected_log(x: Any, mean: Array, variance: Array) -> Array:
     return np.asarray(np.log(x + mean) - variance / (2.0 * (x + mean) ** 2))
 
 
-def seen(pairs: Pairs, q: Array, by: NDArray[np.int64], n_rows: int) -> Array:
+def seen(pairs: Pairs, q: Array, by: I64, n_rows: int) -> Array:
     """Return E[I(n >= 1)], float64 [n_rows, T], of counts grouped ``by`` pair (3.2)."""
     absent = np.ones((n_rows, q.shape[1]))
     np.multiply.at(absent, by, (1.0 - q) ** pairs.count[:, None])
     return 1.0 - absent
 
 
-def grouped(pairs: Pairs, values: Array, by: NDArray[np.int64], n_rows: int) -> Array:
+def grouped(pairs: Pairs, values: Array, by: I64, n_rows: int) -> Array:
     """Return the sum of count * values over the pairs of each row ``by``."""
     sums = np.zeros((n_rows, values.shape[1]))
     np.add.at(sums, by, pairs.count[:, None] * values)
@@ -314,7 +316,7 @@ class Point(NamedTuple):
     gamma: float
     word_mass: float
     tau: Array
-    order: NDArray[np.int64]
+    order: I64
     a: Array
     b: Array
 
@@ -564,7 +566,7 @@ class Exact(NamedTuple):
     probabilities, E[pi] and the log evidence.
     """
 
-    states: NDArray[np.int64]
+    states: I64
     chances: Array
     mean_pi: Array
     log_evidence: float
@@ -602,7 +604,7 @@ def stick_nodes(n_topics: int, gamma: float, n_nodes: int) -> list[tuple[float, 
     return nodes
 
 
-def log_topics(states: NDArray[np.int64], docs: Docs, doc_prior: Array) -> Array:
+def log_topics(states: I64, docs: Docs, doc_prior: Array) -> Array:
     """Return log p(z | pi) of each state [n_states, W], document weights integrated out (17)."""
     total, start = np.zeros(len(states)), 0
     for doc in docs:
@@ -614,7 +616,7 @@ def log_topics(states: NDArray[np.int64], docs: Docs, doc_prior: Array) -> Array
     return total
 
 
-def log_words(states: NDArray[np.int64], docs: Docs, word_prior: Array, n_topics: int) -> Array:
+def log_words(states: I64, docs: Docs, word_prior: Array, n_topics: int) -> Array:
     """Return log p(w | z) of each state, topics integrated out (17)."""
     words = np.array([v for doc in docs for v in doc])
     total = np.zeros(len(states))
@@ -626,7 +628,7 @@ def log_words(states: NDArray[np.int64], docs: Docs, word_prior: Array, n_topics
     return total
 
 
-def log_rising(a: float, n: NDArray[np.int64]) -> Array:
+def log_rising(a: float, n: I64) -> Array:
     """Return log(a (a + 1) ... (a + n - 1))."""
     steps = [sum(math.log(a + j) for j in range(size)) for size in range(int(n.max()) + 1)]
     return np.array(steps)[n]

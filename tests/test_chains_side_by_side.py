@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from numpy.typing import NDArray
 from scipy import sparse
 from stepping import SERIAL, at
 from tiny import hand_made
 
 from hiertopics import registry
+from hiertopics.arrays import F64, I64
 from hiertopics.chains import Chains, chains
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.engine import Workers
@@ -132,7 +132,7 @@ class Info(NamedTuple):
 class Walk:
     """Where a walker is: float64 [1], changed in place, so that what is kept must be a copy."""
 
-    place: NDArray[np.float64]
+    place: F64
 
 
 class Walking(SamplerConfig, frozen=True, kw_only=True):
@@ -254,11 +254,11 @@ def test_r_hat_of_the_traces_is_that_of_the_textbook() -> None:
     )
 
 
-def folded(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def folded(values: F64) -> F64:
     return np.abs(values - np.median(values))
 
 
-def r_hat(values: NDArray[np.float64]) -> float:
+def r_hat(values: F64) -> float:
     """Return split R-hat of normal scores (Vehtari et al. 2021, equations 3, 4 and 14)."""
     from scipy.stats import norm, rankdata
 
@@ -282,7 +282,7 @@ def test_a_chain_that_is_stepped_does_not_touch_the_others() -> None:
 class Inner:
     """A record in a state."""
 
-    counts: NDArray[np.int64]
+    counts: I64
     name: str
 
 

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from processes import Processes
 
 from hiertopics import seeds
+from hiertopics.arrays import F64
 from hiertopics.engine import Each, Engine, Pieces, Workers, as_given, cut, joined
 
 
 class Local(NamedTuple):
     """Numbers of a piece, and how many steps it has taken."""
 
-    numbers: NDArray[np.float64]
+    numbers: F64
     steps: int
 
 

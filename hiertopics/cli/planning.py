@@ -51,11 +51,7 @@ def config_command(backend: str) -> int:
     'data.holdout are keys too. A value that holds a comma: data.holdout="links:0.2,drop",none.',
 )
 @click.option(
-    "--seeds",
-    metavar="SEEDS",
-    default="0",
-    show_default=True,
-    help="0:10 (0 to 9), 3, or 1,5,9.",
+    "--seeds", metavar="SEEDS", default="0", show_default=True, help="0:10 (0 to 9), 3, or 1,5,9."
 )
 @forms()
 def sweep_command(

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
 from hiertopics import registry
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins, learn_bins, to_words
 from hiertopics.data.pruning import AnyBags, Limits, prune
@@ -65,7 +65,7 @@ class Loaded(NamedTuple):
     corpus: Any
     data: DataConfig
     bins: Bins | None = None
-    unknown: NDArray[np.int64] | None = None
+    unknown: I64 | None = None
 
 
 def located(data: DataConfig) -> DataConfig:
@@ -162,7 +162,7 @@ def _shelf(source: Source, data: DataConfig) -> Shelf:
     return shelf
 
 
-def _training(n_docs: int, data: DataConfig) -> NDArray[np.int64] | None:
+def _training(n_docs: int, data: DataConfig) -> I64 | None:
     """Return the documents that alone choose the words, ascending; None: all choose."""
     if data.vocabulary_from == "all":
         return None
@@ -282,10 +282,7 @@ class Load(Protocol):
     """Reads what a ``data`` section names; see ``load``."""
 
     def __call__(
-        self,
-        data: DataConfig,
-        bins: Bins | None = None,
-        phrases: Collection[Pair] | None = None,
+        self, data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
     ) -> Loaded:
         """Return what a backend observes."""
 

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import HiertopicsError, UsageError
@@ -180,7 +180,7 @@ def _of_anndata(data: Any) -> Corpus:
     return Corpus(counts.astype(np.int32), words, docs)
 
 
-def _table(data: Any) -> NDArray[np.float64]:
+def _table(data: Any) -> F64:
     try:
         rows = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError):

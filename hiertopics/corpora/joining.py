@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.pruning import Limits, kept_words
 from hiertopics.data.shelf import Appended, Bags
@@ -22,21 +22,16 @@ class Words(NamedTuple):
     """
 
     vocab: tuple[str, ...]
-    place: NDArray[np.int64]
+    place: I64
     n_joined: int
 
 
-def without_new(vocab: tuple[str, ...], place: NDArray[np.int64]) -> Words:
+def without_new(vocab: tuple[str, ...], place: I64) -> Words:
     """Return the words of the first corpus alone."""
     return Words(vocab, place, 0)
 
 
-def with_new(
-    vocab: tuple[str, ...],
-    place: NDArray[np.int64],
-    added: Bags,
-    limits: Limits,
-) -> Words:
+def with_new(vocab: tuple[str, ...], place: I64, added: Bags, limits: Limits) -> Words:
     """Return the words of the first corpus, and those of the added one that are chosen.
 
     place: int64, the id of each word of the added one in the first, -1 where it has none. Which

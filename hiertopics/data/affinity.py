@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.tree import Tree
 
 LEAST = 0.3
@@ -21,11 +21,11 @@ class Named(NamedTuple):
     """Nodes of a tree, int64, and what its columns are called."""
 
     tree: Tree
-    rows: NDArray[np.int64]
+    rows: I64
     vocab: Sequence[str]
 
 
-def affinities(mine: Named, theirs: Named) -> NDArray[np.float64]:
+def affinities(mine: Named, theirs: Named) -> F64:
     """Return the Hellinger affinity of each pair of nodes over words in common, [n, m].
 
     Of vectors: how far they have the same direction, either way round.
@@ -45,7 +45,7 @@ def affinities(mine: Named, theirs: Named) -> NDArray[np.float64]:
     return np.asarray(np.minimum(np.abs(tables[0] @ tables[1].T), 1.0))
 
 
-def matched(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
+def matched(affinity: F64) -> list[tuple[int, int]]:
     """Return pairs (row, column), each in one pair at most, that are alike; in order of rows.
 
     Those of the largest sum of affinities, or for large tables the most alike ones first.
@@ -60,7 +60,7 @@ def matched(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
     return sorted(pair for pair in pairs if affinity[pair] >= LEAST)
 
 
-def _greedy(affinity: NDArray[np.float64]) -> list[tuple[int, int]]:
+def _greedy(affinity: F64) -> list[tuple[int, int]]:
     rows, columns = np.nonzero(affinity >= LEAST)
     order = np.argsort(-affinity[rows, columns], kind="stable")
     free_row, free_column = (np.ones(n, dtype=bool) for n in affinity.shape)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I64
 from hiertopics.errors import HiertopicsError
 from hiertopics.room import Room
 
@@ -31,7 +31,7 @@ class Tags:
                 f"{self.members.shape[1]} tag columns but {len(self.names)} names"
             )
 
-    def select(self, docs: NDArray[np.int64]) -> Tags:
+    def select(self, docs: I64) -> Tags:
         """Return the rows ``docs``; the columns stay."""
         return Tags(sparse.csr_array(self.members[docs]), self.names)
 
@@ -86,7 +86,7 @@ class Corpus:
         return int(self.counts.data.sum(dtype=np.int64))
 
     @cached_property
-    def doc_lengths(self) -> NDArray[np.int64]:
+    def doc_lengths(self) -> I64:
         """Tokens per document, int64 [n_docs]."""
         return np.asarray(self.counts.sum(axis=1, dtype=np.int64)).ravel()
 
@@ -96,12 +96,12 @@ class Corpus:
         return int((self.doc_lengths == 0).sum())
 
     @cached_property
-    def doc_pairs(self) -> NDArray[np.int64]:
+    def doc_pairs(self) -> I64:
         """Pairs per document, int64 [n_docs]."""
         return np.asarray(np.diff(self.counts.indptr), dtype=np.int64)
 
     @cached_property
-    def word_counts(self) -> NDArray[np.int64]:
+    def word_counts(self) -> I64:
         """Tokens of each word, int64 [n_words]."""
         return np.asarray(self.counts.sum(axis=0, dtype=np.int64)).ravel()
 
@@ -123,11 +123,11 @@ class Corpus:
         parts = (counts.data[inside], counts.indices[inside], indptr)
         return sparse.csr_array(parts, shape=(last - first, self.n_words))
 
-    def counts_of(self, docs: NDArray[np.int64]) -> sparse.csr_array:
+    def counts_of(self, docs: I64) -> sparse.csr_array:
         """Return the counts of the documents ``docs``, int32 CSR."""
         return sparse.csr_array(self.counts[docs])
 
-    def with_words(self, words: NDArray[np.int64]) -> Corpus:
+    def with_words(self, words: I64) -> Corpus:
         """Return all documents over the words ``words`` alone, ascending."""
         vocab = tuple(self.vocab[word] for word in words)
         return replace(self, counts=sparse.csr_array(self.counts[:, words]), vocab=vocab)
@@ -151,7 +151,7 @@ class Corpus:
         _digest(digest, self.counts, self.vocab)
         return digest.hexdigest()
 
-    def select(self, docs: Sequence[int] | NDArray[np.int64]) -> Corpus:
+    def select(self, docs: Sequence[int] | I64) -> Corpus:
         """Return the documents ``docs``, in that order, over the same vocabulary, without notes."""
         rows = np.asarray(docs, dtype=np.int64)
         return Corpus(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import HiertopicsError
@@ -30,10 +31,10 @@ class Bins:
     """
 
     columns: tuple[str, ...]
-    edges: NDArray[np.float64]
+    edges: F64
 
     @property
-    def n_bins(self) -> NDArray[np.int64]:
+    def n_bins(self) -> I64:
         """Number of bins of each column, int64 [n_columns]."""
         return np.asarray(1 + np.isfinite(self.edges).sum(axis=1))
 
@@ -53,7 +54,7 @@ class Bins:
         return Bins(tuple(arrays["bin_columns"].tolist()), arrays[EDGES])
 
 
-def learn_edges(rows: NDArray[np.float64], method: str, n_bins: int) -> NDArray[np.float64]:
+def learn_edges(rows: F64, method: str, n_bins: int) -> F64:
     """Return edges that cut each column into at most ``n_bins`` bins.
 
     rows: float64 [n_rows, n_columns], finite, at least one row. quantile: bins hold equally many
@@ -84,7 +85,7 @@ def learn_bins(vectors: Vectors, method: str, n_bins: int) -> Bins:
     return Bins(vectors.columns, learn_edges(vectors.rows, method, n_bins))
 
 
-def bin_numbers(rows: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def bin_numbers(rows: F64, edges: F64) -> I64:
     """Return the bin of each value, int64 [n_rows, n_columns]."""
     numbers = np.zeros(rows.shape, dtype=np.int64)
     for edge in edges.T:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.tree import Tree
 
 N_TOPICS = 5
@@ -23,16 +23,16 @@ class Groups(NamedTuple):
     """names: one string per group; n_docs: int64 [A]; theta: float64 [A, n_nodes]."""
 
     names: tuple[str, ...]
-    n_docs: NDArray[np.int64]
-    theta: NDArray[np.float64]
+    n_docs: I64
+    theta: F64
 
     @property
-    def by_size(self) -> NDArray[np.int64]:
+    def by_size(self) -> I64:
         """The groups with a training document, most documents first, ties by number."""
         order = np.argsort(-self.n_docs, kind="stable")
         return np.asarray(order[self.n_docs[order] > 0])
 
-    def affinity(self, group: int) -> NDArray[np.float64]:
+    def affinity(self, group: int) -> F64:
         """Return the Hellinger affinity of a group to every group, from 0 to 1 (1: equal)."""
         root = np.sqrt(self.theta)
         return np.asarray(np.minimum(root @ root[group], 1.0))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from hiertopics.arrays import F64, I32, I64, Bools
 from hiertopics.data.tree import Support, Tree, by_branch
 
 LABEL_WORDS, SHARED_WORDS = 10, 5
@@ -21,9 +21,9 @@ class Marks(NamedTuple):
     that say most of a branch; docs: bool [n_nodes, n_docs], documents that belong to it.
     """
 
-    depth: NDArray[np.int32]
-    words: NDArray[np.bool_]
-    docs: NDArray[np.bool_]
+    depth: I32
+    words: Bools
+    docs: Bools
 
 
 class Pairs(NamedTuple):
@@ -32,12 +32,12 @@ class Pairs(NamedTuple):
     overlap: float64 [n_pairs], of their documents (Jaccard).
     """
 
-    mine: NDArray[np.int64]
-    theirs: NDArray[np.int64]
-    overlap: NDArray[np.float64]
+    mine: I64
+    theirs: I64
+    overlap: F64
 
 
-def marks_of(tree: Tree, theta: NDArray[np.float64]) -> Marks:
+def marks_of(tree: Tree, theta: F64) -> Marks:
     """Return the marks of a tree of words; theta: [n_docs, n_nodes].
 
     Documents belong to a node that they give a tenth, at it and below, or where they have their
@@ -49,7 +49,7 @@ def marks_of(tree: Tree, theta: NDArray[np.float64]) -> Marks:
     return Marks(tree.depth, _labels(tree), np.ascontiguousarray(belongs))
 
 
-def _labels(tree: Tree) -> NDArray[np.bool_]:
+def _labels(tree: Tree) -> Bools:
     shown = by_branch(tree)
     words = np.zeros(tree.phi.shape, dtype=bool)
     for node in range(tree.n_nodes):

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I64, Bools, Ints
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.errors import DataError
@@ -56,7 +56,7 @@ class Limits(NamedTuple):
         return all_of_them and isinstance(self.min_df, int) and self.min_df <= 1 and not limited
 
 
-def prune(corpus: AnyBags, limits: Limits, docs: NDArray[np.int64] | None = None) -> AnyBags:
+def prune(corpus: AnyBags, limits: Limits, docs: I64 | None = None) -> AnyBags:
     """Drop words.
 
     Documents stay, even where they lose every token. docs: those that are counted, int64; words
@@ -78,12 +78,7 @@ def prune(corpus: AnyBags, limits: Limits, docs: NDArray[np.int64] | None = None
     return corpus.with_words(np.flatnonzero(keep))
 
 
-def kept_words(
-    n_docs_with: NDArray[np.integer],
-    n_docs: int,
-    vocab: Sequence[str],
-    limits: Limits,
-) -> NDArray[np.bool_]:
+def kept_words(n_docs_with: Ints, n_docs: int, vocab: Sequence[str], limits: Limits) -> Bools:
     """Return which words stay, bool [n_words]. n_docs_with: in how many documents each is."""
     min_df, max_df, stop_words, max_words = limits
     lowest = min_df if isinstance(min_df, int) else min_df * n_docs
@@ -98,7 +93,7 @@ def kept_words(
     return np.asarray(keep)
 
 
-def refuse_none(kept: NDArray[np.bool_]) -> None:
+def refuse_none(kept: Bools) -> None:
     """Raise DataError where no word is kept."""
     if not kept.any():
         raise DataError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I8, I32, I64, Bools
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.errors import UsageError
 
@@ -22,11 +23,11 @@ class Regrouping(NamedTuple):
     bool [n_nodes]. parent: int32 [n_new]; kind: int8 [n_new].
     """
 
-    into: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    removed: NDArray[np.bool_]
-    parent: NDArray[np.int32]
-    kind: NDArray[np.int8]
+    into: I64
+    slot: I64
+    removed: Bools
+    parent: I32
+    kind: I8
 
     @property
     def n_rows(self) -> int:
@@ -34,7 +35,7 @@ class Regrouping(NamedTuple):
         return len(self.parent)
 
     @property
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> I64:
         """How many rows that were not taken out each new row is made of, int64 [n_new]."""
         return np.bincount(self.into[~self.removed], minlength=self.n_rows).astype(np.int64)
 
@@ -44,7 +45,7 @@ class Regrouping(NamedTuple):
         np.add.at(summed.T, self.into, values.T)
         return summed
 
-    def means(self, rows: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def means(self, rows: F64, weights: F64) -> F64:
         """Return the mean of rows [n_nodes, ...] by new row; weights: float64 [n_nodes], none < 0.
 
         Rows that have no weight together weigh alike.
@@ -106,13 +107,7 @@ def without(tree: Tree, node: int) -> Regrouping:
     return _numbered(tree, into, slot, gone, kind)
 
 
-def _numbered(
-    tree: Tree,
-    into: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    removed: NDArray[np.bool_],
-    kind: NDArray[np.int8],
-) -> Regrouping:
+def _numbered(tree: Tree, into: I64, slot: I64, removed: Bools, kind: I8) -> Regrouping:
     """Number the rows that stay: breadth first where they stood so, else in pre-order.
 
     Siblings keep their order, and the row outside is the last.

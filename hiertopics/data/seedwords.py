@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import I64, Ints
 from hiertopics.errors import UsageError
 
 SeedWords = Mapping[str, Sequence[str]]
@@ -39,33 +40,31 @@ class Seeds(NamedTuple):
     """
 
     names: tuple[str, ...]
-    word: NDArray[np.int64]
-    name: NDArray[np.int64]
+    word: I64
+    name: I64
     weight: int
 
     @property
-    def branches(self) -> NDArray[np.int64]:
+    def branches(self) -> I64:
         """The nodes of names in a tree: the first children of its root (theory/nhdp 2.3)."""
         return 1 + self.first_topics
 
     @property
-    def first_topics(self) -> NDArray[np.int64]:
+    def first_topics(self) -> I64:
         """The topics of names where nobody says otherwise: the first ones."""
         return np.arange(len(self.names))
 
-    def add_to(self, n_wk: NDArray[Any], topics: NDArray[np.int64] | None = None) -> None:
+    def add_to(self, n_wk: NDArray[Any], topics: I64 | None = None) -> None:
         """Add the tokens to counts [n_words, T]. topics: int64, that of each name."""
         n_wk[self.word, self._topic(topics)] += n_wk.dtype.type(self.weight)
 
-    def homes(
-        self, words: NDArray[np.integer]
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def homes(self, words: Ints) -> Iterator[tuple[I64, I64]]:
         """Yield places in ``words`` [n] of one seed word, and the topics where it is at home."""
         found = np.flatnonzero(np.isin(words, self.word))
         for word in np.unique(self.word):
             yield found[words[found] == word], self.name[self.word == word]
 
-    def settle(self, rows: NDArray[Any], words: NDArray[np.integer]) -> None:
+    def settle(self, rows: NDArray[Any], words: Ints) -> None:
         """Give pairs of seed words, of all with these words, to topics where they are at home.
 
         rows: q(z) [n_pairs, T], sums 1.
@@ -79,16 +78,16 @@ class Seeds(NamedTuple):
         if seen_wk.shape[1]:
             seen_wk[self.word, self.name] = 1
 
-    def totals(self, n_topics: int, topics: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+    def totals(self, n_topics: int, topics: I64 | None = None) -> I64:
         """Return the tokens of each topic, int64 [T]."""
         return self.weight * np.bincount(self._topic(topics), minlength=n_topics)
 
-    def by_topic(self, topics: NDArray[np.int64] | None = None) -> dict[int, str]:
+    def by_topic(self, topics: I64 | None = None) -> dict[int, str]:
         """Return the name of each topic that has one."""
         named = self.first_topics if topics is None else topics
         return dict(zip(named.tolist(), self.names, strict=True))
 
-    def _topic(self, topics: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    def _topic(self, topics: I64 | None) -> I64:
         return self.name if topics is None else topics[self.name]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I32, I64, U8
 from hiertopics.data.corpus import Corpus, Tags, check_marks, digest_names, digest_tags
 from hiertopics.room import Room
 
@@ -26,14 +27,14 @@ class Part(NamedTuple):
     Words ascend within a document; the arrays are mapped from files.
     """
 
-    words: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    words: I32
+    counts: I32
 
 
 class Texts(Sequence[str]):
     """Strings in a file: their UTF-8 bytes, one behind the other, and where each ends."""
 
-    def __init__(self, text: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+    def __init__(self, text: U8, ends: I64) -> None:
         self._text, self._ends = text, ends
 
     def __len__(self) -> int:
@@ -48,7 +49,7 @@ class Texts(Sequence[str]):
 class Chosen(Sequence[str]):
     """Some of other strings, in an order of their own."""
 
-    def __init__(self, texts: Sequence[str], places: NDArray[np.int64]) -> None:
+    def __init__(self, texts: Sequence[str], places: I64) -> None:
         self._texts, self._places = texts, places
 
     def __len__(self) -> int:
@@ -89,9 +90,9 @@ class Stored(NamedTuple):
     """
 
     parts: tuple[Part, ...]
-    first_doc: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    first_doc: I64
+    ends: I64
+    lengths: I64
     folder: Path
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,7 +104,7 @@ def part_names(number: int) -> tuple[str, str]:
     return f"{number:05d}.words.npy", f"{number:05d}.counts.npy"
 
 
-def stored_in(folder: Path, first_doc: NDArray[np.int64]) -> Stored:
+def stored_in(folder: Path, first_doc: I64) -> Stored:
     """Map the arrays in a folder; raises OSError or ValueError where they cannot be."""
     names = [part_names(number) for number in range(len(first_doc) - 1)]
     parts = [Part(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
@@ -123,11 +124,11 @@ class Fewer(NamedTuple):
     pairs, lengths: int64 [n_docs], pairs and tokens that the documents of a shelf have of them.
     """
 
-    place: NDArray[np.int32]
-    pairs: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    place: I32
+    pairs: I64
+    lengths: I64
 
-    def of(self, docs: NDArray[np.int64] | slice) -> Fewer:
+    def of(self, docs: I64 | slice) -> Fewer:
         """Return the same for some of the documents."""
         return Fewer(self.place, self.pairs[docs], self.lengths[docs])
 
@@ -143,7 +144,7 @@ class Shelf:
 
     stored: Stored
     vocab: tuple[str, ...]
-    docs: NDArray[np.int64] | None = None
+    docs: I64 | None = None
     doc_ids: Sequence[str] | None = None
     groups: Tags | None = None
     labels: Tags | None = None
@@ -168,7 +169,7 @@ class Shelf:
         return len(self.vocab)
 
     @cached_property
-    def doc_pairs(self) -> NDArray[np.int64]:
+    def doc_pairs(self) -> I64:
         """Pairs per document, int64 [n_docs]."""
         return self._stored_pairs() if self.fewer is None else self.fewer.pairs
 
@@ -183,7 +184,7 @@ class Shelf:
         return int(self.doc_lengths.sum())
 
     @cached_property
-    def doc_lengths(self) -> NDArray[np.int64]:
+    def doc_lengths(self) -> I64:
         """Tokens per document, int64 [n_docs]."""
         if self.fewer is not None:
             return self.fewer.lengths
@@ -196,7 +197,7 @@ class Shelf:
         return int((self.doc_lengths == 0).sum())
 
     @cached_property
-    def word_counts(self) -> NDArray[np.int64]:
+    def word_counts(self) -> I64:
         """Tokens of each word, int64 [n_words]."""
         found = np.zeros(self.n_words, np.int64)
         for block in self.blocks():
@@ -218,7 +219,7 @@ class Shelf:
         docs = np.arange(first, last) if self.docs is None else self.docs[first:last]
         return self._counts_of(docs)
 
-    def counts_of(self, docs: NDArray[np.int64]) -> sparse.csr_array:
+    def counts_of(self, docs: I64) -> sparse.csr_array:
         """Return the counts of the documents ``docs``, int32 CSR, in memory."""
         return self._counts_of(docs if self.docs is None else self.docs[docs])
 
@@ -233,7 +234,7 @@ class Shelf:
             yield self.rows(first, last)
             first = last
 
-    def select(self, docs: Sequence[int] | NDArray[np.int64]) -> Shelf:
+    def select(self, docs: Sequence[int] | I64) -> Shelf:
         """Return the documents ``docs``, in that order, over the same vocabulary, without notes."""
         rows = np.asarray(docs, dtype=np.int64)
         return replace(
@@ -253,7 +254,7 @@ class Shelf:
         fewer = None if self.fewer is None else self.fewer.of(slice(first, last))
         return Shelf(self.stored, self.vocab, docs, fewer=fewer, room=self.room)
 
-    def with_words(self, words: NDArray[np.int64]) -> Shelf:
+    def with_words(self, words: I64) -> Shelf:
         """Return all documents over the words ``words`` alone, ascending."""
         place = np.full(self.n_words, -1, np.int32)
         place[words] = np.arange(len(words), dtype=np.int32)
@@ -299,11 +300,11 @@ class Shelf:
         digest_names(digest, self.vocab)
         return digest.hexdigest()
 
-    def _stored_pairs(self) -> NDArray[np.int64]:
+    def _stored_pairs(self) -> I64:
         pairs = np.diff(self.stored.ends)
         return pairs if self.docs is None else pairs[self.docs]
 
-    def _counts_of(self, docs: NDArray[np.int64]) -> sparse.csr_array:
+    def _counts_of(self, docs: I64) -> sparse.csr_array:
         """Return the counts of documents by their numbers among all that are stored."""
         stored = self.stored
         lengths = stored.ends[docs + 1] - stored.ends[docs]

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I8, I32, I64
+
 Number = TypeVar("Number", bound=np.generic)
 
 NODE, OUTSIDE = 0, 1
@@ -35,7 +37,7 @@ class Arrangement(NamedTuple):
 
     note: str
     ids: tuple[int | str, ...]
-    lengths: NDArray[np.float64]
+    lengths: F64
 
 
 class Support(NamedTuple):
@@ -44,7 +46,7 @@ class Support(NamedTuple):
     found: int64 [n_nodes], how many of them did. n_others: how many there were.
     """
 
-    found: NDArray[np.int64]
+    found: I64
     n_others: int
 
 
@@ -69,17 +71,17 @@ class Tree:
     ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
     """
 
-    phi: NDArray[np.float64]
-    parent: NDArray[np.int32]
-    kind: NDArray[np.int8]
-    weight: NDArray[np.float64]
-    n_docs: NDArray[np.int64]
-    n_tokens: NDArray[np.float64]
+    phi: F64
+    parent: I32
+    kind: I8
+    weight: F64
+    n_docs: I64
+    n_tokens: F64
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     arrangement: Arrangement | None = None
-    split_probability: NDArray[np.float64] | None = None
+    split_probability: F64 | None = None
     support: Support | None = None
-    ranking: NDArray[np.float64] | None = None
+    ranking: F64 | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -87,12 +89,12 @@ class Tree:
         return len(self.parent)
 
     @cached_property
-    def shown(self) -> NDArray[np.int64]:
+    def shown(self) -> I64:
         """Ids of the rows that are nodes."""
         return np.flatnonzero(self.kind == NODE)
 
     @cached_property
-    def depth(self) -> NDArray[np.int32]:
+    def depth(self) -> I32:
         """Distance from the root, int32 [n_nodes]."""
         depth = np.zeros(self.n_nodes, dtype=np.int32)
         for node in range(self.n_nodes):
@@ -101,7 +103,7 @@ class Tree:
         return depth
 
     @property
-    def vectors(self) -> NDArray[np.float64] | None:
+    def vectors(self) -> F64 | None:
         """The vector of each node, float64 [n_nodes, n_columns]; None in a tree of words."""
         return None if self.phi.shape[1] else self.extra.get("mean")
 
@@ -121,14 +123,14 @@ class Tree:
             return int(node)
         return self.arrangement.ids[node]
 
-    def children(self, node: int) -> NDArray[np.int64]:
+    def children(self, node: int) -> I64:
         """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""
         mine = self.shown[self.parent[self.shown] == node]
         order = np.argsort(-self.subtree_weight[mine], kind="stable")
         return np.asarray(mine[order])
 
     @cached_property
-    def subtree_weight(self) -> NDArray[np.float64]:
+    def subtree_weight(self) -> F64:
         """Share of the training tokens at or below each node, float64 [n_nodes]."""
         return self.below(self.weight)
 
@@ -158,7 +160,7 @@ class Tree:
         shape = (self.n_nodes, self.n_nodes)
         return sparse.csr_array((np.ones(len(cells)), (cells[:, 0], cells[:, 1])), shape=shape)
 
-    def top_words(self, node: int, n_words: int) -> NDArray[np.int64]:
+    def top_words(self, node: int, n_words: int) -> I64:
         """Word ids of the ``n_words`` best words of ``node``, the most probable; ties by word id.
 
         In a tree of vectors the most telling columns, if it says which those are.
@@ -176,7 +178,7 @@ class Tree:
         """Return the chance of a word, or of a column that stands in for one, at ``node``."""
         return float((self.phi if self.vectors is None else self.vectors)[node, word])
 
-    def _telling(self, node: int) -> NDArray[np.float64]:
+    def _telling(self, node: int) -> F64:
         return self.extra["telling"][node] if self.has_words else np.empty(0)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -251,19 +253,14 @@ def by_frex(tree: Tree, weight: float = 0.5) -> Tree:
     return replace(tree, ranking=_own_first(tree, tokens, ranking, tree.phi))
 
 
-def _ranks(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ranks(table: F64) -> F64:
     """Return for each entry the share of its row that is not larger."""
     below = [np.searchsorted(np.sort(row), row, side="right") for row in table]
-    ranks: NDArray[np.float64] = np.array(below) / table.shape[1]
+    ranks: F64 = np.array(below) / table.shape[1]
     return ranks
 
 
-def _own_first(
-    tree: Tree,
-    tokens: NDArray[np.float64],
-    ranking: NDArray[np.float64],
-    otherwise: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _own_first(tree: Tree, tokens: F64, ranking: F64, otherwise: F64) -> F64:
     """Return a ranking with the words that a node has too few tokens of below all others."""
     lowest = np.minimum(ranking.min(axis=1, keepdims=True), 0) - 1
     span = otherwise.max() - otherwise.min() + 1

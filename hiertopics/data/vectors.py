@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus, Tags, check_marks, default_vocab, digest_tags
 from hiertopics.errors import HiertopicsError, UsageError
 
@@ -28,7 +28,7 @@ class Vectors:
     Raises HiertopicsError where the parts do not fit together.
     """
 
-    rows: NDArray[np.float64]
+    rows: F64
     columns: tuple[str, ...]
     doc_ids: tuple[str, ...] | None = None
     groups: Tags | None = None
@@ -75,7 +75,7 @@ class Vectors:
         return self.n_docs
 
     @property
-    def doc_lengths(self) -> NDArray[np.int64]:
+    def doc_lengths(self) -> I64:
         """One for each row, int64 [n_docs]."""
         return np.ones(self.n_docs, dtype=np.int64)
 
@@ -99,7 +99,7 @@ class Vectors:
         digest_tags(digest, self.groups, self.labels)
         return digest.hexdigest()
 
-    def select(self, docs: Sequence[int] | NDArray[np.int64]) -> Vectors:
+    def select(self, docs: Sequence[int] | I64) -> Vectors:
         """Return the rows ``docs``, in that order, with the same columns."""
         chosen = np.asarray(docs, dtype=np.int64)
         return Vectors(

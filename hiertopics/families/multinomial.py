@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.model import Backend, Components, Context, Posterior, Sizes, Summary
@@ -45,7 +46,7 @@ Settings = SettingsOf[Model, Inference]
 class State:
     """n_w: int64 [n_words], training tokens of each word."""
 
-    n_w: NDArray[np.int64]
+    n_w: I64
 
 
 class Info(NamedTuple):
@@ -58,7 +59,7 @@ class Data(NamedTuple):
     """What is counted: n_w int64 [n_words]."""
 
     n_docs: int
-    n_w: NDArray[np.int64]
+    n_w: I64
 
 
 def prepare(corpus: Corpus, settings: Settings) -> Data:

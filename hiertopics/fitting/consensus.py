@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiertopics import registry
+from hiertopics.arrays import F64
 from hiertopics.data.discretise import Bins
 from hiertopics.data.matching import Marks, marks_of, partners, supported_by
 from hiertopics.data.tree import NODE, ROOT, Tree
@@ -36,7 +36,7 @@ class Fit(NamedTuple):
     """A tree, theta of the training documents [n_docs, n_nodes], and the marks of its nodes."""
 
     tree: Tree
-    theta: NDArray[np.float64]
+    theta: F64
     marks: Marks
 
 
@@ -149,7 +149,7 @@ def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
             print(line, file=sys.stderr)
 
 
-def joined(fits: Sequence[Fit]) -> tuple[Tree, NDArray[np.float64]]:
+def joined(fits: Sequence[Fit]) -> tuple[Tree, F64]:
     """Return the tree that most fits have, the first one's leaves below it, and its theta.
 
     Of the tree only parent, phi and tokens mean something; nodes stand breadth first.

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.errors import RunError, UsageError
 from hiertopics.runs.rundir import RunDir
 
@@ -88,9 +88,7 @@ def diagnose(run: RunDir) -> list[Diagnosis]:
     return [diagnosis(name, values) for name, values in found.items()]
 
 
-def traces(
-    rows: Sequence[Mapping[str, Any]], burn_in: int, record_every: int
-) -> dict[str, NDArray[np.float64]]:
+def traces(rows: Sequence[Mapping[str, Any]], burn_in: int, record_every: int) -> dict[str, F64]:
     """Return each trace, float64 [n_chains, n_draws], from the lines of metrics.jsonl.
 
     Of several chains it is what the column ``chains`` holds; of one, the objective and the first
@@ -112,7 +110,7 @@ def traces(
     }
 
 
-def diagnosis(trace: str, values: NDArray[np.float64]) -> Diagnosis:
+def diagnosis(trace: str, values: F64) -> Diagnosis:
     """Return R-hat and effective sample sizes of ``values`` [n_chains, n_draws].
 
     Raises UsageError where arviz-stats is not installed.
@@ -132,14 +130,14 @@ def diagnosis(trace: str, values: NDArray[np.float64]) -> Diagnosis:
     return Diagnosis(trace, n_chains, n_draws, r_hat, bulk, tail, bool(np.isinf(measured[0])))
 
 
-def _r_hat(array_stats: Any, values: NDArray[np.float64]) -> float:
+def _r_hat(array_stats: Any, values: F64) -> float:
     """Return rank-normalised split R-hat; arviz-stats has it of several chains only."""
     if len(values) > 1:
         return float(array_stats.rhat(values, chain_axis=0, draw_axis=1, method="rank"))
     return split_r_hat(array_stats, values)
 
 
-def split_r_hat(array_stats: Any, values: NDArray[np.float64]) -> float:
+def split_r_hat(array_stats: Any, values: F64) -> float:
     """Return rank-normalised split R-hat of any number of chains: of values, or folded ones."""
     half = values.shape[1] // 2
     if half < FEWEST_DRAWS:
@@ -153,7 +151,7 @@ def split_r_hat(array_stats: Any, values: NDArray[np.float64]) -> float:
     return float(np.nanmax(found)) if np.isfinite(found).any() else np.nan
 
 
-def _scores(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scores(values: F64) -> F64:
     """Return the normal scores of ranks over all chains (Vehtari et al. 2021, equation 14)."""
     from scipy.special import ndtri
     from scipy.stats import rankdata

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I64
 from hiertopics.corpora.dataset import PLAIN
 from hiertopics.corpora.inmemory import store
 from hiertopics.data.corpus import Corpus
@@ -76,7 +76,7 @@ def refit(
     return result
 
 
-def documents_below(run: RunDir, node: int) -> NDArray[np.int64]:
+def documents_below(run: RunDir, node: int) -> I64:
     """Return the training documents of a node, ascending; UsageError where there is no such one."""
     tree, node = run.tree, run.require_node(node)
     if run.paths is not None:
@@ -89,7 +89,7 @@ def documents_below(run: RunDir, node: int) -> NDArray[np.int64]:
     return docs
 
 
-def _alone(train: Corpus, docs: NDArray[np.int64]) -> Corpus:
+def _alone(train: Corpus, docs: I64) -> Corpus:
     """Return documents over the words that they have."""
     chosen = train.select(docs)
     used = np.flatnonzero(np.asarray(chosen.counts.sum(axis=0)).ravel() > 0)
@@ -98,7 +98,7 @@ def _alone(train: Corpus, docs: NDArray[np.int64]) -> Corpus:
     return Corpus(counts, vocab, groups=chosen.groups, labels=chosen.labels)
 
 
-def _name_documents(parent: RunDir, run: RunDir, corpus: Corpus, docs: NDArray[np.int64]) -> None:
+def _name_documents(parent: RunDir, run: RunDir, corpus: Corpus, docs: I64) -> None:
     """Call the documents what the parent calls them, else by their numbers in its corpus."""
     kept = parent.documents
     names: Sequence[str] = [str(doc + 1) for doc in parent.split.train_docs.tolist()]

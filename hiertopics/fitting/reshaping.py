@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import registry
+from hiertopics.arrays import I64
 from hiertopics.data.regrouping import Regrouping, joined, regrouped, without
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.errors import RunError, UsageError
@@ -132,9 +132,7 @@ def _summary(run: RunDir, grouping: Regrouping) -> Summary:
     return Summary(replace(tree, n_docs=_documents(run, tree, theta, paths)), theta, paths)
 
 
-def _documents(
-    run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | None
-) -> NDArray[np.int64]:
+def _documents(run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | None) -> I64:
     """Count the documents of each node as fits do: on a path, or with a token's share.
 
     Raises RunError for a run of before lengths of documents were kept.

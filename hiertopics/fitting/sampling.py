@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64, Ints
 from hiertopics.errors import UsageError
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.loop import Callback, Event
@@ -60,7 +60,7 @@ class Sampling:
 
         return watch
 
-    def with_splits(self, summary: Summary, event: Event, n_tokens: NDArray[np.int64]) -> Summary:
+    def with_splits(self, summary: Summary, event: Event, n_tokens: I64) -> Summary:
         """Return the summary with the support that the draws of several chains give its nodes.
 
         n_tokens: of each document; those without a word are left out, since they sit anywhere.
@@ -93,9 +93,7 @@ class Sampling:
         return draw(event.state, self.data, self.settings, self.context(event.iteration))
 
 
-def split_probability(
-    path: NDArray[np.integer], n_nodes: int, draws: Iterable[NDArray[np.integer]]
-) -> NDArray[np.float64] | None:
+def split_probability(path: Ints, n_nodes: int, draws: Iterable[Ints]) -> F64 | None:
     """Return the mean support of each node over draws, float64 [n_nodes]; None without draws.
 
     path: [n_docs, L], the nodes on each document's path, padded with -1. draws: likewise, each
@@ -115,7 +113,7 @@ def split_probability(
     return total / n_draws if n_draws else None
 
 
-def _passing(path: NDArray[np.integer], n_nodes: int | None = None) -> sparse.csc_array:
+def _passing(path: Ints, n_nodes: int | None = None) -> sparse.csc_array:
     """Return which documents pass which node, int64 [n_docs, n_nodes], one where they do."""
     doc, level = np.nonzero(path >= 0)
     node = path[doc, level]
@@ -124,7 +122,7 @@ def _passing(path: NDArray[np.integer], n_nodes: int | None = None) -> sparse.cs
     return sparse.csc_array((ones, (doc, node)), shape=(len(path), n_columns))
 
 
-def _nearest(mine: sparse.csc_array, theirs: sparse.csc_array) -> NDArray[np.int64]:
+def _nearest(mine: sparse.csc_array, theirs: sparse.csc_array) -> I64:
     """Return how many documents each of my nodes differs in from the nearest of theirs.
 
     A node of theirs without a document in common is farther than the smaller side of any split,

@@ -23,13 +23,7 @@ from hiertopics.model import AnyBackend, Context, Settings
 from hiertopics.room import Room
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import load_checkpoint
-from hiertopics.runs.manifest import (
-    CONTINUED,
-    MADE_BY,
-    PARENTS,
-    lineage,
-    refuse_unfitted,
-)
+from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS, lineage, refuse_unfitted
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.original import Original, read_original
 from hiertopics.runs.rundir import RunDir, opened

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import default_vocab
 from hiertopics.errors import DataError
 from hiertopics.formats.source import Source
@@ -42,7 +42,7 @@ def whole_number(token: str) -> int | None:
     return int(significant or "0") if len(significant) <= 18 else 10**18
 
 
-def whole_numbers(text: bytes) -> NDArray[np.int64]:
+def whole_numbers(text: bytes) -> I64:
     """Return the numbers in a text of digits and white space, int64, the too large ones capped."""
     # Of white space alone numpy makes one number.
     return np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, np.int64)
@@ -124,12 +124,7 @@ def words_of(
     return vocab
 
 
-def count_matrix(
-    lengths: NDArray[np.int64],
-    ids: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    n_words: int,
-) -> sparse.csr_array:
+def count_matrix(lengths: I64, ids: I32, counts: I32, n_words: int) -> sparse.csr_array:
     """Return the CSR matrix of documents that hold ``lengths`` pairs each, one after the other."""
     indptr = np.concatenate(([0], np.cumsum(lengths)))
     # scipy widens the word ids to the type of indptr: twice the memory for nothing.

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.shelf import Texts
 from hiertopics.formats.pairs import Pairs
@@ -29,7 +29,7 @@ class Known(NamedTuple):
     """
 
     vocab: tuple[str, ...]
-    place: NDArray[np.int64] | None = None
+    place: I64 | None = None
     doc_ids: Sequence[str] | None = None
     groups: Tags | None = None
     labels: Tags | None = None
@@ -39,9 +39,9 @@ class Known(NamedTuple):
 class Laid(NamedTuple):
     """All documents of a draft. ends: int64 [n_docs + 1], the pairs before each; ids, counts."""
 
-    ends: NDArray[np.int64]
-    ids: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    ends: I64
+    ids: I32
+    counts: I32
 
     def blocks(self) -> Iterator[Pairs]:
         """Yield the documents, some at a time."""
@@ -70,7 +70,7 @@ class Draft:
         self._n_ids = 0
 
     @property
-    def n_docs_with(self) -> NDArray[np.int64]:
+    def n_docs_with(self) -> I64:
         """In how many documents each id is."""
         return self._n_docs_with[: self._n_ids]
 
@@ -94,7 +94,7 @@ class Draft:
             return None
         return Texts(self._text.done(), np.concatenate([[0], self._name_ends.done()]))
 
-    def _count(self, ids: NDArray[np.int32]) -> None:
+    def _count(self, ids: I32) -> None:
         self._n_ids = max(self._n_ids, int(ids.max()) + 1)
         if self._n_ids > len(self._n_docs_with):
             larger = np.zeros(2 * self._n_ids, np.int64)

@@ -12,9 +12,9 @@ from itertools import chain
 from typing import IO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import DIGITS, shown, whole_numbers
@@ -34,7 +34,7 @@ Names = list[tuple[str, str]]
 class Links(NamedTuple):
     """The two ends of each line: numbers where a whole block holds nothing else, names."""
 
-    numbers: NDArray[np.int64]
+    numbers: I64
     names: Names
 
 
@@ -42,7 +42,7 @@ class Nodes(NamedTuple):
     """The nodes that may occur: all their names, and those of them that are plain numbers."""
 
     names: frozenset[str]
-    numbers: NDArray[np.int64]
+    numbers: I64
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
@@ -76,7 +76,7 @@ def _read_blocks(source: Source, nodes: Nodes | None) -> Links:
     return Links(np.concatenate(numbers), names)
 
 
-def read_fast(block: bytes, nodes: Nodes | None) -> NDArray[np.int64] | None:
+def read_fast(block: bytes, nodes: Nodes | None) -> I64 | None:
     """Read a block of plain numbers in perfect order, int64 [n, 2]; return None for any other."""
     if any(mark.encode() in block for mark in COMMENTS):
         block = COMMENT_LINE.sub(b"", block)
@@ -113,9 +113,7 @@ def read_slowly(source: Source, nodes: Nodes | None, block: Block) -> Names:
     return links
 
 
-def _numbered(
-    links: Links, vocab: tuple[str, ...] | None
-) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def _numbered(links: Links, vocab: tuple[str, ...] | None) -> tuple[tuple[str, ...], I64]:
     """Return the nodes and the links as places in them, int64 [n, 2]."""
     values, inverse = np.unique(links.numbers, return_inverse=True)
     ends = inverse.reshape(-1, 2)
@@ -129,7 +127,7 @@ def _numbered(
     return names, np.concatenate([columns[ends], np.array(others, np.int64).reshape(-1, 2)])
 
 
-def _symmetric(ends: NDArray[np.int64], n_nodes: int) -> sparse.csr_array:
+def _symmetric(ends: I64, n_nodes: int) -> sparse.csr_array:
     """Return a count of 1 in both directions of each link."""
     both = np.concatenate([ends, ends[:, ::-1]])
     rows, columns = np.divmod(np.unique(both[:, 0] * n_nodes + both[:, 1]), max(n_nodes, 1))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.formats.counting import MAX_COUNT, shown, whole_number
 
@@ -20,9 +20,9 @@ NEWLINE = ord("\n")
 class Pairs(NamedTuple):
     """Some documents: pairs per document, word id and count of each pair."""
 
-    lengths: NDArray[np.int64]
-    ids: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    lengths: I64
+    ids: I32
+    counts: I32
 
 
 NOTHING = Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32))
@@ -42,7 +42,7 @@ class Rules:
     ids: str
 
 
-def gaps(marks: bytes) -> NDArray[np.int64] | None:
+def gaps(marks: bytes) -> I64 | None:
     """Return the number of pairs per line of a text without its digits; None for any other text.
 
     Without its digits a line is " :" once per pair. So no gap can hold more than one number, and
@@ -54,9 +54,7 @@ def gaps(marks: bytes) -> NDArray[np.int64] | None:
     return np.diff(ends, prepend=-1) // 2
 
 
-def checked(
-    lengths: NDArray[np.int64], ids: NDArray[np.int64], counts: NDArray[np.int64], limit: int
-) -> Pairs | None:
+def checked(lengths: I64, ids: I64, counts: I64, limit: int) -> Pairs | None:
     """Return the pairs in their final types, or None where a number is out of range or repeated."""
     in_range = (ids < limit).all() and (counts > 0).all() and (counts <= MAX_COUNT).all()
     if not in_range or _any_repeated(lengths, ids, limit):
@@ -64,7 +62,7 @@ def checked(
     return Pairs(lengths, ids.astype(np.int32), counts.astype(np.int32))
 
 
-def _any_repeated(lengths: NDArray[np.int64], ids: NDArray[np.int64], limit: int) -> bool:
+def _any_repeated(lengths: I64, ids: I64, limit: int) -> bool:
     keys = np.repeat(np.arange(len(lengths)) * limit, lengths) + ids
     if (np.diff(keys) > 0).all():
         return False

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import files
+from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.shelf import Bags, Shelf, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
@@ -220,7 +221,7 @@ class Written(NamedTuple):
     files: tuple[Path, ...]
 
 
-def write_draft(draft: Draft, known: Known, kept: NDArray[np.bool_], path: Path) -> Written:
+def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
     """Write what a reader has laid down to a folder, whole or not at all.
 
     kept: bool [n_words], the words that stay, by their final id. A folder of shards that stands
@@ -242,9 +243,7 @@ def write_bags(corpus: Bags, path: Path) -> Written:
     return write_joined([(corpus, np.arange(corpus.n_words))], known, path)
 
 
-def write_joined(
-    corpora: Sequence[tuple[Bags, NDArray[np.int64]]], known: Known, path: Path
-) -> Written:
+def write_joined(corpora: Sequence[tuple[Bags, I64]], known: Known, path: Path) -> Written:
     """Write the documents of several corpora to a folder of shards; see ``write_draft``.
 
     Beside each corpus: the final id of each of its words, -1 for one that is left out.
@@ -262,7 +261,7 @@ STEP = 4096
 """Documents of a corpus in memory that are written at a time."""
 
 
-def _renamed(pairs: Pairs, target: NDArray[np.int64]) -> Pairs:
+def _renamed(pairs: Pairs, target: I64) -> Pairs:
     """Return documents with other ids, ascending within each; -1 takes a pair out."""
     ids = target[pairs.ids]
     doc = np.repeat(np.arange(len(pairs.lengths)), pairs.lengths)
@@ -293,10 +292,7 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
         }
         bare = _sized(folder, manifest)
         manifest |= {name: getattr(bare, name) for name in SIZES}
-        manifest |= {
-            "fingerprint": bare.fingerprint,
-            "text_fingerprint": bare.text_fingerprint,
-        }
+        manifest |= {"fingerprint": bare.fingerprint, "text_fingerprint": bare.text_fingerprint}
         files.write_json(folder / MANIFEST, manifest)
     shelf = open_shelf(Source(path))
     return Written(shelf, tuple(path / name for name in (*names, MANIFEST)))

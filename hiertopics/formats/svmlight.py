@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import (
@@ -125,12 +125,7 @@ def rules_of(source: Source, vocab: tuple[str, ...] | None) -> Rules:
     return Rules("the labels", n_words + 1, source.vocab, ids)
 
 
-def _report_last_id(
-    source: Source,
-    rules: Rules,
-    heads: Heads,
-    docs: NDArray[np.int64],
-) -> None:
+def _report_last_id(source: Source, rules: Rules, heads: Heads, docs: I64) -> None:
     """Report the id that is one too large because ids turn out to count from 0."""
     last = rules.limit - 1
     for doc in docs.tolist():

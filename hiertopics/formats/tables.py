@@ -14,8 +14,8 @@ from itertools import chain
 from typing import IO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import listed, shown
 from hiertopics.formats.opening import Block, blocks_of, without_blank_end
@@ -29,7 +29,7 @@ LARGEST_CLASS = 1e15
 class Table(NamedTuple):
     """What a file holds: rows float64 [n_rows, n_columns], names of columns, classes of rows."""
 
-    rows: NDArray[np.float64]
+    rows: F64
     columns: tuple[str, ...] | None
     classes: list[str] | None
 
@@ -49,7 +49,7 @@ class _Layout(NamedTuple):
 
 
 class _Part(NamedTuple):
-    rows: NDArray[np.float64]
+    rows: F64
     classes: list[str]
 
 
@@ -226,7 +226,7 @@ def _value(cell: str) -> float:
     return value
 
 
-def table_lines(rows: NDArray[np.float64]) -> Iterator[bytes]:
+def table_lines(rows: F64) -> Iterator[bytes]:
     """Yield the rows as lines of numbers between commas that read back equal."""
     for row in rows.tolist():
         yield (",".join(map(number_text, row)) + "\n").encode()

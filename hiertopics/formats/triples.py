@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.formats.counting import (
@@ -57,7 +57,7 @@ class Rules:
     comments: bool = False
 
 
-def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> NDArray[np.int32]:
+def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> I32:
     """Return what each line of the blocks holds, int32 [n_lines, 3].
 
     A line that is skipped stays as zeros, one that was reported as -1, so that the number of a
@@ -67,7 +67,7 @@ def read_triples(source: Source, rules: Rules, stream: Iterable[Block]) -> NDArr
     return np.concatenate([nothing, *_chunks(source, rules, stream)])
 
 
-def _chunks(source: Source, rules: Rules, stream: Iterable[Block]) -> Iterator[NDArray[np.int32]]:
+def _chunks(source: Source, rules: Rules, stream: Iterable[Block]) -> Iterator[I32]:
     for number, block in stream:
         triples = read_fast(block, rules)
         yield read_slowly(source, rules, (number, block)) if triples is None else triples
@@ -102,7 +102,7 @@ def draft_triples(
     return n_lines
 
 
-def _held(triples: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
+def _held(triples: I32, symmetric: bool) -> I32:
     """Return the lines that hold a pair, and with them their mirrors."""
     held = triples[triples[:, 0] > 0]
     if not symmetric:
@@ -110,9 +110,7 @@ def _held(triples: NDArray[np.int32], symmetric: bool) -> NDArray[np.int32]:
     return np.concatenate([held, held[held[:, 0] != held[:, 1]][:, [1, 0, 2]]])
 
 
-def _by_document(
-    room: Room, table: NDArray[np.int32], n_pairs: NDArray[np.int64], symmetric: bool
-) -> Laid:
+def _by_document(room: Room, table: I32, n_pairs: I64, symmetric: bool) -> Laid:
     """Return the pairs of lines document by document, each in the order of its lines."""
     ends = np.concatenate([[0], np.cumsum(n_pairs)])
     ids, counts = room.empty(int(ends[-1]), np.int32), room.empty(int(ends[-1]), np.int32)
@@ -130,11 +128,7 @@ def _by_document(
 
 
 def _ascending(
-    source: Source,
-    pairs: Pairs,
-    n_words: int,
-    table: NDArray[np.int32],
-    numbers: tuple[int, int],
+    source: Source, pairs: Pairs, n_words: int, table: I32, numbers: tuple[int, int]
 ) -> Pairs:
     """Return documents with their words in order, stored zeros left out.
 
@@ -152,9 +146,7 @@ def _ascending(
     return Pairs(lengths, pairs.ids[order], pairs.counts[order])
 
 
-def _twice(
-    source: Source, table: NDArray[np.int32], pair: tuple[int, int], first_line: int
-) -> DataError:
+def _twice(source: Source, table: I32, pair: tuple[int, int], first_line: int) -> DataError:
     """Return the error for a (document, word) that stands on several lines."""
     doc, word = (int(number) + 1 for number in pair)
     rows: list[int] = []
@@ -169,7 +161,7 @@ def _twice(
     )
 
 
-def read_fast(block: bytes, rules: Rules) -> NDArray[np.int32] | None:
+def read_fast(block: bytes, rules: Rules) -> I32 | None:
     """Read a block that is in perfect order; return None for any other."""
     block = rules.plain(block.replace(b"\t", b" ").replace(b" \n", b"\n"))
     # Two gaps per line hold at most three numbers; three per line in all means none is empty.
@@ -189,7 +181,7 @@ def _largest(rules: Rules) -> tuple[int, int, int]:
     return rules.n_docs, rules.n_words, MAX_COUNT
 
 
-def read_slowly(source: Source, rules: Rules, block: Block) -> NDArray[np.int32]:
+def read_slowly(source: Source, rules: Rules, block: Block) -> I32:
     """Read a block line by line and report each mistake."""
     first, text = block
     triples = [
@@ -227,9 +219,7 @@ def _outside(rules: Rules, triple: list[int]) -> tuple[int, int, int] | None:
     return None
 
 
-def triple_matrix(
-    source: Source, rules: Rules, triples: NDArray[np.int32], first_line: int
-) -> sparse.csr_array:
+def triple_matrix(source: Source, rules: Rules, triples: I32, first_line: int) -> sparse.csr_array:
     """Return the counts in document order, stored zeros left out.
 
     triples: as ``read_triples`` returns them, the first one from ``first_line``. Reports a pair
@@ -258,9 +248,7 @@ def triple_matrix(
     return count_matrix(lengths, words - 1, counts, rules.n_words)
 
 
-def _report_repeated(
-    source: Source, triples: NDArray[np.int32], rows: NDArray[np.int64], lines: NDArray[np.int64]
-) -> None:
+def _report_repeated(source: Source, triples: I32, rows: I64, lines: I64) -> None:
     """Report pairs that are there already; rows, lines: [2, n], of the later and the earlier."""
     for place in np.argsort(rows[0]).tolist():
         doc, word, _ = triples[rows[0, place]]

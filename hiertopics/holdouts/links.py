@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import I32, I64, Bools
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.files import pack_csr, unpack_csr
@@ -34,7 +35,7 @@ class Links:
     withheld link j to l stays in the bag of l.
     """
 
-    query: NDArray[np.int64]
+    query: I64
     positives: sparse.csr_array
     negatives: sparse.csr_array
     mirror: str
@@ -123,19 +124,17 @@ def _known_pairs(counts: sparse.csr_array) -> sparse.csr_array:
     return both
 
 
-def _draw_others(
-    own: NDArray[np.int32], n_nodes: int, n_wanted: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _draw_others(own: I32, n_nodes: int, n_wanted: int, rng: np.random.Generator) -> I64:
     """Draw nodes that are not in ``own`` (ascending) without replacement, all if they are fewer."""
     n_free = n_nodes - len(own)
     places = np.sort(rng.choice(n_free, min(n_wanted, n_free), replace=False))
     # The p-th free node stands behind those of its own with at most p free nodes before them.
     free_before = own - np.arange(len(own))
-    others: NDArray[np.int64] = places + np.searchsorted(free_before, places, side="right")
+    others: I64 = places + np.searchsorted(free_before, places, side="right")
     return others
 
 
-def _mirrors(counts: sparse.csr_array, withheld: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _mirrors(counts: sparse.csr_array, withheld: Bools) -> Bools:
     """Return which entries are mirrors (l, j) of a withheld entry (j, l), bool [nnz]."""
     n_nodes = counts.shape[0]
     rows = np.repeat(np.arange(n_nodes), np.diff(counts.indptr))
@@ -144,13 +143,13 @@ def _mirrors(counts: sparse.csr_array, withheld: NDArray[np.bool_]) -> NDArray[n
     return np.isin(rows * n_nodes + columns, mirrored)
 
 
-def _cells(counts: sparse.csr_array, chosen: NDArray[np.bool_]) -> sparse.csr_array:
+def _cells(counts: sparse.csr_array, chosen: Bools) -> sparse.csr_array:
     ends = np.concatenate([[0], np.cumsum(chosen)])[counts.indptr].astype(counts.indptr.dtype)
     parts = (counts.data[chosen], counts.indices[chosen], ends)
     return sparse.csr_array(parts, shape=counts.shape)
 
 
-def _rows(columns: list[NDArray[np.int64]], n_columns: int) -> sparse.csr_array:
+def _rows(columns: list[I64], n_columns: int) -> sparse.csr_array:
     ends = np.cumsum([0, *map(len, columns)], dtype=np.int32)
     indices = np.concatenate(columns).astype(np.int32)
     ones = np.ones(len(indices), dtype=np.int32)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import I64, Ints
 
 OBSERVED = 0.8
 UNROLLED = 2**22
@@ -17,10 +18,7 @@ UNROLLED = 2**22
 
 
 def partition(
-    counts: sparse.csr_array,
-    docs: Sequence[int] | NDArray[np.int64],
-    seed: int,
-    observed: float = OBSERVED,
+    counts: sparse.csr_array, docs: Sequence[int] | I64, seed: int, observed: float = OBSERVED
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Split the tokens of each row at random into an observed and a scored part.
 
@@ -34,7 +32,7 @@ def partition(
 
 def draw_tokens(
     counts: sparse.csr_array,
-    docs: Sequence[int] | NDArray[np.int64],
+    docs: Sequence[int] | I64,
     seed: int,
     purpose: str,
     key: tuple[int, ...],
@@ -61,9 +59,7 @@ def draw_tokens(
     return _without_zeros(counts, taken), _without_zeros(counts, counts.data - taken)
 
 
-def draw_counts(
-    rng: np.random.Generator, counts: NDArray[np.integer[Any]], n_taken: int
-) -> NDArray[np.int64]:
+def draw_counts(rng: np.random.Generator, counts: Ints, n_taken: int) -> I64:
     """Draw ``n_taken`` tokens of a document without replacement; return how many of each word.
 
     counts: tokens of each word, int [n_words]. Every token is taken by a coin of its own; then,

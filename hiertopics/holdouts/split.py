@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.vectors import Vectors
@@ -48,18 +49,18 @@ class Split:
 
     kind: str
     seed: int
-    train_docs: NDArray[np.int64]
-    heldout_docs: NDArray[np.int64]
+    train_docs: I64
+    heldout_docs: I64
     heldout: sparse.csr_array
     observed: sparse.csr_array
     scored: sparse.csr_array
-    word_counts: NDArray[np.int64]
+    word_counts: I64
     hash: str
     links: Links | None = None
-    train_lengths: NDArray[np.int64] | None = None
+    train_lengths: I64 | None = None
     groups: Tags | None = None
     labels: Tags | None = None
-    unknown: NDArray[np.int64] | None = None
+    unknown: I64 | None = None
 
     @property
     def unknown_tokens(self) -> int:
@@ -135,7 +136,7 @@ def make_split(corpus: AnyBags, holdout: Holdout) -> tuple[AnyBags, Split]:
     return train, replace(split, groups=aside.groups, labels=aside.labels)
 
 
-def docs_apart(n_docs: int, holdout: Holdout) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def docs_apart(n_docs: int, holdout: Holdout) -> tuple[I64, I64]:
     """Return the documents to train on and those put aside, each in ascending order.
 
     Raises DataError where nothing would be left to train on or to put aside.
@@ -152,8 +153,8 @@ def docs_apart(n_docs: int, holdout: Holdout) -> tuple[NDArray[np.int64], NDArra
 
 
 def split_hash(
-    train_docs: NDArray[np.int64],
-    heldout_docs: NDArray[np.int64],
+    train_docs: I64,
+    heldout_docs: I64,
     observed: sparse.csr_array,
     scored: sparse.csr_array,
     vocab: Sequence[str],
@@ -181,7 +182,7 @@ def _tags(name: str, arrays: Mapping[str, NDArray[Any]]) -> Tags | None:
     return Tags(unpack_csr(name, arrays), tuple(arrays[f"{name}_names"].tolist()))
 
 
-def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:
+def _choose_docs(n_docs: int, holdout: Holdout) -> I64:
     """Return the documents that are put aside: of those that came together, by themselves."""
     if holdout.kind == "none":
         return np.empty(0, dtype=np.int64)
@@ -193,7 +194,7 @@ def _choose_docs(n_docs: int, holdout: Holdout) -> NDArray[np.int64]:
     return np.concatenate(chosen)
 
 
-def _choose(n_docs: int, holdout: Holdout, key: tuple[int, ...]) -> NDArray[np.int64]:
+def _choose(n_docs: int, holdout: Holdout, key: tuple[int, ...]) -> I64:
     order = seeds.derive(holdout.seed, f"holdout-{holdout.kind}", *key).permutation(n_docs)
     if holdout.kind == "docs":
         # Of a corpus one document at least, of what is added to it maybe none.
@@ -229,8 +230,8 @@ def _withhold(corpus: Corpus, holdout: Holdout) -> tuple[Corpus, Split]:
 def _finish(
     holdout: Holdout,
     train: Bags,
-    train_docs: NDArray[np.int64],
-    heldout_docs: NDArray[np.int64],
+    train_docs: I64,
+    heldout_docs: I64,
     heldout: sparse.csr_array,
     observed: sparse.csr_array,
     scored: sparse.csr_array,

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64, Ints
+
 
 class Difference(NamedTuple):
     """What an array holds now. cells: of the flat array, ascending; None: all of them.
@@ -16,7 +18,7 @@ class Difference(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: str
-    cells: NDArray[np.integer[Any]] | None
+    cells: Ints | None
     values: NDArray[Any]
 
 
@@ -35,7 +37,7 @@ def difference(before: NDArray[Any] | None, after: NDArray[Any]) -> Difference:
     return Difference(after.shape, dtype, None, flat.astype(small))
 
 
-def summed(cells: NDArray[np.int64], amounts: NDArray[np.int32], n_cells: int) -> Difference:
+def summed(cells: I64, amounts: I32, n_cells: int) -> Difference:
     """Return the sum of amounts by cell, of ``n_cells`` that were 0; cells may come repeatedly."""
     order = np.argsort(cells, kind="stable")
     cells, amounts = cells[order], amounts[order]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln
 
+from hiertopics.arrays import F64
 
-def all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
+
+def all_entries(theta: F64) -> sparse.csr_array:
     """Return dense rows as CSR with every entry stored."""
     n_rows, n_columns = theta.shape
     indices = np.tile(np.arange(n_columns, dtype=np.int32), n_rows)
@@ -17,10 +19,7 @@ def all_entries(theta: NDArray[np.float64]) -> sparse.csr_array:
 
 
 def draw_counts(
-    theta: NDArray[np.float64],
-    phi: NDArray[np.float64],
-    doc_length: int,
-    rng: np.random.Generator,
+    theta: F64, phi: F64, doc_length: int, rng: np.random.Generator
 ) -> sparse.csr_array:
     """Draw documents of ``doc_length`` tokens, int32 [n_docs, n_words].
 
@@ -34,7 +33,7 @@ def draw_counts(
     return sparse.csr_array(counts)
 
 
-def log_rising(prior: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
+def log_rising(prior: ArrayLike, counts: ArrayLike) -> F64:
     """Return log Gamma(prior + counts) / Gamma(prior) of each entry, prior and counts broadcast.
 
     Draws with these counts, in their order, under Dir(a) have log chance log_rising(a, counts)

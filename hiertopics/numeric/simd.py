@@ -38,9 +38,10 @@ from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
+from hiertopics.arrays import Floats
 from hiertopics.numeric.jit import kernel
 
-Row = NDArray[np.floating]
+Row = Floats
 
 VECTOR_BYTES = 64
 """Bytes of a vector: a register of AVX-512; LLVM splits it into two of AVX2, four of NEON."""
@@ -50,7 +51,7 @@ LINE_BYTES = 64
 
 
 @kernel()
-def aligned_rows(n_rows: int, like: NDArray[np.floating]) -> NDArray[np.floating]:
+def aligned_rows(n_rows: int, like: Floats) -> Floats:
     """Return zeros [n_rows, at least like.shape[1]] of ``like``'s dtype, rows on cache lines."""
     per_line = LINE_BYTES // like.itemsize
     padded = (like.shape[1] + per_line - 1) // per_line * per_line

@@ -20,8 +20,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, I32
 from hiertopics.numeric.lanes import (
     FLOAT,
     FLOATS,
@@ -40,13 +40,13 @@ from hiertopics.numeric.lanes import (
 
 
 def draw_topic(
-    share_row: NDArray[np.float32],
-    word_row: NDArray[np.int32],
+    share_row: F32,
+    word_row: I32,
     word_prior: float,
     old: int,
     share_old: float,
     uniform: float,
-    sums: NDArray[np.float32],
+    sums: F32,
 ) -> int:
     """Return the topic that ``uniform``, from 0 to below 1 in float32, draws (see the module).
 

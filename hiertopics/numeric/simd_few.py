@@ -17,8 +17,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, I32
 from hiertopics.numeric.lanes import (
     FLOATS,
     FLOATS_ROW,
@@ -32,16 +32,9 @@ from hiertopics.numeric.lanes import (
 )
 from hiertopics.numeric.simd_lists import Float, Int
 
-Floats = NDArray[np.float32]
-
 
 def keep_few(
-    weights: Floats,
-    noise: Floats,
-    start: Int,
-    threshold: Float,
-    names: NDArray[np.int32],
-    values: Floats,
+    weights: F32, noise: F32, start: Int, threshold: Float, names: I32, values: F32
 ) -> int:
     """Write the names and values of entries that are kept, ascending; return how many.
 

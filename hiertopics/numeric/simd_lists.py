@@ -24,6 +24,7 @@ from numba import types
 from numba.core import cgutils
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F32
 from hiertopics.numeric.lanes import (
     FLOAT,
     FLOATS,
@@ -41,15 +42,12 @@ from hiertopics.numeric.lanes import (
     store,
 )
 
-Floats = NDArray[np.float32]
 Names = NDArray[np.unsignedinteger[Any]]
 Int = int | np.int64
 Float = float | np.float32
 
 
-def scale_row(
-    table: Floats, start: Int, scale: Floats, prior: Floats, scaled: Floats, lanes: Floats
-) -> Any:
+def scale_row(table: F32, start: Int, scale: F32, prior: F32, scaled: F32, lanes: F32) -> Any:
     """Write ``scale`` times a row of a flat table to ``scaled``; return its sum times ``prior``.
 
     The row begins at ``start`` and is as long as ``scale``, a multiple of ``LANES``. lanes
@@ -60,21 +58,21 @@ def scale_row(
     return _running(lanes)[-1]
 
 
-def gather_list(scaled: Floats, topics: Names, start: Int, length: Int, chances: Floats) -> None:
+def gather_list(scaled: F32, topics: Names, start: Int, length: Int, chances: F32) -> None:
     """Write a word's chance in each topic of a list to ``chances``, whole vectors of them."""
     room = -(-length // LANES) * LANES
     chances[:room] = scaled[topics[start : start + room]]
 
 
 def sum_list(
-    chances: Floats,
-    counts: Floats,
+    chances: F32,
+    counts: F32,
     start: Int,
     length: Int,
     place: Int,
     own: Float,
-    sums: Floats,
-    before: Floats,
+    sums: F32,
+    before: F32,
 ) -> Any:
     """Return the sum of chances times counts of a list, whose entry ``place`` weighs ``own``.
 
@@ -89,7 +87,7 @@ def sum_list(
     return before[-1]
 
 
-def pick_place(sums: Floats, before: Floats, length: Int, target: Float) -> int:
+def pick_place(sums: F32, before: F32, length: Int, target: Float) -> int:
     """Return the place of a list at which its sum passes ``target``, in the order of lanes.
 
     Rounding may pick a place of weight 0, also beyond the length, once in 10^7 times.
@@ -100,7 +98,7 @@ def pick_place(sums: Floats, before: Floats, length: Int, target: Float) -> int:
     return lane + LANES * int((sums[lane : last * LANES : LANES] <= rest).sum())
 
 
-def _running(lanes: Floats) -> Floats:
+def _running(lanes: F32) -> F32:
     """Return running sums by doubling, added up as the vectors do it."""
     step, sums = 1, lanes.astype(np.float32)
     while step < LANES:
@@ -202,9 +200,4 @@ declare(
     _kinds("chances", "counts", "start", "length", "place", "own", "sums", "before"),
     types.float32,
 )
-declare(
-    pick_place,
-    _emit_pick_place,
-    _kinds("sums", "before", "length", "target"),
-    types.intp,
-)
+declare(pick_place, _emit_pick_place, _kinds("sums", "before", "length", "target"), types.intp)

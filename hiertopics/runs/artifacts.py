@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.arrays import I32
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.groups import groups_of
 from hiertopics.data.shelf import Bags
@@ -28,14 +27,7 @@ from hiertopics.settings.config import Experiment
 N_WORDS = 20
 
 INPUTS = ("vocab.txt", "groups.txt", "split.npz")
-SUMMARY = (
-    "model.npz",
-    "theta.npz",
-    "tree.json",
-    "topics.csv",
-    "paths.npz",
-    "theta_groups.npz",
-)
+SUMMARY = ("model.npz", "theta.npz", "tree.json", "topics.csv", "paths.npz", "theta_groups.npz")
 
 LARGE = 1 << 25
 """Bytes of word probabilities above which a model is compressed: trees of thousands of nodes."""
@@ -130,9 +122,7 @@ def draw_seals(run: RunDir) -> dict[str, str]:
     return run.seals(f"{DRAWS}{path.name}" for path in by_iteration(run.path / DRAWS))
 
 
-def write_draw(
-    run: RunDir, iteration: int, summary: Summary, paths: NDArray[np.int32] | None = None
-) -> None:
+def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None = None) -> None:
     """Keep one draw of a sampler: the arrays of model.npz and theta of the training documents.
 
     paths: of several chains, those of all of them (``PerChain``). Raises NumericalError for what

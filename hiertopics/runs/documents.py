@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
@@ -37,7 +37,7 @@ class Documents(NamedTuple):
     snippets: tuple[str, ...] | None
 
 
-def documents_lines(train: Bags | Vectors, rows: NDArray[np.int64]) -> Iterator[bytes] | None:
+def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
     """Return documents.jsonl; None where there is nothing but numbers. rows: of the corpus."""
     snippets = None if isinstance(train, Vectors) else train.snippets
     columns: dict[str, Any] = {"name": train.doc_ids, "snippet": snippets}

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files, registry
+from hiertopics.arrays import I64
 from hiertopics.corpora import dataset
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
@@ -58,7 +58,7 @@ class Inferred(Matched):
     its likely ones, for backends whose documents take one path each; else None.
     """
 
-    lengths: NDArray[np.int64]
+    lengths: I64
     theta: sparse.csr_array
     paths: Paths | None
     mixture: PathMixture | None
@@ -161,7 +161,7 @@ def _told(path: Path) -> str | None:
         return None
 
 
-def columns_in(own: Sequence[str], vocab: Sequence[str]) -> NDArray[np.int64]:
+def columns_in(own: Sequence[str], vocab: Sequence[str]) -> I64:
     """Return the place of each word in ``vocab``, -1 where it has none.
 
     Words go by string, or by id where their file alone names none.

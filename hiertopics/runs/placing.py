@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.arrays import I64, Ints
 from hiertopics.formats import parquet
 from hiertopics.model import PathMixture, Paths, Posterior
 from hiertopics.room import Growing, Room
@@ -31,7 +32,7 @@ ROWS = 1 << 13
 """Documents whose records are made together."""
 
 
-def spans(doc_pairs: NDArray[np.int64], n_nodes: int) -> Iterator[tuple[int, int]]:
+def spans(doc_pairs: I64, n_nodes: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last document (apart) of blocks that are placed together."""
     ends, most = np.cumsum(doc_pairs), max(1, MOST_ENTRIES // max(n_nodes, 1))
     first = 0
@@ -81,13 +82,13 @@ class _Rows:
         self._lengths = [np.empty(0, np.int64)]
         self.names = tuple(kinds)
 
-    def append(self, indptr: NDArray[np.integer], arrays: dict[str, NDArray[Any]]) -> None:
+    def append(self, indptr: Ints, arrays: dict[str, NDArray[Any]]) -> None:
         self._lengths.append(np.diff(indptr).astype(np.int64))
         for name in self.names:
             self._widths[name] = arrays[name].shape[1:]
             self._growing[name].append(np.ascontiguousarray(arrays[name]).reshape(-1))
 
-    def indptr(self) -> NDArray[np.int64]:
+    def indptr(self) -> I64:
         return np.concatenate([[0], np.cumsum(np.concatenate(self._lengths))])
 
     def done(self) -> dict[str, NDArray[Any]]:
@@ -99,7 +100,7 @@ class Known(NamedTuple):
     """What is known of placed documents: names, if they have any, and int64 tokens of each."""
 
     names: Sequence[str] | None
-    lengths: NDArray[np.int64]
+    lengths: I64
 
 
 def write_placed(path: Path, run: RunDir, known: Known, posterior: Posterior) -> None:

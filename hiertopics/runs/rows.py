@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I64
 from hiertopics.data.tree import NODE, NONE, ROOT, Label, Labels, Tree
 from hiertopics.files import to_csv
 from hiertopics.model import Paths
@@ -151,7 +151,7 @@ def placed_rows(
     theta: sparse.csr_array,
     paths: Paths | None,
     names: Sequence[str] | None,
-    lengths: NDArray[np.int64],
+    lengths: I64,
     docs: Iterable[int],
 ) -> list[dict[str, Any]]:
     """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and its place.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files
+from hiertopics.arrays import F64, I32
 from hiertopics.data.tree import Support, Tree
 from hiertopics.errors import RunError, UsageError
 from hiertopics.holdouts.split import Split
@@ -218,7 +219,7 @@ class RunDir:
             raise RunError(f"{path} is damaged: {error}") from error
         return replace(self.tree, split_probability=splits, support=support)
 
-    def _told(self, nodes: list[dict[str, Any]], name: str) -> NDArray[np.float64] | None:
+    def _told(self, nodes: list[dict[str, Any]], name: str) -> F64 | None:
         """Return what tree.json says of each node under a name, if it says so of all of them."""
         told = {node["id"]: node.get(name) for node in nodes}
         if None in told.values() or not told:
@@ -331,7 +332,7 @@ class RunDir:
                 raise RunError(f"{path} is damaged: it is no draw of this run")
             yield tree, theta
 
-    def drawn_paths(self, iteration: int) -> Iterator[NDArray[np.int32]]:
+    def drawn_paths(self, iteration: int) -> Iterator[I32]:
         """Yield the paths [n_docs, L] of each chain in each draw kept up to ``iteration``.
 
         There are none where one chain ran alone.

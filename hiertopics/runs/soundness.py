@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.data.discretise import EDGES
 from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import ROOT, Tree
@@ -141,7 +142,7 @@ def _check_finite(array: NDArray[Any], what: str) -> None:
         raise NumericalError(f"{what} is not finite")
 
 
-def _check_shares(rows: NDArray[np.float64], what: str, owner: str) -> None:
+def _check_shares(rows: F64, what: str, owner: str) -> None:
     """Raise NumericalError unless each row of shares [n, m] is a distribution."""
     _check_sums(rows.sum(axis=1), what, owner)
     if rows.min(initial=0.0) < 0:
@@ -155,7 +156,7 @@ def _check_sparse_shares(rows: Any, what: str) -> None:
         raise NumericalError(f"{what} of document {doc} is negative")
 
 
-def _check_sums(sums: NDArray[np.float64], what: str, owner: str) -> None:
+def _check_sums(sums: F64, what: str, owner: str) -> None:
     wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= OFF_ONE))
     if len(wrong):
         total = float(sums[wrong[0]])

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import ROOT, Tree
@@ -48,7 +48,7 @@ def topic_quality(tree: Tree, corpus: Bags) -> Quality:
     )
 
 
-def npmi(tops: NDArray[np.int64], corpus: Bags) -> NDArray[np.float64]:
+def npmi(tops: I64, corpus: Bags) -> F64:
     """Return the mean NPMI over pairs of each topic's top words, float64 [n_topics].
 
     tops: word ids [n_topics, n_top]. Probabilities are document frequencies: NPMI(a, b) =
@@ -68,7 +68,7 @@ def npmi(tops: NDArray[np.int64], corpus: Bags) -> NDArray[np.float64]:
     return scores
 
 
-def documents_with_both(corpus: Bags, words: NDArray[np.int64]) -> NDArray[np.float64]:
+def documents_with_both(corpus: Bags, words: I64) -> F64:
     """Return in how many documents each two of some words are, float64 [n, n]."""
     together = np.zeros((len(words), len(words)))
     for block in corpus.blocks():
@@ -77,7 +77,7 @@ def documents_with_both(corpus: Bags, words: NDArray[np.int64]) -> NDArray[np.fl
     return together
 
 
-def npmi_of_pairs(joint: NDArray[np.float64], product: NDArray[np.float64]) -> NDArray[np.float64]:
+def npmi_of_pairs(joint: F64, product: F64) -> F64:
     """Return NPMI of pairs of words, in the shape of joint = p(a, b) and product = p(a) p(b)."""
     value = np.full(joint.shape, -1.0)
     met = joint > 0
@@ -122,9 +122,7 @@ def hierarchy_quality(tree: Tree, corpus: Corpus) -> Hierarchy:
     )
 
 
-def parent_child_npmi(
-    tops: NDArray[np.int64], groups: Sequence[tuple[int, NDArray[np.int64]]], corpus: Corpus
-) -> float:
+def parent_child_npmi(tops: I64, groups: Sequence[tuple[int, I64]], corpus: Corpus) -> float:
     """Return the mean over parents and children of the NPMI of their top words.
 
     Of a pair it is the mean of NPMI(a, b) over words a of the parent alone and b of the child
@@ -149,9 +147,7 @@ def parent_child_npmi(
     return float(np.mean(scores))
 
 
-def sibling_diversity(
-    tops: NDArray[np.int64], groups: Sequence[tuple[int, NDArray[np.int64]]]
-) -> float | None:
+def sibling_diversity(tops: I64, groups: Sequence[tuple[int, I64]]) -> float | None:
     """Return the mean over sets of siblings of the share of their top words that only one has.
 
     X. Wu, F. Pan, T. Nguyen, Y. Feng, C. Liu, C.-D. Nguyen, A. T. Luu: On the affinity,
@@ -165,7 +161,7 @@ def sibling_diversity(
     return _mean(shares)
 
 
-def non_child_diversity(tops: NDArray[np.int64], pairs: NDArray[np.int64]) -> float | None:
+def non_child_diversity(tops: I64, pairs: I64) -> float | None:
     """Return the mean over ``pairs`` of the share of their top words that only one has.
 
     Pairs of nodes [n_pairs, 2], the second one level below the first and no child of it: Wu et
@@ -190,7 +186,7 @@ def specialization(tree: Tree, corpus: Corpus) -> list[float]:
     return [float(apart[depth == level].mean()) for level in range(depth.max() + 1)]
 
 
-def affinity(tree: Tree, pairs: NDArray[np.int64]) -> float | None:
+def affinity(tree: Tree, pairs: I64) -> float | None:
     """Return the mean over ``pairs`` [n_pairs, 2] of the cosine of their word probabilities.
 
     For children it should be larger than for non-children of the same levels: Kim et al. 2012
@@ -201,7 +197,7 @@ def affinity(tree: Tree, pairs: NDArray[np.int64]) -> float | None:
     return _mean(cosines[pairs[:, 0], pairs[:, 1]])
 
 
-def _groups(tree: Tree) -> list[tuple[int, NDArray[np.int64]]]:
+def _groups(tree: Tree) -> list[tuple[int, I64]]:
     """Return each node that has children with them, by place among the shown nodes."""
     parent = _places(tree)
     return [
@@ -209,7 +205,7 @@ def _groups(tree: Tree) -> list[tuple[int, NDArray[np.int64]]]:
     ]
 
 
-def _pairs(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs(tree: Tree) -> tuple[I64, I64]:
     """Return pairs of a node and one a level below it: children, and those that are none.
 
     Only levels with at least two nodes have both, and only those are taken.
@@ -222,17 +218,17 @@ def _pairs(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return pairs[own], pairs[~own]
 
 
-def _places(tree: Tree) -> NDArray[np.int64]:
+def _places(tree: Tree) -> I64:
     """Return the place of each shown node's parent among the shown nodes; -1 for a root."""
     place = np.full(tree.n_nodes + 1, ROOT)  # the last entry serves a root's parent, -1
     place[tree.shown] = np.arange(len(tree.shown))
     return place[tree.parent[tree.shown]]
 
 
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unit(rows: F64) -> F64:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
 
 
-def _mean(values: Sequence[float] | NDArray[np.float64]) -> float | None:
+def _mean(values: Sequence[float] | F64) -> float | None:
     return float(np.mean(values)) if len(values) else None

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64
+
 
 class Score(NamedTuple):
     """log_likelihood_per_word in natural logs; perplexity = exp(-log_likelihood_per_word).
@@ -22,9 +24,7 @@ class Score(NamedTuple):
     n_tokens: int
 
 
-def word_chances(
-    theta: sparse.csr_array, phi: NDArray[np.float64], scored: sparse.csr_array
-) -> NDArray[np.float64]:
+def word_chances(theta: sparse.csr_array, phi: F64, scored: sparse.csr_array) -> F64:
     """Return p(w | d) for each stored entry of ``scored`` [n_docs, n_words], float64 [nnz].
 
     theta: CSR [n_docs, n_nodes]; phi: [n_nodes, n_words].
@@ -39,12 +39,12 @@ def word_chances(
     return chances
 
 
-def log_likelihoods(chances: NDArray[np.float64], scored: sparse.csr_array) -> NDArray[np.float64]:
+def log_likelihoods(chances: F64, scored: sparse.csr_array) -> F64:
     """Return each document's log likelihood [n_docs] of its scored tokens, one by one."""
     return _per_row(scored, scored.data * np.log(chances))
 
 
-def pool(per_doc: NDArray[np.float64], scored: sparse.csr_array) -> Score:
+def pool(per_doc: F64, scored: sparse.csr_array) -> Score:
     """Pool documents' log likelihoods [n_docs] of all their scored tokens.
 
     The error treats documents as the sampled units. Of differences between two models' log
@@ -59,6 +59,6 @@ def pool(per_doc: NDArray[np.float64], scored: sparse.csr_array) -> Score:
     return Score(mean, float(np.exp(-mean)), error, int((lengths > 0).sum()), n_tokens)
 
 
-def _per_row(scored: sparse.csr_array, values: NDArray[Any]) -> NDArray[np.float64]:
+def _per_row(scored: sparse.csr_array, values: NDArray[Any]) -> F64:
     rows = np.repeat(np.arange(scored.shape[0]), np.diff(scored.indptr))
     return np.asarray(np.bincount(rows, values, minlength=scored.shape[0]), dtype=np.float64)

@@ -117,8 +117,7 @@ class DataConfig(
         Meta(description="Of the words that are left keep so many, in most documents; null: all."),
     ] = None
     stop_words: Annotated[
-        str | None,
-        Meta(description="Words to drop: a language, or a file with one per line."),
+        str | None, Meta(description="Words to drop: a language, or a file with one per line.")
     ] = None
     vocabulary_from: Annotated[
         Literal["all", "training"],
@@ -301,10 +300,7 @@ class Experiment(Header, frozen=True, kw_only=True):
 
 
 def build(
-    layers: Layers,
-    *,
-    model_type: type[msgspec.Struct],
-    inference_type: type[InferenceConfig],
+    layers: Layers, *, model_type: type[msgspec.Struct], inference_type: type[InferenceConfig]
 ) -> Experiment:
     """Merge named layers of settings, the later one winning, and check every key.
 

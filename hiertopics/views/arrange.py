@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64, Bools
 from hiertopics.data.tree import NODE, ROOT, Arrangement, Tree
 from hiertopics.errors import RunError, UsageError
 from hiertopics.runs.rundir import RunDir
@@ -31,7 +32,7 @@ NO_TOKENS = 1e-9
 """Weight of a topic without tokens, so that a mean over such topics exists."""
 
 
-def documents_with(theta: sparse.csr_array, doc_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+def documents_with(theta: sparse.csr_array, doc_lengths: I64) -> Bools:
     """Return which documents have which topic, bool [n_docs, n_nodes].
 
     theta: CSR [n_docs, n_nodes]. A document has a topic where theta is at least one of its
@@ -44,7 +45,7 @@ def documents_with(theta: sparse.csr_array, doc_lengths: NDArray[np.int64]) -> N
     return members
 
 
-def arrange(tree: Tree, members: NDArray[np.bool_]) -> Tree:
+def arrange(tree: Tree, members: Bools) -> Tree:
     """Return the topics of a flat ``tree`` as leaves of a binary tree.
 
     members: bool [n_docs, n_nodes], which documents have which topic. Leaves keep what they have
@@ -103,7 +104,7 @@ def arranged(run: RunDir) -> Tree:
     return arrange(run.tree, documents_with(run.theta, lengths))
 
 
-def _merges(phi: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _merges(phi: F64) -> tuple[I64, F64]:
     """Return the two rows below each node above topics, and its height; the last merge first.
 
     Rows are numbered as in the finished tree: the nodes above topics, then the topics.

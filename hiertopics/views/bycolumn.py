@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import F64
 from hiertopics.data.tree import Labels
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
@@ -93,9 +93,7 @@ def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def _intervals(
-    members: sparse.csr_array, below: sparse.csr_array, seed: int
-) -> dict[str, NDArray[np.float64]]:
+def _intervals(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, F64]:
     """Return shares and differences [n_values, n_nodes] with their bounds; NaN where unknown.
 
     members: [n_docs, n_values]. below: [n_docs, n_nodes].
@@ -115,13 +113,11 @@ def _intervals(
     return found
 
 
-def _of_nodes(
-    members: sparse.csr_array, below: sparse.csr_array, seed: int
-) -> dict[str, NDArray[np.float64]]:
+def _of_nodes(members: sparse.csr_array, below: sparse.csr_array, seed: int) -> dict[str, F64]:
     """Return what ``_intervals`` does of some nodes: every call draws the same samples."""
     rng, n_docs = seeds.derive(seed, "by column"), below.shape[0]
     (share,), (difference,) = _shares(np.ones((1, n_docs)), members, below)
-    drawn: tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]] = ([], [])
+    drawn: tuple[list[F64], list[F64]] = ([], [])
     for _ in range(N_SAMPLES // BLOCK if n_docs else 0):
         picked = rng.integers(n_docs, size=(BLOCK, n_docs))
         times = np.array([np.bincount(row, minlength=n_docs) for row in picked], dtype=np.float64)
@@ -133,9 +129,7 @@ def _of_nodes(
     return found
 
 
-def _shares(
-    times: NDArray[np.float64], members: sparse.csr_array, below: sparse.csr_array
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _shares(times: F64, members: sparse.csr_array, below: sparse.csr_array) -> tuple[F64, F64]:
     """Return shares by value, and their differences from all other documents, of samples.
 
     times: [n_samples, n_docs], how often each document was drawn. Both [n_samples, n_values,
@@ -155,9 +149,7 @@ def _shares(
     return share, share - others
 
 
-def _percentiles(
-    drawn: list[NDArray[np.float64]], shape: tuple[int, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _percentiles(drawn: list[F64], shape: tuple[int, ...]) -> tuple[F64, F64]:
     """Return the bounds [n_values, n_nodes] of samples; those that lack a value are left out."""
     low, high = np.full(shape, np.nan), np.full(shape, np.nan)
     for value in range(shape[0] if drawn else 0):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.affinity import Named, affinities, matched
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
@@ -88,16 +88,12 @@ def _pairs(before: RunDir, after: RunDir) -> dict[int, tuple[int, float]]:
     return found
 
 
-def _at_depth(tree: Tree, depth: int) -> NDArray[np.int64]:
+def _at_depth(tree: Tree, depth: int) -> I64:
     return np.asarray(tree.shown[tree.depth[tree.shown] == depth])
 
 
 def _record(
-    before: RunDir,
-    after: RunDir,
-    was: int | None,
-    node: int | None,
-    added: NDArray[np.float64],
+    before: RunDir, after: RunDir, was: int | None, node: int | None, added: F64
 ) -> dict[str, Any]:
     old, new = _top(before, was), _top(after, node)
     return {
@@ -127,7 +123,7 @@ def _tokens(tree: Tree, node: int | None) -> float:
     return 0.0 if node is None else round(float(tree.subtree_weight[node] * tree.n_tokens.sum()), 1)
 
 
-def _tokens_added(before: RunDir, after: RunDir) -> NDArray[np.float64]:
+def _tokens_added(before: RunDir, after: RunDir) -> F64:
     """Return the tokens at and below each node that are of the further documents."""
     n_before = len(before.split.train_docs)
     lengths, theta = after.split.train_lengths, after.theta

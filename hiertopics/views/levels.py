@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.data.tree import OUTSIDE, ROOT, Tree
 from hiertopics.errors import UsageError
 
@@ -84,7 +84,7 @@ def _of(tree: Tree, parents: dict[int, int]) -> Tree:
     return replace(tree, parent=parent, kind=kind, weight=weight, n_tokens=n_tokens)
 
 
-def _give(amount: NDArray[np.float64], node: int, above: int) -> None:
+def _give(amount: F64, node: int, above: int) -> None:
     if above != ROOT:
         amount[above] += amount[node]
         amount[node] = 0.0

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.tree import Tree
 from hiertopics.errors import DataError, UsageError
@@ -134,13 +134,13 @@ def counted_at(run: RunDir) -> sparse.csr_array:
     return sparse.csr_array((ones, cells), shape=(n_docs, n_nodes))
 
 
-def _most_common(name: str, counts: NDArray[np.int64], names: Sequence[str]) -> Said:
+def _most_common(name: str, counts: I64, names: Sequence[str]) -> Said:
     top = [place for place in np.argsort(-counts, kind="stable")[:N_VALUES] if counts[place]]
     line = ", ".join(f"{names[place]} {counts[place]}" for place in top)
     return name, line, [[names[place], int(counts[place])] for place in top]
 
 
-def _histogram(name: str, counts: NDArray[np.int64], names: Sequence[str]) -> Said:
+def _histogram(name: str, counts: I64, names: Sequence[str]) -> Said:
     high = max(int(counts.max(initial=0)), 1)
     bars = "".join(" " if n == 0 else BARS[(int(n) * len(BARS) - 1) // high] for n in counts)
     line = f"{names[0]} |{bars}| {names[-1]}, at most {high}" if names else ""

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import stepping
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from hiertopics import registry
+from hiertopics.arrays import Floats
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.families.chdp import gibbs, variational, variational_kernels
 from hiertopics.families.chdp.layout import Data
@@ -78,7 +79,7 @@ def fit_variational(
     return state, data, settings
 
 
-def doc_prior_of(state: Any, data: Data, settings: Any) -> NDArray[np.floating]:
+def doc_prior_of(state: Any, data: Data, settings: Any) -> Floats:
     """Return the pseudo-counts of topics in each document [n_docs, T], as a sweep takes them."""
     rows = np.empty_like(state.n_dk)
     weights = variational.weights_of(state, data, settings.model)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from chdp_cases import begin, settings_of, tiny
-from numpy.typing import NDArray
 from stepping import at
 
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights
@@ -38,11 +38,11 @@ PAIRS = np.array([[0, 1], [0, 2], [2, 3], [3, 4]])
 class Chances(NamedTuple):
     """Chances of a common topic for each pair of tokens, and their standard errors."""
 
-    mean: NDArray[np.float64]
-    error: NDArray[np.float64]
+    mean: F64
+    error: F64
 
 
-def _chances(batches: NDArray[np.float64]) -> Chances:
+def _chances(batches: F64) -> Chances:
     return Chances(batches.mean(axis=0), batches.std(axis=0) / np.sqrt(len(batches) - 1))
 
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
-Array = NDArray[np.float64]
+from hiertopics.arrays import F64
+
+Array = F64
 
 
 def base(parents: Sequence[int], pi: Array, pi_0: Array, share: Array, maximization: bool) -> Array:

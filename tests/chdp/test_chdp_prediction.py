@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, with_parents
 from naive_chdp import base
-from numpy.typing import NDArray
 from scipy import sparse
 from stepping import at
 
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import OUTSIDE, Tree
@@ -44,14 +44,14 @@ def newcomers(names: list[list[str]], *, words: int = 0) -> Corpus:
     return Corpus(sparse.csr_array(counts), default_vocab(8), groups=tags)
 
 
-def theta_of(tree: Tree, corpus: Corpus, settings: Settings) -> NDArray[np.float64]:
+def theta_of(tree: Tree, corpus: Corpus, settings: Settings) -> F64:
     return np.asarray(gibbs.one.infer(tree, corpus, settings, at(0)).theta.toarray())
 
 
 NAMES = [["g1", "g0"], ["g2"], [], ["nobody"], ["g0", "nobody"], ["g3"]]
 
 
-def together(tree: Tree, kind: str, cooperation: str) -> NDArray[np.float64]:
+def together(tree: Tree, kind: str, cooperation: str) -> F64:
     """Return by hand how the groups of NAMES cooperate; an unknown one counts as the corpus."""
     corpus = tree.extra[f"corpus_{kind}"]
     known = zip(tree.extra["group_names"], tree.extra[f"group_{kind}"], strict=True)

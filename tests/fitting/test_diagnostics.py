@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.errors import UsageError
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.diagnostics import diagnosis, split_r_hat, traces
@@ -24,11 +24,11 @@ TRACES = {
 }
 
 
-def rhat(values: NDArray[np.float64]) -> float:
+def rhat(values: F64) -> float:
     return float(array_stats.rhat(values, chain_axis=0, draw_axis=1, method="rank"))
 
 
-def ess(values: NDArray[np.float64], method: str) -> float:
+def ess(values: F64, method: str) -> float:
     prob = {"prob": (0.05, 0.95)} if method == "tail" else {}
     return float(array_stats.ess(values, chain_axis=0, draw_axis=1, method=method, **prob))
 
@@ -86,7 +86,7 @@ def test_a_constant_trace_has_no_figures_and_no_problem() -> None:
     ids=["each stays", "equal medians"],
 )
 def test_chains_with_nothing_in_common_are_told_though_r_hat_is_infinite(
-    values: NDArray[np.float64],
+    values: F64,
 ) -> None:
     found = diagnosis("t", values)
     assert found.apart and found.r_hat is None

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hiertopics.arrays import I32, Ints
 from hiertopics.fitting.sampling import split_probability
 
 
-def documents(path: NDArray[np.integer], node: int) -> set[int]:
+def documents(path: Ints, node: int) -> set[int]:
     return {doc for doc, nodes in enumerate(path.tolist()) if node in nodes}
 
 
@@ -33,7 +34,7 @@ def naive(path: ArrayLike, n_nodes: int, draws: list[ArrayLike]) -> list[float]:
 
 
 @st.composite
-def trees(draw: st.DrawFn, n_docs: int) -> NDArray[np.int32]:
+def trees(draw: st.DrawFn, n_docs: int) -> I32:
     """Return paths [n_docs, 3] of a tree; some end at an inner node."""
     names: dict[tuple[int, ...], int] = {}
     rows = []

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from spoilt import Put
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.formats.reading import read_corpus
@@ -153,7 +154,7 @@ def test_writing(tmp_path: Path) -> None:
 
 
 @st.composite
-def matrices(draw: st.DrawFn, symmetric: bool = False) -> NDArray[np.int64]:
+def matrices(draw: st.DrawFn, symmetric: bool = False) -> I64:
     n_docs = draw(st.integers(1, 6))
     n_words = n_docs if symmetric else draw(st.integers(1, 6))
     size = st.sampled_from([0, 0, 0, 1, 2, 10, 1200, 2**31 - 1])

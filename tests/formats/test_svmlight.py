@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from spoilt import Put
 from tiny import counts_in
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import DataError
 from hiertopics.formats.source import Source
@@ -209,7 +209,7 @@ def test_empty_documents_at_the_end_survive(tmp_path: Path) -> None:
 
 
 @st.composite
-def labelled(draw: st.DrawFn) -> tuple[NDArray[np.int64], list[set[int]]]:
+def labelled(draw: st.DrawFn) -> tuple[I64, list[set[int]]]:
     n_docs, n_words = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     size = st.sampled_from([0, 0, 1, 2, 1200, 2**31 - 1])
     rows = [[draw(size) for _ in range(n_words)] for _ in range(n_docs)]

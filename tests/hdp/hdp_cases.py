@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import stepping
 from naive import Pairs, Point, Resp
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from stepping import SERIAL, advance, at, corpus_of, settings_of
 
+from hiertopics.arrays import F64, I64, Floats, Ints
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Engine
 from hiertopics.families.flat.layout import Data, lay_out
@@ -42,9 +43,9 @@ class Planted(NamedTuple):
     """
 
     train: Corpus
-    heldout: NDArray[np.int64]
-    theta: NDArray[np.float64]
-    phi: NDArray[np.float64]
+    heldout: I64
+    theta: F64
+    phi: F64
 
     @property
     def best_perplexity(self) -> float:
@@ -84,7 +85,7 @@ def pairs_of(corpus: Corpus) -> Pairs:
     return Pairs(doc, word, corpus.counts.data.astype(np.float64))
 
 
-def token_rows(corpus: Corpus, resp: NDArray[np.floating]) -> Resp:
+def token_rows(corpus: Corpus, resp: Floats) -> Resp:
     """Return q of every token from q of every pair."""
     pairs = pairs_of(corpus)
     q: Resp = [[] for _ in range(corpus.n_docs)]
@@ -136,6 +137,6 @@ def word_chances(backend: Any, state: Any, data: Data, settings: Settings) -> An
     return summary.theta.toarray() @ summary.tree.phi
 
 
-def perplexity(chances: NDArray[np.float64], counts: NDArray[np.integer]) -> float:
+def perplexity(chances: F64, counts: Ints) -> float:
     """Return exp of minus the mean log chance of the tokens in ``counts``."""
     return float(np.exp(-(counts * np.log(chances)).sum() / counts.sum()))

@@ -8,9 +8,9 @@ import joint
 import numpy as np
 from hdp_cases import begin
 from joint import Outcome, Story
-from numpy.typing import NDArray
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.hdp import gibbs
@@ -92,7 +92,7 @@ def measure(state: Any, data: Data, settings: Any) -> list[float]:
     ]
 
 
-def exponentials(state: Any) -> NDArray[np.float64]:
+def exponentials(state: Any) -> F64:
     """Return what is Exp(1) under the prior: the concentrations and a scaled stick."""
     stick = -state.gamma * state.log_rest[0]
     return np.array([state.alpha, state.gamma, state.word_mass, stick])

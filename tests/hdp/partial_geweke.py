@@ -14,9 +14,9 @@ import joint
 import numpy as np
 from hdp_geweke import LENGTHS, N_TOPICS, N_WORDS, STATISTICS, exponentials
 from joint import Outcome, Story
-from numpy.typing import NDArray
 from stepping import SERIAL, at, begin, corpus_of, settings_of
 
+from hiertopics.arrays import I32, I64, U8, U16
 from hiertopics.chains import chains
 from hiertopics.engine import Each, as_given
 from hiertopics.families.flat import sticks
@@ -107,15 +107,15 @@ def draw_words(state: Any, data: Blocks, rng: np.random.Generator) -> None:
 
 @kernel()
 def lay_words(
-    doc_ptr: NDArray[np.int64],
-    drawn: NDArray[np.int32],
-    z: NDArray[np.uint16],
-    word: NDArray[np.int32],
-    n_pairs: NDArray[np.int32],
-    doc_of: NDArray[np.uint16],
-    n_tokens: NDArray[np.uint8],
-    block_entry: NDArray[np.int64],
-    block_pair: NDArray[np.int64],
+    doc_ptr: I64,
+    drawn: I32,
+    z: U16,
+    word: I32,
+    n_pairs: I32,
+    doc_of: U16,
+    n_tokens: U8,
+    block_entry: I64,
+    block_pair: I64,
 ) -> None:
     """Sort the tokens of each document by word and lay them out as one block."""
     ones = np.ones(len(drawn), np.int32)

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hdp_cases import begin, best_point, fitted, pairs_of, planted, token_rows
 from naive import Point, posterior, stick_nodes, surrogate, true_bound
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import advance, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.hdp.variational import pcvb0
@@ -23,7 +23,7 @@ TINY = corpus_of([[1, 1, 1, 0], [1, 0, 0, 1]])
 CONCENTRATIONS: dict[str, Any] = {"alpha": 0.8, "gamma": 1.3, "eta": 0.3}
 
 
-def log_evidence(alpha: float, gamma: float, word_prior: NDArray[np.float64]) -> float:
+def log_evidence(alpha: float, gamma: float, word_prior: F64) -> float:
     """Return log p(w) of the tiny corpus under three topics."""
     return posterior(docs_of(TINY), alpha, word_prior, stick_nodes(3, gamma, 6)).log_evidence
 

@@ -17,8 +17,8 @@ from naive import (
     seen,
     surrogate,
 )
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, step_concentration
 from hiertopics.families.hdp.point_estimates import word_shape
@@ -31,11 +31,11 @@ class Fit(NamedTuple):
     """A random q(z) of a corpus and what the closed forms need of it."""
 
     pairs: Pairs
-    q: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    n_k: NDArray[np.float64]
-    doc_tables: NDArray[np.float64]
-    word_tables: NDArray[np.float64]
+    q: F64
+    lengths: I64
+    n_k: F64
+    doc_tables: F64
+    word_tables: F64
     point: Point
 
     def bound(self, **changes: Any) -> float:
@@ -122,7 +122,7 @@ def test_word_shape_maximises_the_smoothed_bound(seed: int) -> None:
     tau = word_shape(fit.word_tables)
     assert tau.sum() == pytest.approx(1.0)
 
-    def smoothed(shape: NDArray[np.float64]) -> float:
+    def smoothed(shape: F64) -> float:
         return fit.bound(tau=shape) + 0.1 * float(np.log(shape).sum())
 
     for size in np.repeat([1e-3, 0.1], 10):
@@ -177,7 +177,7 @@ def test_weights_from_fractions() -> None:
     assert sticks.weights_from_fractions(np.zeros(0)).tolist() == [1.0]
 
 
-def stick_bound(along: NDArray[np.float64], gamma: float) -> float:
+def stick_bound(along: F64, gamma: float) -> float:
     """Return the part of the bound that depends on the order of the sticks, at its maximum."""
     found = sticks.fit_sticks(along, gamma, reorder=False)
     point = Point(1.0, gamma, 1.0, np.ones(1), *found)

@@ -19,10 +19,10 @@ from naive import (
     pair_sweep,
     poisson_binomial,
 )
-from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.flat import moments, posteriors, variational
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.hdp.variational import cvb0
@@ -34,7 +34,7 @@ CONCENTRATIONS = [0.001, 0.004, 0.016, 0.06, 0.2, 0.4, 0.8, 3.0]
 class Count(NamedTuple):
     """A sum of independent Bernoulli variables."""
 
-    chances: NDArray[np.float64]
+    chances: F64
 
     @property
     def seen(self) -> float:

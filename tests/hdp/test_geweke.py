@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_geweke import joint_test
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat import concentrations, sticks
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.kernels import Prior
@@ -24,20 +24,18 @@ def test_prior_draws_stay_prior_draws(prior: str) -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
-def without_successes(
-    value: float, n_tables: int, sizes: NDArray[np.int64], rng: np.random.Generator
-) -> float:
+def without_successes(value: float, n_tables: int, sizes: I64, rng: np.random.Generator) -> float:
     """Draw a concentration as ``gibbs`` does, but forget to take the successes off the shape."""
     log_eta = np.log(rng.beta(value + 1.0, sizes[sizes > 0]))
     return float(rng.gamma(PRIOR_SHAPE + n_tables, 1 / (PRIOR_RATE - log_eta.sum())))
 
 
 def one_table_each(
-    counts: NDArray[np.int32],
-    row_prior: NDArray[np.float64],
-    column_prior: NDArray[np.float64],
-    by_row: NDArray[np.int64],
-    by_column: NDArray[np.int64],
+    counts: I32,
+    row_prior: F64,
+    column_prior: F64,
+    by_row: I64,
+    by_column: I64,
     rng: np.random.Generator,
 ) -> None:
     """Give every occupied cell a single table, which is what PCVB0 assumes."""
@@ -66,9 +64,7 @@ def by_size(log_weight: float, *_: Any) -> float:
     return -log_weight
 
 
-def small_weights_first(
-    log_rates: NDArray[np.float64], log_end: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def small_weights_first(log_rates: F64, log_end: float, rng: np.random.Generator) -> F64:
     """Let weights arrive in the order opposite to theirs."""
     return -log_arrivals(log_rates, log_end, rng)
 

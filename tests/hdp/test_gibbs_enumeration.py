@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hdp_cases import begin
 from naive import Exact, log_topics, posterior, share, stick_nodes
-from numpy.typing import NDArray
 from stepping import at, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables
@@ -28,8 +28,8 @@ N_SWEEPS = 2_000_000
 class Run(NamedTuple):
     """Visits of each assignment, in lexicographic order, and the mean of pi."""
 
-    visits: NDArray[np.int64]
-    mean_pi: NDArray[np.float64]
+    visits: I64
+    mean_pi: F64
 
     def distance(self, exact: Exact) -> float:
         """Return the total variation from the exact posterior."""
@@ -37,7 +37,7 @@ class Run(NamedTuple):
 
 
 @numba.njit
-def draw_sticks(tables: NDArray[np.int64], gamma: float, rng: Any, pi: NDArray[np.float64]) -> None:
+def draw_sticks(tables: I64, gamma: float, rng: Any, pi: F64) -> None:
     """Draw pi given the tables of each topic (step 3)."""
     rest, after = 1.0, tables.sum()
     for topic in range(len(pi) - 1):
@@ -50,8 +50,8 @@ def draw_sticks(tables: NDArray[np.int64], gamma: float, rng: Any, pi: NDArray[n
 
 @numba.njit
 def sample(
-    sweep: Any, cells: Cells, tables: Tables, words: NDArray[np.float64], n_sweeps: int, rng: Any
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    sweep: Any, cells: Cells, tables: Tables, words: F64, n_sweeps: int, rng: Any
+) -> tuple[I64, F64]:
     """Alternate the package's sweep and tables with a draw of the sticks, all else fixed."""
     n_topics = tables.n_dk.shape[1]
     pi = np.full(n_topics, 1.0 / n_topics)

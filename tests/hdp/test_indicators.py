@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hdp_cases import begin, pairs_of, random_corpus
 from naive import grouped, seen
-from numpy.typing import NDArray
 from stepping import corpus_of, settings_of
 
+from hiertopics.arrays import Floats
 from hiertopics.engine import joined
 from hiertopics.families.flat import kernels, moments, variational
 from hiertopics.families.flat.kernels import Prior, Tables
@@ -19,9 +19,7 @@ PRECISIONS = [(np.float64, 1e-12), (np.float32, 1e-6)]
 SHARES = [[0.0, 1.0, 0.0], [0.5, 0.5], [1e-8, 1e-3, 0.2, 0.3, 0.499, 0.0], [1.0]]
 
 
-def sweep_one_pair(
-    count: int, shares: NDArray[np.floating], seen_before: float
-) -> tuple[NDArray[np.floating], Tables]:
+def sweep_one_pair(count: int, shares: Floats, seen_before: float) -> tuple[Floats, Tables]:
     """Visit a pair of ``count`` tokens so that q becomes ``shares``; return q and the tables."""
     dtype, n_topics = shares.dtype, len(shares)
     cells = lay_out(corpus_of([[count]]), 1, dtype).cells

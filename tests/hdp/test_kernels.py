@@ -11,6 +11,7 @@ from naive import Pairs, fold_in, grouped, pair_sweep, seen
 from numpy.typing import NDArray
 from stepping import advance, settings_of
 
+from hiertopics.arrays import F64, I32
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Prior, Tables
@@ -28,7 +29,7 @@ class Case(NamedTuple):
     pairs: Pairs
     cells: Cells
     tables: Tables
-    n_k: NDArray[np.float64]
+    n_k: F64
     prior: Prior
 
 
@@ -161,10 +162,10 @@ def test_log_likelihood_equals_the_dense_product(
 class Document(NamedTuple):
     """A new document and the topics it is folded into."""
 
-    words: NDArray[np.int32]
-    counts: NDArray[np.float64]
-    phi: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    words: I32
+    counts: F64
+    phi: F64
+    prior: F64
 
 
 def document() -> Document:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_cases import begin, fitted, planted, random_corpus
-from numpy.typing import NDArray
 from scipy import integrate, stats
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import renumber
@@ -24,7 +24,7 @@ CORPUS = random_corpus(17, n_docs=5, n_words=6, largest=3)
 N_DRAWS = 40_000
 
 
-def density(weights: NDArray[np.float64], gamma: float) -> float:
+def density(weights: F64, gamma: float) -> float:
     """Return p(pi): that of the sticks, times |dv / dpi| (no sticks of the package)."""
     found, rest = 1.0, 1.0
     for weight in weights[:-1].tolist():
@@ -33,7 +33,7 @@ def density(weights: NDArray[np.float64], gamma: float) -> float:
     return found
 
 
-def exact(gamma: float | None) -> NDArray[np.float64]:
+def exact(gamma: float | None) -> F64:
     """Return the chance of each order; None: gamma ~ Exp(1) integrated by quadrature."""
     rows = [WEIGHTS[list(order)] for order in ORDERS]
     if gamma is None:

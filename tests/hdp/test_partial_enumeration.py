@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from naive import posterior
-from numpy.typing import NDArray
 from stepping import at, begin, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64, Ints
 from hiertopics.families.hdp import blocks, partial, topic_kernels
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 1], [1, 0, 2]])
@@ -24,7 +24,7 @@ N_SWEEPS, N_BATCHES = 25_000, 50
 class Outcome(NamedTuple):
     """Z scores of all chances of topics and of coincidences of tokens."""
 
-    z_scores: NDArray[np.float64]
+    z_scores: F64
 
     @property
     def largest(self) -> float:
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
         return float(np.sqrt((self.z_scores**2).mean()))
 
 
-def statistics(z: NDArray[np.integer]) -> NDArray[np.float64]:
+def statistics(z: Ints) -> F64:
     """Return who has which topic, and which tokens have the same, of states [n, 8]."""
     n_tokens = z.shape[1]
     first, second = np.triu_indices(n_tokens, 1)
@@ -45,13 +45,13 @@ def statistics(z: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.concatenate([topics, z[:, first] == z[:, second]], axis=1).astype(np.float64)
 
 
-def expected() -> NDArray[np.float64]:
+def expected() -> F64:
     """Return the statistics' means by enumeration of all 3^8 states."""
     exact = posterior(docs_of(CORPUS), ALPHA, np.full(3, ETA), [(1.0, PI)])
     return exact.chances @ statistics(exact.states)
 
 
-def run(n_sweeps: int, seed: int = 1) -> NDArray[np.integer]:
+def run(n_sweeps: int, seed: int = 1) -> Ints:
     """Return the states of a run through ``step``, hyperparameters held."""
     keys = {"truncation": 3, "hyper_start": 10**9, "start": "uniform"}
     settings = settings_of(partial.backend, **keys)

@@ -14,6 +14,7 @@ from scipy import stats
 from stepping import SERIAL, at, corpus_of, docs_of, twins
 from truth import rows_of
 
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Workers, as_given, cut, joined
 from hiertopics.families.flat.list_kernels import last_place
@@ -38,8 +39,8 @@ class Case(NamedTuple):
     corpus: Corpus
     z: NDArray[Any]
     n_topics: int
-    phi: NDArray[np.float64]
-    prior: NDArray[np.float64]
+    phi: F64
+    prior: F64
 
     def placed(self, data: Blocks, workers: Workers = SERIAL) -> Any:
         """Return the pieces with the topics of their tokens."""

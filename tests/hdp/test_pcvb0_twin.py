@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hdp_cases import begin, fitted, pairs_of, random_corpus, token_rows
 from naive import Pairs, TokenPcvb0, pair_sweep
-from numpy.typing import NDArray
 from stepping import advance, docs_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.hdp.variational import pcvb0
 
@@ -73,7 +73,7 @@ def counted_corpus() -> Corpus:
     return random_corpus(4, n_docs=5, n_words=6, density=0.6, largest=13)
 
 
-def token_step(q: NDArray[np.float64], state: Any, corpus: Corpus) -> float:
+def token_step(q: F64, state: Any, corpus: Corpus) -> float:
     """Return how far one sweep over tokens moves q of pairs, at the state's priors."""
     twin = token_twin(state, corpus)
     twin.q = token_rows(corpus, q)
@@ -106,7 +106,7 @@ def test_excluding_the_whole_pair_has_other_fixed_points(exclude: str, is_fixed:
     assert moved < 1e-6 if is_fixed else moved > 1e-3
 
 
-def converged_pairs(pairs: Pairs, state: Any, exclude: str) -> NDArray[np.float64]:
+def converged_pairs(pairs: Pairs, state: Any, exclude: str) -> F64:
     q, moved = state.resp, 1.0
     doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
     while moved > 1e-8:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hdp_cases import BACKENDS, VARIATIONAL, Planted, begin, perplexity, planted, word_chances
-from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp.variational import pcvb0
 
@@ -31,7 +31,7 @@ class Curve(NamedTuple):
     """Held-out perplexities along a fit, and its topics at the end."""
 
     perplexities: list[float]
-    phi: NDArray[np.float64]
+    phi: F64
 
 
 def follow(backend: Any, text: Planted, iterations: int, checks: int, **keys: Any) -> Curve:
@@ -46,9 +46,7 @@ def follow(backend: Any, text: Planted, iterations: int, checks: int, **keys: An
     return Curve(perplexities, backend.summarise(state, data, settings, at(0)).tree.phi)
 
 
-def cosines_of_best_matches(
-    truth: NDArray[np.float64], found: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def cosines_of_best_matches(truth: F64, found: F64) -> F64:
     """Match topics greedily by Hellinger affinity; return the cosine of each true topic's match."""
     affinity = np.sqrt(truth) @ np.sqrt(found).T
     cosine = (truth @ found.T) / np.outer(*(np.linalg.norm(x, axis=1) for x in (truth, found)))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hdp_cases import BACKENDS, VARIATIONAL, begin, fitted, random_corpus, word_chances
 from naive import posterior, predictive
-from numpy.typing import NDArray
 from stepping import advance, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.hdp.variational import cvb0
 
 PI = np.array([0.6, 0.3, 0.1])
@@ -20,8 +20,8 @@ ALPHA, ETA = 1.0, 0.5
 class Tiny(NamedTuple):
     """Counts of two documents of four tokens over four words, and their exact p(v | d)."""
 
-    counts: NDArray[np.int64]
-    chances: NDArray[np.float64]
+    counts: I64
+    chances: F64
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def tiny_corpora() -> list[Tiny]:
     return corpora
 
 
-def total_variation(some: NDArray[np.float64], other: NDArray[np.float64] | float) -> float:
+def total_variation(some: F64, other: F64 | float) -> float:
     """Return the mean over documents."""
     return float(np.abs(some - other).sum(axis=1).mean() / 2)
 

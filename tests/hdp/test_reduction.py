@@ -20,10 +20,10 @@ from hdp_cases import (
     word_chances,
 )
 from naive import lda_sweep
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64, I32, Ints
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp.variational import cvb0, pcvb0
 
@@ -33,7 +33,7 @@ LENGTHS = np.array([5, 5, 1])
 HELD: dict[str, Any] = {"hyper_start": 10**6}
 
 
-def unigram(word_prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def unigram(word_prior: F64) -> F64:
     return np.asarray((BY_WORD + word_prior) / (BY_WORD + word_prior).sum())
 
 
@@ -53,7 +53,7 @@ def test_one_topic_is_the_smoothed_unigram_model(backend: Any, prior: str) -> No
         assert backend.objective(state, data, settings, at(0)) == pytest.approx(by_hand, rel=1e-10)
 
 
-def growth(sizes: NDArray[np.integer], value: float) -> float:
+def growth(sizes: Ints, value: float) -> float:
     return float((digamma(sizes + value) - digamma(value)).sum())
 
 
@@ -135,8 +135,8 @@ def test_uniform_sticks_make_it_the_gibbs_sampler_of_lda() -> None:
 
 def lda_gibbs_sweep(
     docs: list[list[int]],
-    z: list[NDArray[np.int32]],
-    uniforms: NDArray[np.float64],
+    z: list[I32],
+    uniforms: F64,
     *,
     alpha: float,
     eta: float,

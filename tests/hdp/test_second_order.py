@@ -16,9 +16,9 @@ from naive import (
     seen,
 )
 from numba import njit
-from numpy.typing import NDArray
 from stepping import advance, at, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import joined
 from hiertopics.families.flat import posteriors, variational
@@ -193,8 +193,8 @@ class Bench(NamedTuple):
     cells: Cells
     tables: Tables
     spreads: kernels.Spreads
-    n_k: NDArray[np.float64]
-    var_k: NDArray[np.float64]
+    n_k: F64
+    var_k: F64
     prior: Prior
 
 

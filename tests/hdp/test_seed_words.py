@@ -14,10 +14,10 @@ from hdp_geweke import LENGTHS as GEWEKE_LENGTHS
 from hdp_geweke import N_TOPICS, STATISTICS, draw_from_prior, exponentials, measure
 from joint import Outcome, Story
 from naive import grouped, pair_sweep, second_order_sweep, seen
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64, I64, Ints
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat import few, posteriors
@@ -36,7 +36,7 @@ DENSE = [pcvb0, cvb0, pcvb, cvb]
 ALL = [*DENSE, few_pcvb0, few_cvb0]
 
 
-def log_joint(states: NDArray[np.integer]) -> NDArray[np.float64]:
+def log_joint(states: Ints) -> F64:
     """Return log p(words, seed words, z) of states [n, 8], pi, alpha and eta given."""
     docs = docs_of(CORPUS)
     doc = np.repeat(np.arange(len(docs)), [len(words) for words in docs])
@@ -53,14 +53,14 @@ def log_joint(states: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.asarray(found)
 
 
-def statistics(z: NDArray[np.integer]) -> NDArray[np.float64]:
+def statistics(z: Ints) -> F64:
     """Return who has which topic, and which tokens have the same, of states [n, 8]."""
     first, second = np.triu_indices(z.shape[1], 1)
     topics = (z[:, :, None] == np.arange(3)).reshape(len(z), -1)
     return np.concatenate([topics, z[:, first] == z[:, second]], axis=1).astype(np.float64)
 
 
-def expected() -> NDArray[np.float64]:
+def expected() -> F64:
     states = np.array(np.meshgrid(*[range(3)] * 8, indexing="ij")).reshape(8, -1).T
     chances = np.exp(log_joint(states))
     return np.asarray(chances @ statistics(states) / chances.sum())
@@ -74,7 +74,7 @@ def started(sampler: ModuleType, **keys: Any) -> tuple[Any, Any, Any]:
     return state, data, settings
 
 
-def z_scores(sampler: ModuleType, n_sweeps: int = N_SWEEPS, **keys: Any) -> NDArray[np.float64]:
+def z_scores(sampler: ModuleType, n_sweeps: int = N_SWEEPS, **keys: Any) -> F64:
     """Return how far the means of a run through ``step`` are from the enumerated ones."""
     state, data, settings = started(sampler, **keys)
     visited = []
@@ -104,7 +104,7 @@ def test_tokens_have_their_topics_as_often_as_the_posterior_says(
     assert np.sqrt((found**2).mean()) < 1.4, found
 
 
-def no_totals(self: Seeds, n_topics: int, topics: Any = None) -> NDArray[np.int64]:
+def no_totals(self: Seeds, n_topics: int, topics: Any = None) -> I64:
     """Forget seed words in the denominators."""
     return np.zeros(n_topics, np.int64)
 
@@ -202,7 +202,7 @@ def with_seeds(corpus: Corpus, backend: Any, settings: Any, dtype: Any = np.floa
     return backend.init(data, settings, at(0), dtype=dtype), data
 
 
-def as_documents(corpus: Corpus, data: Any, n_topics: int) -> tuple[Any, NDArray[np.float64]]:
+def as_documents(corpus: Corpus, data: Any, n_topics: int) -> tuple[Any, F64]:
     """Return the pairs and, behind them, those of seeds, each a document; and q of these."""
     pairs, seeds = pairs_of(corpus), data.seeds
     doc = np.concatenate([pairs.doc, corpus.n_docs + np.arange(len(seeds.word))])
@@ -211,7 +211,7 @@ def as_documents(corpus: Corpus, data: Any, n_topics: int) -> tuple[Any, NDArray
     return pairs._replace(doc=doc, word=np.concatenate([pairs.word, seeds.word]), count=count), held
 
 
-SWEEPS: dict[Any, Callable[..., NDArray[np.float64]]] = {
+SWEEPS: dict[Any, Callable[..., F64]] = {
     pcvb0: pair_sweep,
     cvb0: pair_sweep,
     pcvb: second_order_sweep,
@@ -273,7 +273,7 @@ def test_few_entries_see_seeds_as_all_do(monkeypatch: pytest.MonkeyPatch) -> Non
     state = advance(few_cvb0, few_cvb0.init(data, settings, at(0)), data, settings, 4)
     pairs, held = as_documents(corpus, data, 4)
 
-    def rows() -> NDArray[np.float64]:
+    def rows() -> F64:
         local = state.local.state_of(0)
         q = np.zeros((len(local.share), 4))
         np.add.at(q, (np.arange(len(q))[:, None], local.topic), local.share)

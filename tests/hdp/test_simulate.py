@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_cases import BACKENDS
-from numpy.typing import NDArray
 from stepping import at, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.hdp.variational import pcvb0
 from hiertopics.model import Sizes
 
@@ -17,7 +17,7 @@ ALPHA, GAMMA, ETA = 3.0, 2.0, 0.4
 SETTINGS = settings_of(pcvb0, alpha=ALPHA, gamma=GAMMA, eta=ETA, truncation=6)
 
 
-def assert_mean(values: NDArray[np.float64], expected: float) -> None:
+def assert_mean(values: F64, expected: float) -> None:
     """Fail where the mean of independent values is over four standard errors off."""
     error = np.std(values) / np.sqrt(len(values))
     assert np.mean(values) == pytest.approx(expected, abs=4 * error)

@@ -8,22 +8,22 @@ import numba
 import numpy as np
 import pytest
 from numba.core.errors import TypingError
-from numpy.typing import NDArray
 from scipy import stats
 
+from hiertopics.arrays import F32, I32, I64
 from hiertopics.numeric.lanes import LANES, padded
 from hiertopics.numeric.simd_draw import draw_topic
 
 
 @numba.njit
 def draw_many(
-    share: NDArray[np.float32],
-    word: NDArray[np.int32],
+    share: F32,
+    word: I32,
     prior: float,
     old: int,
     share_old: float,
-    uniforms: NDArray[np.float32],
-) -> NDArray[np.int64]:
+    uniforms: F32,
+) -> I64:
     """Draw once for each uniform number."""
     sums = np.empty_like(share)
     drawn = np.empty(len(uniforms), np.int64)
@@ -32,7 +32,7 @@ def draw_many(
     return drawn
 
 
-def rows(n_topics: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def rows(n_topics: int, seed: int = 0) -> tuple[F32, I32]:
     """Return shares and word counts, empty beyond ``n_topics``."""
     rng = np.random.default_rng(seed)
     share, word = np.zeros(padded(n_topics), np.float32), np.zeros(padded(n_topics), np.int32)

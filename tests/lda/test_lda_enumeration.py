@@ -10,9 +10,9 @@ import numba
 import numpy as np
 import pytest
 from lda_cases import log_joint, settings_of, split
-from numpy.typing import NDArray
 from stepping import at, corpus_of, docs_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.lda import gibbs
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens, sweep, sweep_by_lists
 
@@ -23,12 +23,12 @@ ASSIGNMENTS = list(itertools.product(range(N_TOPICS), repeat=6))
 N_SWEEPS = 1_500_000
 
 
-def log_joints(alpha: float, eta: float) -> NDArray[np.float64]:
+def log_joints(alpha: float, eta: float) -> F64:
     """Return log p(words, z) of each assignment, in lexicographic order."""
     return np.array([log_joint(DOCS, split(z, DOCS), N_TOPICS, 3, alpha, eta) for z in ASSIGNMENTS])
 
 
-def posterior(alpha: float, eta: float) -> NDArray[np.float64]:
+def posterior(alpha: float, eta: float) -> F64:
     """Return the chances of all 729 assignments."""
     chances = np.exp(log_joints(alpha, eta))
     return np.asarray(chances / chances.sum())
@@ -50,7 +50,7 @@ def sample(
 
 
 @pytest.fixture(scope="module", params=[sweep, sweep_by_lists])
-def frequencies(request: pytest.FixtureRequest) -> NDArray[np.float64]:
+def frequencies(request: pytest.FixtureRequest) -> F64:
     """Return the shares of a long run's sweeps."""
     settings = settings_of(n_topics=N_TOPICS)
     data = gibbs.prepare(CORPUS, settings)
@@ -62,14 +62,14 @@ def frequencies(request: pytest.FixtureRequest) -> NDArray[np.float64]:
     return np.asarray(visits / N_SWEEPS)
 
 
-def distance(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def distance(one: F64, other: F64) -> float:
     """Return the total variation."""
     return float(np.abs(one - other).sum() / 2)
 
 
 @pytest.mark.slow
 def test_assignments_are_visited_as_often_as_the_posterior_says(
-    frequencies: NDArray[np.float64],
+    frequencies: F64,
 ) -> None:
     assert distance(frequencies, posterior(ALPHA, ETA)) < 0.012
 
@@ -77,12 +77,12 @@ def test_assignments_are_visited_as_often_as_the_posterior_says(
 @pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "eta"), [(0.9, ETA), (0.55, ETA), (ALPHA, 0.5), (ALPHA, 0.32)])
 def test_posteriors_of_other_priors_are_told_apart(
-    frequencies: NDArray[np.float64], alpha: float, eta: float
+    frequencies: F64, alpha: float, eta: float
 ) -> None:
     assert distance(frequencies, posterior(alpha, eta)) > 0.024
 
 
-def centres(low: float, high: float, n_cells: int) -> NDArray[np.float64]:
+def centres(low: float, high: float, n_cells: int) -> F64:
     """Return the middles of cells that are even in logarithms."""
     width = math.log(high / low) / n_cells
     return np.asarray(low * np.exp(width * (np.arange(n_cells) + 0.5)))

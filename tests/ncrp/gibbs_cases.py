@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import stepping
 from naive_gibbs import Hyper
-from numpy.typing import NDArray
 from stepping import corpus_of
 
+from hiertopics.arrays import Ints
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Data
@@ -44,12 +44,12 @@ def random_chain(
     return data, chain, prior
 
 
-def levels_of(corpus: Corpus, level: NDArray[np.integer]) -> list[list[int]]:
+def levels_of(corpus: Corpus, level: Ints) -> list[list[int]]:
     """Return the levels of each document's tokens."""
     return [part.tolist() for part in np.split(level, np.cumsum(corpus.doc_lengths)[:-1])]
 
 
-def paths_of(path: NDArray[np.integer]) -> list[tuple[int, ...]]:
+def paths_of(path: Ints) -> list[tuple[int, ...]]:
     """Return each path below the root as a tuple."""
     return [tuple(row) for row in path[:, 1:].tolist()]
 

@@ -7,9 +7,9 @@ from typing import Any
 import joint
 import numpy as np
 from joint import Outcome, Story
-from numpy.typing import NDArray
 from stepping import at, begin, corpus_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
@@ -138,7 +138,7 @@ def measure(state: Any, data: Data, settings: Settings) -> list[float]:
     ]
 
 
-def exponentials(state: Any) -> NDArray[np.float64]:
+def exponentials(state: Any) -> F64:
     """Return what is Exp(1) under the prior."""
     level = state.prior.level / LEVEL_MEAN
     return np.array([state.prior.gamma, state.prior.eta, level[0], level[2]])

@@ -12,8 +12,8 @@ import numba
 import numpy as np
 import pytest
 from naive_gibbs import Hyper, posterior
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I8, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, make_scratch, note_totals
 from hiertopics.families.ncrp.sampler.sweep_kernels import (
@@ -109,8 +109,8 @@ def mutated_sweep(words: Words, chain: Chain, prior: Prior, mutation: int, rng: 
 
 @numba.njit
 def draw_words(
-    tokens: NDArray[np.int64],
-    z: NDArray[np.int64],
+    tokens: I64,
+    z: I64,
     words: Words,
     chain: Chain,
     eta: float,
@@ -149,7 +149,7 @@ def draw_words(
 
 
 @numba.njit
-def read_levels(tokens: NDArray[np.int64], z: NDArray[np.int64], level: NDArray[np.int8]) -> None:
+def read_levels(tokens: I64, z: I64, level: I8) -> None:
     """Write each token's level to z in the order in which the tokens were drawn."""
     for doc in range(N_DOCS):
         token = doc * LENGTH
@@ -160,9 +160,7 @@ def read_levels(tokens: NDArray[np.int64], z: NDArray[np.int64], level: NDArray[
 
 
 @numba.njit
-def note(
-    row: NDArray[np.float64], tokens: NDArray[np.int64], z: NDArray[np.int64], chain: Chain
-) -> None:
+def note(row: F64, tokens: I64, z: I64, chain: Chain) -> None:
     """Write the statistics of a state [12]."""
     path, n_11 = chain.path, chain.n_dl[0, 0]
     row[0] = path[0, 2] == path[1, 2]
@@ -183,9 +181,7 @@ def note(
 
 
 @numba.njit
-def run(
-    words: Words, chain: Chain, prior: Prior, n_sweeps: int, mutation: int, rng: Any
-) -> NDArray[np.float64]:
+def run(words: Words, chain: Chain, prior: Prior, n_sweeps: int, mutation: int, rng: Any) -> F64:
     """Alternate sweeps and words; return the statistics [n_sweeps, 12]."""
     tokens, z = np.zeros((N_DOCS, LENGTH), np.int64), np.zeros((N_DOCS, LENGTH), np.int64)
     found, order = np.zeros((n_sweeps, 12)), np.arange(N_DOCS)
@@ -222,7 +218,7 @@ def z_scores(n_sweeps: int, mutation: int = -1, seed: int = 0) -> dict[str, floa
     return deviations(run(*on_one_path(), n_sweeps, mutation, np.random.default_rng(seed)))
 
 
-def deviations(found: NDArray[np.float64]) -> dict[str, float]:
+def deviations(found: F64) -> dict[str, float]:
     """Return those of the statistics [n, 12], in errors that batch means make honest."""
     batches = found.reshape(N_BATCHES, -1, len(EXPECTED)).mean(axis=1)
     errors = batches.std(axis=0, ddof=1) / np.sqrt(N_BATCHES)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from gibbs_cases import hyper_of, levels_of, paths_of, random_chain, varied_corpus
 from naive_gibbs import log_joint
-from numpy.typing import NDArray
 from scipy import stats
 from stepping import docs_of
 
+from hiertopics.arrays import F64
 from hiertopics.families.ncrp.sampler import hyperparameters as h
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.numeric.slices import draw_by_slice
@@ -38,12 +38,12 @@ def density(change: Callable[[float], Prior], rate: float) -> tuple[Any, Any]:
     return values, areas.cumsum() / areas.sum()
 
 
-def p_value(draws: NDArray[np.float64], values: Any, below: Any) -> float:
+def p_value(draws: F64, values: Any, below: Any) -> float:
     """Return the p value of draws, thinned until they are nearly independent."""
     return float(stats.kstest(draws[::8], lambda x: np.interp(x, values, below)).pvalue)
 
 
-def gammas(rng: np.random.Generator) -> NDArray[np.float64]:
+def gammas(rng: np.random.Generator) -> F64:
     gamma, found = 1.0, []
     for _ in range(N_DRAWS):
         gamma = h.draw_gamma(CHAIN, gamma, rng)
@@ -51,7 +51,7 @@ def gammas(rng: np.random.Generator) -> NDArray[np.float64]:
     return np.array(found)
 
 
-def etas(rng: np.random.Generator) -> NDArray[np.float64]:
+def etas(rng: np.random.Generator) -> F64:
     eta, found = 0.1, []
     for _ in range(N_DRAWS):
         eta = h.draw_eta(CHAIN, eta, rng)
@@ -108,7 +108,7 @@ def test_all_levels_together_follow_their_posterior() -> None:
     np.testing.assert_allclose(found.std(axis=0), spread, rtol=0.08)
 
 
-def log_levels(alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_levels(alphas: F64) -> F64:
     """Return the log probability of all levels, token by token, for each prior [n, L]."""
     total = np.zeros(len(alphas))
     for counts in CHAIN.n_dl.tolist():

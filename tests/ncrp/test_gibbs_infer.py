@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from gibbs_cases import advance, settings_of, varied_corpus
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import at, corpus_of
 
+from hiertopics.arrays import F64
 from hiertopics.data.tree import Tree
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree, sample_document
@@ -32,7 +32,7 @@ PATHS = [[0, 5, 5], [0, 1, 5], [0, 1, 2], [0, 1, 3], [0, 4, 5]]
 WORDS, COUNTS = np.array([0, 2, 3], dtype=np.int32), np.array([2, 1, 1], dtype=np.int32)
 
 
-def exact() -> NDArray[np.float64]:
+def exact() -> F64:
     """Return the share of each slot and level, by listing all levels of the four tokens."""
     alpha = TOPICS.level_prior
     tokens = np.repeat(WORDS, COUNTS)

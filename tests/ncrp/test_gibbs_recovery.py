@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from gibbs_cases import advance, settings_of
-from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from stepping import at, begin, corpus_of
 
+from hiertopics.arrays import I64
 from hiertopics.families.ncrp.sampler import backend as gibbs
 
 ALPHA = [5.0, 5.0, 5.0]
@@ -19,8 +19,8 @@ ALPHA = [5.0, 5.0, 5.0]
 class Planted(NamedTuple):
     """Counts [n_docs, 60] and the leaf of each document, 0 to 5; leaf k hangs below node k // 2."""
 
-    counts: NDArray[np.int64]
-    leaf: NDArray[np.int64]
+    counts: I64
+    leaf: I64
 
 
 def planted(n_docs: int, seed: int = 0) -> Planted:

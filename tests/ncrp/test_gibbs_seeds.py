@@ -10,10 +10,10 @@ import pytest
 from gibbs_cases import hyper_of, levels_of, paths_of
 from naive_gibbs import posterior, relabelled
 from ncrp_geweke import joint_test
-from numpy.typing import NDArray
 from partial_cases import one_generator
 from stepping import at, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import Bools
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import Data, lay_out
@@ -120,7 +120,7 @@ def without_totals(seeds: Seeds, chain: Chain) -> None:
     chain.n_k[:] -= seeds.totals(len(chain.n_k), chain.first[1] + seeds.first_topics)
 
 
-def nothing_held(seeds: Seeds, chain: Chain) -> NDArray[np.bool_]:
+def nothing_held(seeds: Seeds, chain: Chain) -> Bools:
     return np.zeros(len(chain.visits), bool)
 
 

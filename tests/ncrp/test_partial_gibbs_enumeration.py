@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from gibbs_cases import paths_of, random_chain
 from naive_gibbs import relabelled
-from numpy.typing import NDArray
 from partial_cases import one_generator
 from stepping import at, corpus_of
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
+from hiertopics.arrays import I8, I32
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 
@@ -30,9 +30,7 @@ def _one_is_seated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partial, "SEATED", 0.1)
 
 
-def run(
-    corpus: Any, prior: Prior, n_sweeps: int, n_shards: int = 0
-) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+def run(corpus: Any, prior: Prior, n_sweeps: int, n_shards: int = 0) -> tuple[I32, I8]:
     """Return paths [n_sweeps, D, L] and levels [n_sweeps, n_tokens] after each sweep.
 
     n_shards: 0 for one shard whose random numbers all come from one generator, which is faster.

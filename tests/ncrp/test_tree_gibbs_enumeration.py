@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from gibbs_cases import copy_of, levels_of, paths_of, random_chain
 from naive_gibbs import Hyper, Posterior, posterior, relabelled
-from numpy.typing import NDArray
 from stepping import corpus_of, docs_of
 
+from hiertopics.arrays import I8, I32
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.move_kernels import graft_level, leap_all
@@ -38,7 +38,7 @@ def exact(prior: Prior, corpus: Any = CORPUS) -> Posterior:
 
 def states(
     words: Words, chain: Chain, prior: Prior, n_sweeps: int, moves: tuple[bool, ...], rng: Any
-) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+) -> tuple[I32, I8]:
     """Return paths [n_sweeps, D, L] and levels [n_sweeps, n_tokens] after each sweep."""
     order = np.arange(len(chain.path))
     paths = np.empty((n_sweeps, *chain.path.shape), np.int32)

@@ -12,11 +12,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from gibbs_cases import settings_of
-from numpy.typing import NDArray
 from stepping import at, corpus_of
 from variational_cases import MODES
 from variational_cases import settings_of as variational_settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp.sampler import backend as gibbs
@@ -33,7 +33,7 @@ OBSERVED = np.array([[2, 0, 1, 1], [0, 0, 0, 0], [0, 1, 0, 3], [1, 1, 1, 1]])
 SCORED = np.array([[1, 1, 0, 1], [1, 0, 2, 0], [0, 0, 1, 2], [0, 2, 0, 0]])
 
 
-def tree_of(phi: NDArray[np.float64], level_prior: NDArray[np.float64]) -> Tree:
+def tree_of(phi: F64, level_prior: F64) -> Tree:
     """Return the tree with topics ``phi`` [5, 4] and flat ones outside."""
     return Tree(
         phi=np.vstack([phi, np.full(4, 0.25)]),
@@ -50,7 +50,7 @@ def tree_of(phi: NDArray[np.float64], level_prior: NDArray[np.float64]) -> Tree:
     )
 
 
-def topics() -> NDArray[np.float64]:
+def topics() -> F64:
     return np.random.default_rng(2).dirichlet(np.full(4, 0.5), 5)
 
 
@@ -72,7 +72,7 @@ def by_variation(mode: str) -> Callable[[Tree, Corpus], PathMixture]:
 METHODS = {"gibbs": by_gibbs, **{mode: by_variation(mode) for mode in MODES}}
 
 
-def chance(phi: NDArray[np.float64], path: list[int], counts: NDArray[np.int64]) -> float:
+def chance(phi: F64, path: list[int], counts: I64) -> float:
     """Return p(tokens | path) under the level weights ``SHARES``, token by token."""
     words = np.repeat(np.arange(4), counts)
     return math.prod(

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import stepping
 from naive_variational import Q
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from stepping import at, corpus_of
 
 from hiertopics import registry
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import backend as variational
@@ -85,9 +86,7 @@ def bound(state: State, data: Data) -> float:
     return variational.objective(state, data, settings_of(), at(0))
 
 
-def planted(
-    seed: int, n_docs: int, level_prior: Any = (5.0, 5.0, 5.0)
-) -> tuple[Corpus, NDArray[np.int64], NDArray[np.int64]]:
+def planted(seed: int, n_docs: int, level_prior: Any = (5.0, 5.0, 5.0)) -> tuple[Corpus, I64, I64]:
     """Return the planted tree of T10: counts, each document's (branch, leaf), tokens by level.
 
     1 root, 3 children with 2 leaves each; topics live on blocks of 12, 8 and 4 words of 60.
@@ -124,6 +123,6 @@ def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
     return (together - expected) / ((rows + columns) / 2 - expected)
 
 
-def best_leaves(state: State, data: Data) -> NDArray[np.int64]:
+def best_leaves(state: State, data: Data) -> I64:
     """Return the most probable slot of each document."""
     return np.asarray(np.argmax(state.slot_chances(), axis=1))

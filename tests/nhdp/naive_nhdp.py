@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln
 
-Row = NDArray[np.float64]
+from hiertopics.arrays import F64
+
+Row = F64
 
 
 @dataclass

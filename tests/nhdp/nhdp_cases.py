@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from naive_nhdp import DOCUMENT, PHI, T5, Naive
-from numpy.typing import NDArray
 from stepping import SERIAL, at, corpus_of
 
+from hiertopics.arrays import F64, I64, Floats
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Each, Workers
@@ -35,7 +35,7 @@ def naive_of(mixing: Mixing) -> Naive:
     return Naive(mixing.shape.parent.tolist(), *(part.tolist() for part in mixing[1:]))
 
 
-def random_parent(rng: np.random.Generator, n_nodes: int) -> NDArray[np.int64]:
+def random_parent(rng: np.random.Generator, n_nodes: int) -> I64:
     """Return a random tree, nodes breadth first and siblings contiguous."""
     above = np.sort(np.concatenate([[0], rng.integers(0, np.arange(1, n_nodes - 1))]))
     # Sorted parents below the node itself make the breadth-first order of some tree.
@@ -58,14 +58,14 @@ def random_mixing(rng: np.random.Generator, n_nodes: int) -> Mixing:
 def state_of(
     mixing: Mixing,
     data: Data,
-    by_node: NDArray[np.floating],
+    by_node: Floats,
     workers: Workers = SERIAL,
     least: float = 0.0,
 ) -> State:
     """Return the state of these responsibilities [n_pairs, K], in their dtype."""
     parts = np.split(by_node, data.cell_bounds[1:-1])
 
-    def own(piece: Piece, resp: NDArray[np.floating]) -> Local:
+    def own(piece: Piece, resp: Floats) -> Local:
         cuts = piece.cells.cuts
         rows = lambda first, last: resp[cuts[first, 0] : cuts[last - 1, -1]]  # noqa: E731
         return documents.begin(piece, rows, mixing.shape.ancestry, least, Room())
@@ -75,7 +75,7 @@ def state_of(
     return counted(local, mixing, data, by_node.dtype)
 
 
-def resp_of(state: State, data: Data) -> NDArray[np.floating]:
+def resp_of(state: State, data: Data) -> Floats:
     """Return q(z) of all pairs at all nodes, [n_pairs, K]."""
     found = np.zeros((len(data.cells.word), len(state.n_k)), state.n_wk.dtype)
     pair = 0
@@ -92,14 +92,14 @@ def resp_of(state: State, data: Data) -> NDArray[np.floating]:
     return found
 
 
-def n_di_of(state: State) -> NDArray[np.floating]:
+def n_di_of(state: State) -> Floats:
     """Return the counts of all documents at all nodes, [n_docs, K]."""
     pieces = [state.local.state_of(number) for number in range(state.local.n_pieces)]
     blocks = [block for local in pieces for block in documents.counts_of(local, len(state.n_k))]
     return np.concatenate(blocks)
 
 
-def random_resp(rng: np.random.Generator, n_pairs: int, n_nodes: int) -> NDArray[np.float64]:
+def random_resp(rng: np.random.Generator, n_pairs: int, n_nodes: int) -> F64:
     """Return random responsibilities."""
     return np.asarray(rng.dirichlet(np.full(n_nodes, 0.5), n_pairs))
 

@@ -9,9 +9,9 @@ import numpy as np
 from joint import Outcome, Story
 from naive_nhdp import T5
 from nhdp_cases import mixing_of
-from numpy.typing import NDArray
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.arrays import I32
 from hiertopics.families.nhdp import gibbs
 from hiertopics.families.nhdp.mixing import Mixing
 
@@ -55,7 +55,7 @@ def room() -> tuple[Any, Any, Any]:
     return gibbs.with_nodes(z, mixing_of(T5), ETA, data.tokens, at(0)), data, settings
 
 
-def draw_nodes(mixing: Mixing, rng: np.random.Generator) -> NDArray[np.int32]:
+def draw_nodes(mixing: Mixing, rng: np.random.Generator) -> I32:
     """Draw the nodes of all tokens, each by the mixture that those before it make."""
     drawn: list[int] = []
     for length in LENGTHS:

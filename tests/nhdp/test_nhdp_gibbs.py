@@ -10,10 +10,10 @@ import pytest
 from naive_nhdp import PHI, T5, assignments, counts
 from nhdp_cases import CERTAIN, mixing_of, random_mixing
 from nhdp_geweke import EXACT, STATISTICS, draw_words, joint_test, measure, room
-from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import at, corpus_of, settings_of, twins
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import gibbs, gibbs_kernels, hyperparameters, starts
@@ -29,7 +29,7 @@ def tokens_of(counts: Any) -> Data:
     return lay_out(corpus_of(counts), 1, np.float64, tokens=True)
 
 
-def visits(state: Any, data: Data, n_sweeps: int = N_SWEEPS) -> NDArray[np.float64]:
+def visits(state: Any, data: Data, n_sweeps: int = N_SWEEPS) -> F64:
     """Return how often each token was at each node, float64 [n_tokens, 5], after a tenth."""
     found = np.zeros((len(state.z), 5))
     for iteration in range(n_sweeps + n_sweeps // 10):
@@ -126,7 +126,7 @@ def test_a_token_is_drawn_by_its_ratios_of_the_joint(seed: int) -> None:
     assert drawn / len(cuts) == pytest.approx(exact / exact.sum(), abs=1e-4)
 
 
-def z_scores(n_sweeps: int) -> NDArray[np.float64]:
+def z_scores(n_sweeps: int) -> F64:
     """Return z scores of prior means under sweeps that alternate with fresh words."""
     state, data, settings = room()
     rng = np.random.default_rng(1)
@@ -170,7 +170,7 @@ def test_prior_draws_stay_prior_draws() -> None:
     assert outcome.smallest_p > 1e-3, outcome
 
 
-def no_tables(passing: Any, mass: Any, tables: NDArray[np.int64], rng: Any) -> None:
+def no_tables(passing: Any, mass: Any, tables: I64, rng: Any) -> None:
     """Count tokens where tables belong: wrong variant d."""
     tables += passing.sum(axis=0)
     tables[0] = 0

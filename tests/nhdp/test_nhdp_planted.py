@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from stepping import advance, at, begin, corpus_of, settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.nhdp import variational
@@ -21,8 +21,8 @@ class Planted(NamedTuple):
     """A corpus from a known tree: parent [K], phi [K, n_words]."""
 
     corpus: Corpus
-    parent: NDArray[np.int64]
-    phi: NDArray[np.float64]
+    parent: I64
+    phi: F64
 
 
 def planted(seed: int, parent: list[int]) -> Planted:
@@ -53,7 +53,7 @@ def fitted(text: Planted, seed: int = 0, iterations: int = 25, **keys: Any) -> T
     return variational.summarise(state, data, settings, at(iterations)).tree
 
 
-def divergence(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+def divergence(one: F64, other: F64) -> float:
     """Return the Jensen-Shannon divergence in nats."""
     mean = (one + other) / 2
     return float((one * np.log(one / mean) + other * np.log(other / mean)).sum() / 2)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from nhdp_cases import random_mixing, random_parent, random_resp, resp_of, state_of
-from numpy.typing import NDArray
 from stepping import corpus_of
 from test_nhdp_planted import fitted, found, planted
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import reshaping
 from hiertopics.families.nhdp.hanging import MASS, Hanging
@@ -32,7 +32,7 @@ def mixing_of(shape: Shape, stop: float = 1.0, go: float = 1.0) -> Mixing:
     return Mixing(shape, share, np.where(inner, MASS * shape.n_children, 0.0), *stops)
 
 
-def counts_below(seed: int, parent: list[int]) -> NDArray[np.float64]:
+def counts_below(seed: int, parent: list[int]) -> F64:
     """Draw the counts of 400 documents of 60 tokens."""
     rng = np.random.default_rng(seed)
     theta = draw_mixtures(mixing_of(shape_of(np.array(parent)), 2.0, 3.0), 400, rng)
@@ -85,16 +85,14 @@ def test_the_topic_of_all_documents_is_the_roots() -> None:
     assert begun.words[0].argmax() == 0
 
 
-def of_nodes(
-    z: NDArray[np.int64], words: NDArray[np.int64], n_nodes: int
-) -> tuple[Data, Pairs, NDArray[np.float64]]:
+def of_nodes(z: I64, words: I64, n_nodes: int) -> tuple[Data, Pairs, F64]:
     """Return documents in which pairs have one node each; z [n_docs, V], -1 for no word."""
     data = lay_out(corpus_of(np.where(z >= 0, words, 0)), 1)
     pairs = pairs_of(data)
     return data, pairs, np.eye(n_nodes)[z[pairs.doc, pairs.word]]
 
 
-def seeded(counts: Counts) -> NDArray[np.float64]:
+def seeded(counts: Counts) -> F64:
     """Return that no topic has seed words."""
     return np.zeros_like(counts.words)
 
@@ -131,7 +129,7 @@ def test_the_gain_of_a_merge_is_that_of_the_evidence() -> None:
     q = rng.dirichlet(np.full(5, 0.4), len(pairs.doc)) + 0.05
     q /= q.sum(axis=1, keepdims=True)
 
-    def evidence(q: NDArray[np.float64], parent: NDArray[np.int64]) -> float:
+    def evidence(q: F64, parent: I64) -> float:
         counts = counted(q, pairs, data)
         chance = (
             Hanging(counts.n, parent, 1.0, 1.0).total

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import advance, at, corpus_of, settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
 from hiertopics.engine import Workers
@@ -57,7 +58,7 @@ OF_NODES = np.zeros((5, 3))
 OF_NODES[1, 1] = OF_NODES[2, [0, 2]] = 2
 
 
-def no_totals(self: Seeds, n_topics: int, topics: Any = None) -> NDArray[np.int64]:
+def no_totals(self: Seeds, n_topics: int, topics: Any = None) -> I64:
     """Forget seed words in the denominators."""
     return np.zeros(n_topics, np.int64)
 
@@ -66,7 +67,7 @@ def no_counts(self: Seeds, n_wk: Any, topics: Any = None) -> None:
     """Forget seed words in the counts."""
 
 
-def one_lower(self: Seeds) -> NDArray[np.int64]:
+def one_lower(self: Seeds) -> I64:
     """Take a topic's number for that of its branch."""
     return self.first_topics
 
@@ -94,7 +95,7 @@ def two_documents() -> tuple[Any, gibbs.Data]:
     return gibbs.with_nodes(np.zeros(6, np.int32), mixing_of(T5), ETA, data.tokens, at(0)), data
 
 
-def exact() -> NDArray[np.float64]:
+def exact() -> F64:
     """Return the chances of all 15,625 assignments."""
     chance_of = {z: T5.log_chance(counts(z, 5)) for z in assignments(3, 5)}
     logs = [log_joint(z, [0, 0, 1, 1, 2, 2], chance_of) for z in assignments(6, 5)]
@@ -102,7 +103,7 @@ def exact() -> NDArray[np.float64]:
     return np.asarray(chances / chances.sum())
 
 
-def z_scores(n_sweeps: int) -> NDArray[np.float64]:
+def z_scores(n_sweeps: int) -> F64:
     """Return how far visits of nodes are from the enumerated ones, in standard errors."""
     states = np.array(list(assignments(6, 5)))
     wanted = (exact()[:, None, None] * (states[:, :, None] == np.arange(5))).sum(axis=0)
@@ -207,7 +208,7 @@ def some_data(n_shards: int = 1) -> Data:
     return data._replace(seeds=seeds_of([2, 1], [0, 3, 3], 3))
 
 
-def naive_sweep(mixing: Any, data: Data, r: NDArray[np.float64]) -> NDArray[np.float64]:
+def naive_sweep(mixing: Any, data: Data, r: F64) -> F64:
     """Visit each pair in its order; every count made anew before each, seed words among them."""
     tree, r, cells = naive_of(mixing), r.copy(), data.cells
     seeded = np.zeros((data.n_words, r.shape[1]))
@@ -309,7 +310,7 @@ def test_a_merge_gains_what_the_evidence_with_seed_words_does() -> None:
     q = rng.dirichlet(np.full(5, 0.4), len(pairs.doc)) + 0.2
     q /= q.sum(axis=1, keepdims=True)
 
-    def evidence(q: NDArray[np.float64], parent: NDArray[np.int64]) -> float:
+    def evidence(q: F64, parent: I64) -> float:
         counts, seeded = counted(q, pairs, data), np.zeros((q.shape[1], 6))
         seeded[1, :2] = seeded[2, 2] = 4
         chance = Hanging(counts.n, parent, 1.0, 1.0).total
@@ -357,7 +358,7 @@ def fitted(backend: Any, corpus: Corpus, **keys: Any) -> tuple[Any, Any, Any, An
     return state, data, settings, backend.summarise(state, data, settings, at(15))
 
 
-def tops(summary: Any) -> NDArray[np.int64]:
+def tops(summary: Any) -> I64:
     """Return the child of the root at and below which each document has most, int64 [n_docs]."""
     tree = summary.tree
     below = tree.below(summary.theta.toarray().T).T

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from nhdp_cases import n_di_of, naive_of, random_mixing, random_resp, resp_of, state_of, swept
-from numpy.typing import NDArray
 from stepping import at, corpus_of
 from test_nhdp_mixing import flat_case
 
+from hiertopics.arrays import F64, Bools
 from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat import variational
@@ -30,9 +30,7 @@ def some_corpus(seed: int, n_shards: int = 1, n_docs: int = 9, n_words: int = 12
     return lay_out(corpus_of(counts), n_shards, np.float64)
 
 
-def naive_sweep(
-    mixing: Mixing, data: Data, r: NDArray[np.float64], own: NDArray[np.bool_] | None = None
-) -> NDArray[np.float64]:
+def naive_sweep(mixing: Mixing, data: Data, r: F64, own: Bools | None = None) -> F64:
     """Visit each pair of the corpus in its order; every count made anew before each.
 
     own: [n_docs, K], the nodes that each document looks at.
@@ -67,9 +65,7 @@ def test_the_sweep_equals_its_slow_twin(n_nodes: int) -> None:
         assert resp_of(state, data) == pytest.approx(r, abs=1e-11)
 
 
-def own_nodes(
-    mixing: Mixing, data: Data, r: NDArray[np.float64], least: float
-) -> NDArray[np.bool_]:
+def own_nodes(mixing: Mixing, data: Data, r: F64, least: float) -> Bools:
     """Return who has which nodes [n_docs, K], and all above them (3.3)."""
     own = np.zeros((data.n_docs, r.shape[1]), np.bool_)
     for doc, cuts in enumerate(data.cells.cuts):

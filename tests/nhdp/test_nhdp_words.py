@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.variational import ZERO
 from hiertopics.families.nhdp import starts, variational, words
@@ -20,14 +20,14 @@ RNG = np.random.default_rng(0)
 TEXT = RNG.poisson(0.8, (20, 15))
 
 
-def begun(counts: NDArray[np.int64], n_topics: int = 3, seed: int = 0, shards: int = 1) -> object:
+def begun(counts: I64, n_topics: int = 3, seed: int = 0, shards: int = 1) -> object:
     data = lay_out(corpus_of(counts), shards, np.float64)
     keys = {"truncation": n_topics, "start_iterations": 2}
     settings = settings_of(variational, **keys)
     return starts.begin_flat(data, settings, ZERO, at(0, seed=seed), np.float64)
 
 
-def subjects(n_docs: int = 60) -> NDArray[np.int64]:
+def subjects(n_docs: int = 60) -> I64:
     """Return documents of one of three subjects, eight words each, and of four words of all."""
     rng, counts = np.random.default_rng(1), np.zeros((n_docs, 28), np.int64)
     for doc in range(n_docs):
@@ -70,9 +70,9 @@ def test_distances_do_not_depend_on_the_order_of_their_sums(
     """Roots are whole numbers, and their products are exact in float32."""
     counts = np.random.default_rng(2).poisson(1.5, (90, 400)).astype(float)
     order = np.random.default_rng(3).permutation(400)
-    seen: list[NDArray[np.float64]] = []
+    seen: list[F64] = []
 
-    def note(distances: NDArray[np.float64], method: str) -> list[Any]:
+    def note(distances: F64, method: str) -> list[Any]:
         seen.append(distances)
         return []
 

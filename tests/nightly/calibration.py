@@ -26,12 +26,12 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402
 import records  # noqa: E402
 from joint import Outcome  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
 from scipy import stats  # noqa: E402
 from truth import CASES, Case, judged, replicate  # noqa: E402
 
 import hiertopics  # noqa: E402
 from hiertopics import files  # noqa: E402
+from hiertopics.arrays import I64  # noqa: E402
 from hiertopics.errors import HiertopicsError  # noqa: E402
 from hiertopics.model import Settings, Sizes  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
@@ -197,7 +197,7 @@ def run(given: argparse.Namespace, ledger: records.Ledger) -> bool:
                 ledger.add(work.key, part=work.part, name=work.name, said=future.result())
 
 
-def p_values(ranks: NDArray[np.int64]) -> tuple[float, float]:
+def p_values(ranks: I64) -> tuple[float, float]:
     """Return p of the chi-square over bins and of Kolmogorov and Smirnov, for uniform ranks."""
     counts = np.bincount(ranks * N_BINS // (N_DRAWS + 1), minlength=N_BINS)
     spread = (ranks + np.random.default_rng(0).random(len(ranks))) / (N_DRAWS + 1)

@@ -14,9 +14,10 @@ from numba import njit
 from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
+from hiertopics.arrays import Floats
 from hiertopics.numeric import simd
 
-Row = NDArray[np.floating]
+Row = Floats
 
 LENGTHS = [1, 7, 16, 100, 300]
 COUNTS = [1, 2, 8, 9, 40]

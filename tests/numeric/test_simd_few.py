@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, I32
 from hiertopics.numeric import simd
 from hiertopics.numeric.simd_few import keep_few
 
-Row = NDArray[np.float32]
+Row = F32
 
 
 @njit(nogil=True, error_model="numpy")
 def compiled(
-    weights: Row, noise: Row, start: int, threshold: float, names: NDArray[np.int32], values: Row
+    weights: Row, noise: Row, start: int, threshold: float, names: I32, values: Row
 ) -> int:
     return keep_few(weights, noise, start, threshold, names, values)
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import registry, seeds
+from hiertopics.arrays import F64
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.model import Components, Settings
@@ -36,7 +36,7 @@ PHI = RNG.dirichlet(np.full(3, 0.4), 4)
 SEQUENCES = list(itertools.product(range(3), repeat=4))
 
 
-def tree_of(phi: NDArray[np.float64]) -> Tree:
+def tree_of(phi: F64) -> Tree:
     """Return a flat tree with these rows."""
     n = len(phi)
     return Tree(
@@ -57,7 +57,7 @@ def blocks(weights: list[float]) -> Iterator[Components]:
         yield Components(np.array(weights[part]), mixtures[part])
 
 
-def log_chances(counts: Any, weights: list[float]) -> NDArray[np.float64]:
+def log_chances(counts: Any, weights: list[float]) -> F64:
     """Return log p(d) as the protocol computes it."""
     documents = Documents(sparse.csr_array(counts), np.array([0.5, 0.3, 0.2]))
     sums = LogSums(len(documents))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.families.tssb.binary_kernels import Family
 
 
-def log_joint(theta: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
+def log_joint(theta: F64, family: Family) -> F64:
     """Return the log density of parameters and rows, column by column, as theory/tssb writes it."""
     total = np.zeros(theta.shape[1])
     for node, up in enumerate(family.up):

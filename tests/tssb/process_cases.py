@@ -7,9 +7,9 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
 
+from hiertopics.arrays import F64
 from hiertopics.families.tssb import stick_kernels
 from hiertopics.families.tssb.layout import Nodes, Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds, draw_process
@@ -86,7 +86,7 @@ def run_process(
     n_sweeps: int,
     mistake: int,
     rng: Any,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return alpha0, decay, gamma, gamma^2, children of the root k and gamma k by sweep."""
     found = np.empty((n_sweeps, 6))
     home, nodes, places = chain

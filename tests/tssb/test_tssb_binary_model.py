@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 from stepping import advance, at, begin
 
 from benchmarks.distances import correlation, edges_between, lineage
+from hiertopics.arrays import I64
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import DataError, UsageError
 from hiertopics.families.tssb import binary, binary_kernels, trees
@@ -38,7 +38,7 @@ def settings_of(*overrides: str) -> Settings:
     return Settings(experiment.model, experiment.inference)
 
 
-def planted(n_rows: int = 210, block: int = 12) -> tuple[Vectors, NDArray[np.int64]]:
+def planted(n_rows: int = 210, block: int = 12) -> tuple[Vectors, I64]:
     """Return rows of a tree of three levels, and the node of each.
 
     Each of the six nodes below the root has a block of columns that is mostly 1 from there on down

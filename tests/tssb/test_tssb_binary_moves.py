@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from binary_cases import log_joint, some_family
-from numpy.typing import NDArray
 from scipy import stats
 
+from hiertopics.arrays import F64
 from hiertopics.families.tssb import binary_kernels
 from hiertopics.families.tssb.binary_kernels import Family
 
 GRID = np.linspace(-9.0, 9.0, 3601)
 
 
-def z_of(draws: NDArray[np.float64], expected: float) -> float:
+def z_of(draws: F64, expected: float) -> float:
     """Return by how many standard errors (batch means) a mean is off."""
     batches = draws.reshape(50, -1).mean(axis=1)
     return float((batches.mean() - expected) / (batches.std(ddof=1) / np.sqrt(50)))
@@ -47,7 +47,7 @@ def test_masses_are_a_quarter_of_the_rows_and_what_neighbours_pull() -> None:
     assert binary_kernels.masses(family) == pytest.approx(expected, rel=1e-12)
 
 
-def leapt(step_size: float, n_steps: int) -> tuple[NDArray[np.float64], ...]:
+def leapt(step_size: float, n_steps: int) -> tuple[F64, ...]:
     """Return parameters, momenta and energy before and after leaps of one length."""
     family, rng = some_family(), np.random.default_rng(1)
     mass = binary_kernels.masses(family)
@@ -72,7 +72,7 @@ def test_the_error_of_the_energy_falls_with_the_square_of_the_step() -> None:
     assert errors[1] / errors[2] == pytest.approx(4, rel=0.2)
 
 
-def hmc_draws(family: Family, n_draws: int, n_steps: int = 25) -> NDArray[np.float64]:
+def hmc_draws(family: Family, n_draws: int, n_steps: int = 25) -> F64:
     """Return parameters after each move, [n_draws, n, P]."""
     rng = np.random.default_rng(2)
     theta = np.zeros(family.sums.shape)
@@ -96,7 +96,7 @@ def test_without_rows_moves_return_the_prior_of_the_chain() -> None:
             assert abs(z_of(product, 0.4 * (first + 1))) < 4, (first, second)
 
 
-def two_nodes(n_columns: int) -> tuple[Family, NDArray[np.float64]]:
+def two_nodes(n_columns: int) -> tuple[Family, F64]:
     """Return a root with 5 rows and a child with 3, and their density on GRID x GRID."""
     up, n_at = np.array([-1, 0], np.int32), np.array([5.0, 3.0])
     sums = np.repeat([[4.0], [0.0]], n_columns, axis=1)

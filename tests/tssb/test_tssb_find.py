@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32
 from hiertopics.families.tssb import assign_kernels, stick_kernels, trees
 from hiertopics.families.tssb.layout import (
     FULL,
@@ -159,7 +159,7 @@ def test_want_of_room_changes_nothing() -> None:
     assert small.log_psi[:n].tolist() == nodes.log_psi[:n].tolist()
 
 
-def passes(tabled: bool, spare: int, monkeypatch: pytest.MonkeyPatch) -> NDArray[np.int32]:
+def passes(tabled: bool, spare: int, monkeypatch: pytest.MonkeyPatch) -> I32:
     """Return the nodes of data after passes over a tree."""
     monkeypatch.setattr(trees, "GROWTH", spare)
     monkeypatch.setattr(trees, "BLOCK", 50)

@@ -12,6 +12,7 @@ from scipy.special import gammaln, softmax
 from test_tssb_predictive import closed_form
 from tree_cases import PRIOR
 
+from hiertopics.arrays import F64, I32
 from hiertopics.families.tssb import (
     binary,
     binary_kernels,
@@ -34,7 +35,7 @@ COUNTS = np.array([2, 0, 5], np.int32)
 N_DRAWS = 4_000
 
 
-def tree_of(parent: Any = PARENT, home: NDArray[np.int32] = HOME) -> Nodes:
+def tree_of(parent: Any = PARENT, home: I32 = HOME) -> Nodes:
     """Return a counted tree, its nodes' shares of three topics drawn at random."""
     nodes = make_nodes(64, 3)
     nodes.size[0] = len(parent)
@@ -60,7 +61,7 @@ def no_memo() -> Memo:
     return Memo(np.empty((64, 3)), np.empty(64), np.zeros(64, np.bool_))
 
 
-def assert_betas(draws: NDArray[np.float64], a: NDArray[Any], b: NDArray[Any]) -> None:
+def assert_betas(draws: F64, a: NDArray[Any], b: NDArray[Any]) -> None:
     """Assert that columns of draws [n, k] have the means and spreads of Beta(a, b)."""
     mean = a / (a + b)
     variance = mean * (1 - mean) / (a + b + 1)
@@ -94,7 +95,7 @@ def test_shares_of_children_without_positions_are_dirichlet_draws() -> None:
     assert_betas(found, np.array([6.0, 2.0]), total - np.array([6.0, 2.0]))
 
 
-def log_marginal(shares: NDArray[np.float64]) -> float:
+def log_marginal(shares: F64) -> float:
     """Return the log chance of COUNTS at a new child of a node with these shares."""
     mass = LAW.kappa * shares
     total = gammaln(mass + COUNTS).sum() - gammaln(mass).sum()
@@ -140,7 +141,7 @@ def test_a_founded_node_knows_its_document() -> None:
     assert_betas(draws, mass, mass.sum() - mass)
 
 
-def newborn_chances(centre: NDArray[np.float64], scale: NDArray[np.float64]) -> Any:
+def newborn_chances(centre: F64, scale: F64) -> Any:
     """Return the mean of sigmoid, and that of theta times sigmoid, under normal laws."""
     grid = np.linspace(-12.0, 12.0, 24_001)[:, None]
     density = np.exp(-0.5 * ((grid - centre) / scale) ** 2)
@@ -149,7 +150,7 @@ def newborn_chances(centre: NDArray[np.float64], scale: NDArray[np.float64]) -> 
     return (density * sigmoid).sum(axis=0), (density * sigmoid * grid).sum(axis=0)
 
 
-def diffused() -> tuple[Diffusion, Nodes, NDArray[np.float64]]:
+def diffused() -> tuple[Diffusion, Nodes, F64]:
     """Return a law, a root with three parameters, and the centres of its children's."""
     law = Diffusion(0.8, np.array([0.7, 1.5, 2.5]))
     nodes = make_nodes(64, 3, np.float32)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from stepping import advance, at, begin, corpus_of
 from tree_cases import PRIOR, at_root, urn
 
+from hiertopics.arrays import F64, I32
 from hiertopics.data.tree import Tree
 from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Nodes
@@ -103,7 +103,7 @@ def test_documents_drawn_average_to_the_rows_of_the_tree() -> None:
     assert (np.abs(total - expected) < 4.5 * error).all()
 
 
-def squares_of_newcomers(tree: Tree) -> NDArray[np.float64]:
+def squares_of_newcomers(tree: Tree) -> F64:
     """Return the mean of a new node's squared shares, for new nodes below each row [n, K].
 
     Of Dirichlet(kappa m) it is (kappa m^2 + m)/(kappa + 1), and the mean stays m from level to
@@ -179,7 +179,7 @@ def tree_of(state: tuple[tuple[int, ...], ...]) -> Nodes:
     for place, name in enumerate(names):
         nodes.parent[place] = names.index(name[:-1]) if name else -1
         nodes.depth[place] = len(name)
-    home: NDArray[np.int32] = np.array([names.index(seat) for seat in state], np.int32)
+    home: I32 = np.array([names.index(seat) for seat in state], np.int32)
     count(home, nodes)
     return nodes
 

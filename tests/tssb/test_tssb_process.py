@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from process_cases import AS_IT_IS, BY_STICKS, CLAMPED, UNORDERED, run_process
 from stepping import advance, begin, corpus_of, settings_of
 from tree_cases import (
@@ -27,6 +26,7 @@ from tree_cases import (
     z_scores,
 )
 
+from hiertopics.arrays import F64
 from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
@@ -38,13 +38,13 @@ ONE_LEVEL = ProcessBounds((1e6, 1e6), (0.5, 0.5), (0.5, 10.0))
 
 
 @pytest.fixture(scope="module")
-def flat() -> NDArray[np.float64]:
+def flat() -> F64:
     """Return the expected statistics of three data that say nothing."""
     return np.sum([chance * np.array(statistics(state)) for chance, state in urn(3, PRIOR)], axis=0)
 
 
 @pytest.fixture(scope="module")
-def posterior() -> NDArray[np.float64]:
+def posterior() -> F64:
     """Return the expected statistics given the data 1, 0, 1 (T4)."""
     states = list(urn(3, PRIOR))
     weights = np.array([chance * evidence(state, DATA, LAW.stay) for chance, state in states])
@@ -52,7 +52,7 @@ def posterior() -> NDArray[np.float64]:
     return np.asarray(weights @ rows / weights.sum())
 
 
-def scores(features: Any, expected: NDArray[np.float64], n_sweeps: int, mistake: int) -> Any:
+def scores(features: Any, expected: F64, n_sweeps: int, mistake: int) -> Any:
     rng = np.random.default_rng(1)
     found = run(features, at_root(3), PRIOR, LAW, n_sweeps, mistake, rng)
     return dict(zip(FEATURES, z_scores(found, expected).tolist(), strict=True))
@@ -62,9 +62,7 @@ def worst(by_name: dict[str, float]) -> float:
     return max(map(abs, by_name.values()))
 
 
-def test_the_enumeration_is_that_of_the_theory(
-    flat: NDArray[np.float64], posterior: NDArray[np.float64]
-) -> None:
+def test_the_enumeration_is_that_of_the_theory(flat: F64, posterior: F64) -> None:
     states = list(urn(3, PRIOR))
     assert len(states) == 894
     assert sum(chance for chance, _ in states) == pytest.approx(1, abs=1e-12)
@@ -75,7 +73,7 @@ def test_the_enumeration_is_that_of_the_theory(
 
 
 @pytest.mark.slow
-def test_data_that_say_nothing_follow_the_urn(flat: NDArray[np.float64]) -> None:
+def test_data_that_say_nothing_follow_the_urn(flat: F64) -> None:
     """T3: documents without words after four steps, of which two are by the urn too."""
     process = {"alpha0": PRIOR.alpha0, "decay": PRIOR.decay, "gamma": PRIOR.gamma}
     settings = settings_of(
@@ -93,7 +91,7 @@ def test_data_that_say_nothing_follow_the_urn(flat: NDArray[np.float64]) -> None
 
 
 @pytest.mark.slow
-def test_data_follow_the_enumerated_posterior(posterior: NDArray[np.float64]) -> None:
+def test_data_follow_the_enumerated_posterior(posterior: F64) -> None:
     """T4: states of nodes and nodes of data, with and without the order of children redrawn."""
     features = np.array([[x, 1.0 - x] for x in DATA])
     for mistake in (NO_MISTAKE, NO_REORDER):
@@ -107,9 +105,7 @@ def test_data_follow_the_enumerated_posterior(posterior: NDArray[np.float64]) ->
     [(LITERAL_PSI, 30_000), (REDRAWN_U, 60_000), (NO_REMAINDER, 30_000)],
     ids=["psi as printed", "u redrawn after a new stick", "remainder ignored"],
 )
-def test_known_mistakes_are_rejected(
-    mistake: int, n_sweeps: int, posterior: NDArray[np.float64]
-) -> None:
+def test_known_mistakes_are_rejected(mistake: int, n_sweeps: int, posterior: F64) -> None:
     features = np.array([[x, 1.0 - x] for x in DATA])
     found = scores(features, posterior, n_sweeps, mistake)
     assert worst(found) > 6, found

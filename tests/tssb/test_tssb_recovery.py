@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 from stepping import advance, begin, corpus_of
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.tssb import text
 from hiertopics.model import Settings
@@ -26,7 +26,7 @@ def settings_of(settle_every: int, **model: object) -> Settings:
     return Settings(built.model, built.inference)
 
 
-def planted(n_docs: int, n_tokens: int) -> tuple[Corpus, NDArray[np.int64]]:
+def planted(n_docs: int, n_tokens: int) -> tuple[Corpus, I64]:
     """Return documents at seven nodes, each of two main topics, and the node of each."""
     rng = np.random.default_rng(1)
     topics = np.full((N_TOPICS, 60), 0.02 / 60)

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 from text_cases import exact_shares, share_draws, stirling
 from tree_cases import z_scores
 
+from hiertopics.arrays import F64
 from hiertopics.families.tssb.layout import make_nodes
 from hiertopics.families.tssb.text_kernels import count_tables, draw_log_dirichlet, token_base
 
@@ -90,7 +90,7 @@ def test_a_vanishing_mass_makes_one_table(mass: float) -> None:
 
 
 def test_no_share_is_ever_zero() -> None:
-    value: NDArray[np.float64] = np.empty(3)
+    value: F64 = np.empty(3)
     rng = np.random.default_rng(0)
     for _ in range(200):
         draw_log_dirichlet(np.array([0.0, 1e-250, 2.0]), value, rng)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats
 from stepping import at, corpus_of, settings_of
 from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
 
+from hiertopics.arrays import F64
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary, text, trees
 from hiertopics.model import Settings, Sizes
@@ -58,7 +58,7 @@ def settings_for(likelihood: str, process: dict[str, Any]) -> Settings:
     return settings_of(text.one, likelihood=likelihood, **keys, **process)
 
 
-def chances_of_depths(settings: Settings) -> NDArray[np.float64]:
+def chances_of_depths(settings: Settings) -> F64:
     """Return the chance of each depth of the first datum: it goes on below depth j with chance
     1 - 1/(1 + alpha(j)), whatever the tree, for there is none yet."""
     alpha0, decay = (np.mean(value) for value in (settings.model.alpha0, settings.model.decay))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.special import gammaln, softmax
 from stepping import advance, at, begin, corpus_of, docs_of, settings_of
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.token_layout import lay_out
 from hiertopics.families.tssb import text, text_kernels
 
@@ -31,7 +31,7 @@ def fitted() -> Any:
     return settings, data, advance(text.one, state, data, settings, 7)
 
 
-def log_words(word: NDArray[np.int64], z: NDArray[np.int64], n_words: int, eta: float) -> float:
+def log_words(word: I64, z: I64, n_words: int, eta: float) -> float:
     """Return the log chance of words given their topics, by the rule of succession."""
     total, seen = 0.0, np.zeros((n_words, int(z.max()) + 1))
     for w, topic in zip(word, z, strict=True):
@@ -40,7 +40,7 @@ def log_words(word: NDArray[np.int64], z: NDArray[np.int64], n_words: int, eta: 
     return float(total)
 
 
-def chances_of_topics() -> NDArray[np.float64]:
+def chances_of_topics() -> F64:
     """Return the chance of each of the 64 ways to give the six tokens of TINY a topic."""
     word = np.concatenate(docs_of(TINY))
     scores = []

@@ -8,8 +8,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.families.tssb import text_kernels
 from hiertopics.families.tssb.layout import Nodes
 
@@ -17,7 +17,7 @@ from hiertopics.families.tssb.layout import Nodes
 @numba.njit
 def share_draws(
     parents: Any, counts: Any, bounds: Any, n_sweeps: int, nodes: Nodes, rng: Any
-) -> NDArray[np.float64]:
+) -> F64:
     """Return kappa, first shares of nodes 0 and 1 and their product by update of a fixed tree."""
     n = len(parents)
     nodes.size[0] = n

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32
 from hiertopics.families.tssb import stick_kernels
 from hiertopics.families.tssb.assign_kernels import assign as cached_assign
 from hiertopics.families.tssb.assign_kernels import (
@@ -77,7 +77,7 @@ BEAR[TwoStates] = bear_two_states
 class Chain(NamedTuple):
     """What the drivers move."""
 
-    home: NDArray[np.int32]
+    home: I32
     nodes: Nodes
     places: Places
 
@@ -226,7 +226,7 @@ def run(
     n_sweeps: int,
     mistake: int,
     rng: Any,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the statistics after each sweep, [n_sweeps, 8]."""
     found = np.empty((n_sweeps, 8))
     home, nodes, places = chain
@@ -237,9 +237,7 @@ def run(
     return found
 
 
-def z_scores(
-    found: NDArray[np.float64], expected: NDArray[np.float64], n_batches: int = 200
-) -> NDArray[np.float64]:
+def z_scores(found: F64, expected: F64, n_batches: int = 200) -> F64:
     """Return by how many standard errors (batch means) column means are off."""
     usable = len(found) // n_batches * n_batches
     batches = found[:usable].reshape(n_batches, -1, found.shape[1]).mean(axis=1)
@@ -285,7 +283,7 @@ def urn(n_data: int, process: Process) -> Iterator[tuple[float, State]]:
     yield from states
 
 
-def seats(parent: NDArray[np.int32], home: NDArray[np.int32]) -> State:
+def seats(parent: I32, home: I32) -> State:
     """Return the path below the root of each datum."""
 
     def path(node: int) -> tuple[int, ...]:

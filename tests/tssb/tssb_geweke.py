@@ -8,10 +8,10 @@ from typing import Any
 import joint
 import numpy as np
 from joint import Outcome, Story
-from numpy.typing import NDArray
 from scipy.special import expit
 from stepping import begin, corpus_of, settings_of
 
+from hiertopics.arrays import F64
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.tssb import binary, text
@@ -251,9 +251,7 @@ def of_rows(state: Any, data: Any) -> list[float]:
     ]
 
 
-def exponentials(
-    state: Any, settings: Settings, value: float, ends: tuple[float, float]
-) -> NDArray[np.float64]:
+def exponentials(state: Any, settings: Settings, value: float, ends: tuple[float, float]) -> F64:
     """Return Exp(1) numbers: of uniform parameters, and the root's stick scaled by its own.
 
     A stick nu ~ Beta(1, alpha) has -alpha log(1 - nu) ~ Exp(1).

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, Bools
 from hiertopics.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.files import read_npz
@@ -24,11 +24,11 @@ from hiertopics.views.render import View
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.text import to_text
 
-Members = NDArray[np.bool_]
+Members = Bools
 VOCAB = tuple(f"word{number}" for number in range(12))
 
 
-def flat(phi: NDArray[np.float64], n_tokens: Sequence[float] = ()) -> Tree:
+def flat(phi: F64, n_tokens: Sequence[float] = ()) -> Tree:
     """Return topics, and a last row that lies outside them."""
     n_topics = len(phi)
     tokens = np.array([*(n_tokens or range(10, 10 + n_topics)), 3.0], dtype=float)
@@ -43,7 +43,7 @@ def flat(phi: NDArray[np.float64], n_tokens: Sequence[float] = ()) -> Tree:
     )
 
 
-def topics(n_topics: int, seed: int = 0) -> NDArray[np.float64]:
+def topics(n_topics: int, seed: int = 0) -> F64:
     return np.random.default_rng(seed).dirichlet(np.full(len(VOCAB), 0.3), n_topics)
 
 
@@ -60,7 +60,7 @@ def ids(tree: Tree) -> tuple[int | str, ...]:
     return tree.arrangement.ids
 
 
-def lengths(tree: Tree) -> NDArray[np.float64]:
+def lengths(tree: Tree) -> F64:
     assert tree.arrangement is not None
     return tree.arrangement.lengths
 
@@ -73,11 +73,11 @@ def leaves(tree: Tree, row: int) -> frozenset[int]:
     return frozenset().union(*(leaves(tree, int(child)) for child in children))
 
 
-def hellinger(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+def hellinger(left: F64, right: F64) -> float:
     return float(np.sqrt(((np.sqrt(left) - np.sqrt(right)) ** 2).sum() / 2))
 
 
-def brute_force(phi: NDArray[np.float64]) -> dict[frozenset[int], float]:
+def brute_force(phi: F64) -> dict[frozenset[int], float]:
     """Return each cluster of an agglomeration written out, with the mean distance at its merge."""
     clusters = [frozenset([topic]) for topic in range(len(phi))]
     heights = {}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.families.chdp.layout import Parents, Piece
 from hiertopics.numeric.jit import kernel
 
@@ -22,18 +22,18 @@ class Weights(NamedTuple):
     maximization: how parents cooperate; the shares then have no meaning.
     """
 
-    group: NDArray[np.float64]
-    corpus: NDArray[np.float64]
-    share: NDArray[np.float64]
+    group: F64
+    corpus: F64
+    share: F64
     maximization: bool
 
-    def with_shares(self, links: Parents | Piece, learned: NDArray[np.float64]) -> Weights:
+    def with_shares(self, links: Parents | Piece, learned: F64) -> Weights:
         """Return them with the shares of these links, uniform ones where none are learned: [0]."""
         return self._replace(share=links.shares(learned))
 
 
 @kernel()
-def base_row(doc: int, parents: Parents, weights: Weights, row: NDArray[np.float64]) -> float:
+def base_row(doc: int, parents: Parents, weights: Weights, row: F64) -> float:
     """Write the base of a document to ``row`` [T]; return Z (1 under superposition).
 
     A single parent's weights are copied, so that both cooperations agree to the bit.
@@ -62,7 +62,7 @@ def base_row(doc: int, parents: Parents, weights: Weights, row: NDArray[np.float
 
 
 @kernel()
-def base_rows(parents: Parents, weights: Weights) -> NDArray[np.float64]:
+def base_rows(parents: Parents, weights: Weights) -> F64:
     """Return the bases of all documents [n_docs, T]."""
     rows = np.empty((len(parents.ptr) - 1, len(weights.corpus)))
     for doc in range(len(rows)):

@@ -7,14 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, Struct
 
 from hiertopics.errors import ConfigError
-from hiertopics.families.flat.config import (
-    Eta,
-    Gamma,
-    HyperStart,
-    ReorderSticks,
-    Sweep,
-    Truncation,
-)
+from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.families.chdp import gibbs_kernels as kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
@@ -70,11 +71,11 @@ class Local(NamedTuple):
     that each parent serves.
     """
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
-    share: NDArray[np.float64]
-    m_dk: NDArray[np.int32] | None = None
-    by_link: NDArray[np.int64] | None = None
+    z: I32
+    n_dk: I32
+    share: F64
+    m_dk: I32 | None = None
+    by_link: I64 | None = None
 
 
 @dataclass(kw_only=True)
@@ -82,20 +83,20 @@ class State(Draw):
     """A draw, its documents in pieces, with the sticks of the corpus: logits, float64 [T - 1]."""
 
     local: Pieces[Piece, Local]
-    sticks: NDArray[np.float64]
+    sticks: F64
 
     @property
-    def z(self) -> NDArray[np.int32]:
+    def z(self) -> I32:
         """The topics of all tokens [n_tokens]; of a single piece not a copy."""
         return joined(self.local, "z")
 
     @property
-    def n_dk(self) -> NDArray[np.int32]:
+    def n_dk(self) -> I32:
         """The counts of all documents [n_docs, T]; of a single piece not a copy."""
         return joined(self.local, "n_dk")
 
     @property
-    def share(self) -> NDArray[np.float64]:
+    def share(self) -> F64:
         """The learned mixing weights of all links [n_links], or [0]."""
         return joined(self.local, "share")
 
@@ -119,7 +120,7 @@ class Given(NamedTuple):
     word_total: eta times the size of the vocabulary. dense: whether a token weighs all topics.
     """
 
-    n_k: NDArray[np.int64]
+    n_k: I64
     weights: Weights
     alpha_doc: float
     eta: float
@@ -160,7 +161,7 @@ def step(state: State, data: Data, settings: Settings, context: Context) -> tupl
 
 def _sweep_block(
     piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
+) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
     before, weights, alpha_doc, eta, word_total, dense, rng = block.given
     own = weights.with_shares(piece, local.share)
@@ -224,10 +225,10 @@ class Seated(NamedTuple):
     maximization, where groups are drawn from them; else without rows.
     """
 
-    n_tables: NDArray[np.int64]
-    orphans: NDArray[np.int64]
-    m_dk: NDArray[np.int32]
-    totals: NDArray[np.float64]
+    n_tables: I64
+    orphans: I64
+    m_dk: I32
+    totals: F64
 
 
 def _seat(
@@ -249,7 +250,7 @@ def _seat(
 
 def _split(
     piece: Piece, local: Local, told: tuple[Weights, np.random.Generator]
-) -> tuple[Local, tuple[NDArray[np.int32], np.random.Generator]]:
+) -> tuple[Local, tuple[I32, np.random.Generator]]:
     """Split tables of a piece over parents; answer with those of each group [n_groups, T]."""
     weights, rng = told
     assert local.m_dk is not None

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
@@ -112,12 +112,12 @@ def sweep_block_by_lists(
 
 @kernel()
 def seat_tokens(
-    n_dk: NDArray[np.int32],
+    n_dk: I32,
     alpha_doc: float,
     parents: Parents,
     weights: Weights,
-    m_dk: NDArray[np.int32],
-    totals: NDArray[np.float64],
+    m_dk: I32,
+    totals: F64,
     rng: np.random.Generator,
 ) -> None:
     """Draw the tables m_dk [n_docs, T] of all documents; write their Z to ``totals`` [n_docs]."""
@@ -130,11 +130,11 @@ def seat_tokens(
 
 @kernel()
 def split_tables(
-    m_dk: NDArray[np.int32],
+    m_dk: I32,
     parents: Parents,
     weights: Weights,
-    n_group_tables: NDArray[np.int32],
-    by_link: NDArray[np.int64],
+    n_group_tables: I32,
+    by_link: I64,
     rng: np.random.Generator,
 ) -> None:
     """Give each table to a parent in proportion to lambda_da pi_ak; add up what each has.
@@ -165,12 +165,7 @@ def split_tables(
 
 
 @kernel()
-def draw_options(
-    n_group_tables: NDArray[np.int32],
-    prior: NDArray[np.float64],
-    by_topic: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> None:
+def draw_options(n_group_tables: I32, prior: F64, by_topic: I64, rng: np.random.Generator) -> None:
     """Add the options that the tables of each group make to ``by_topic`` [T].
 
     prior [T]: alpha_group pi_0, floored.
@@ -185,7 +180,7 @@ SMALLEST = 1e-6
 
 
 @kernel()
-def log_weights(sticks: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_weights(sticks: F64) -> F64:
     """Return log pi_0 [T] of logit sticks [T - 1]."""
     log_pi = np.empty(len(sticks) + 1)
     rest = 0.0
@@ -215,10 +210,7 @@ def draw_log_gamma(shape: float, rng: np.random.Generator) -> float:
 
 @kernel()
 def draw_group_weights(
-    n_group_tables: NDArray[np.int32],
-    prior: NDArray[np.float64],
-    log_pi: NDArray[np.float64],
-    rng: np.random.Generator,
+    n_group_tables: I32, prior: F64, log_pi: F64, rng: np.random.Generator
 ) -> None:
     """Overwrite each row of ``log_pi`` [n_groups, T] by the log of a Dir(prior + tables) draw."""
     for group in range(log_pi.shape[0]):
@@ -229,7 +221,7 @@ def draw_group_weights(
 
 
 @kernel()
-def normalise(log_row: NDArray[np.float64]) -> None:
+def normalise(log_row: F64) -> None:
     """Subtract the log of the sum of exponentials from a row, in place."""
     largest = log_row.max()
     total = 0.0
@@ -239,9 +231,7 @@ def normalise(log_row: NDArray[np.float64]) -> None:
 
 
 @kernel()
-def draw_sticks(
-    counts: NDArray[np.int64], gamma: float, sticks: NDArray[np.float64], rng: np.random.Generator
-) -> None:
+def draw_sticks(counts: I64, gamma: float, sticks: F64, rng: np.random.Generator) -> None:
     """Overwrite the logit sticks [T - 1] by draws of Beta(1 + counts, gamma + tail)."""
     after = counts.sum()
     for place in range(len(sticks)):

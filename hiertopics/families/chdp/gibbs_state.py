@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
@@ -37,9 +37,9 @@ class Documents(NamedTuple):
     learned, else [0].
     """
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
-    share: NDArray[np.float64]
+    z: I32
+    n_dk: I32
+    share: F64
 
 
 @dataclass(kw_only=True)
@@ -51,12 +51,12 @@ class Draw(ABC):
     parents; 0 where a sampler splits none.
     """
 
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    log_pi_0: NDArray[np.float64]
-    log_pi: NDArray[np.float64]
-    n_tables: NDArray[np.int64]
-    n_group_tables: NDArray[np.int32]
+    n_wk: I32
+    n_k: I64
+    log_pi_0: F64
+    log_pi: F64
+    n_tables: I64
+    n_group_tables: I32
     alpha_doc: float
     alpha_group: float
     gamma: float
@@ -95,7 +95,7 @@ def prepare(corpus: Corpus, settings: Settings) -> Data:
     )
 
 
-def even_sticks(n_topics: int) -> NDArray[np.float64]:
+def even_sticks(n_topics: int) -> F64:
     """Return the logits of sticks that give topics the same weight, float64 [n_topics - 1]."""
     return np.asarray(-np.log(np.arange(n_topics - 1, 0, -1.0)))
 
@@ -184,7 +184,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 16 * corpus.n_tokens + n_topics * (counts + 24)
 
 
-def _mean_of_groups(state: Draw) -> NDArray[np.float64]:
+def _mean_of_groups(state: Draw) -> F64:
     """Return E[pi_a] given the tables of each group [n_groups, T]."""
     weights = state.n_group_tables + state.alpha_group * np.exp(state.log_pi_0)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import F64, I32, I64, Bools, Ints
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.families.flat import layout
 from hiertopics.families.flat.layout import Cells
@@ -21,11 +22,11 @@ class Parents(NamedTuple):
     [n_links] their documents and link: int64 [n_links] their places in ``group``.
     """
 
-    ptr: NDArray[np.int64]
-    group: NDArray[np.int32]
-    group_ptr: NDArray[np.int64]
-    doc: NDArray[np.int32]
-    link: NDArray[np.int64]
+    ptr: I64
+    group: I32
+    group_ptr: I64
+    doc: I32
+    link: I64
 
     @property
     def n_groups(self) -> int:
@@ -33,22 +34,22 @@ class Parents(NamedTuple):
         return len(self.group_ptr) - 1
 
     @property
-    def orphaned(self) -> NDArray[np.bool_]:
+    def orphaned(self) -> Bools:
         """Whether each document has no parents [n_docs]."""
         return np.asarray(np.diff(self.ptr) == 0)
 
-    def uniform(self) -> NDArray[np.float64]:
+    def uniform(self) -> F64:
         """Return the share of each link where a document's parents weigh alike [n_links]."""
         n_parents = np.diff(self.ptr)
         return np.repeat(1.0 / np.maximum(n_parents, 1), n_parents)
 
-    def shares_of(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def shares_of(self, weights: F64) -> F64:
         """Return weights of links, scaled to sum to 1 over the parents of a document [n_links]."""
         n_docs = len(self.ptr) - 1
         owner = np.repeat(np.arange(n_docs), np.diff(self.ptr))
         return np.asarray(weights / np.bincount(owner, weights, minlength=n_docs)[owner])
 
-    def shares(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
+    def shares(self, learned: F64) -> F64:
         """Return ``learned``, or the uniform shares where none are learned: [0]."""
         return learned if len(learned) else self.uniform()
 
@@ -60,8 +61,8 @@ class Part(NamedTuple):
     """
 
     cells: layout.Part
-    ptr: NDArray[np.int64]
-    group: NDArray[np.int32]
+    ptr: I64
+    group: I32
     n_groups: int
 
 
@@ -75,14 +76,14 @@ class Piece(NamedTuple):
     blocks: Cells
     first_doc: int
     parents: Parents
-    even: NDArray[np.float64]
+    even: F64
 
     @property
     def n_docs(self) -> int:
         """Number of documents, empty ones included."""
         return len(self.cells.cuts)
 
-    def shares(self, learned: NDArray[np.float64]) -> NDArray[np.float64]:
+    def shares(self, learned: F64) -> F64:
         """Return ``learned``, or the uniform shares where none are learned: [0]."""
         return learned if len(learned) else self.even
 
@@ -96,7 +97,7 @@ class Data(NamedTuple):
 
     laid: layout.Data
     parents: Parents
-    columns: NDArray[np.int64]
+    columns: I64
     tags: Tags | None
 
     @property
@@ -105,7 +106,7 @@ class Data(NamedTuple):
         return self.laid.cells
 
     @property
-    def doc_lengths(self) -> NDArray[np.int64]:
+    def doc_lengths(self) -> I64:
         """Tokens of each document [n_docs]."""
         return self.laid.doc_lengths
 
@@ -139,7 +140,7 @@ def build_piece(part: Part) -> Piece:
     return Piece(*flat, parents, parents.uniform())
 
 
-def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+def bounds(data: Data) -> dict[str, I64]:
     """Return where pieces cut what has a row for each cell, document or link, int64 [S + 1]."""
     return {**layout.bounds(data.laid), "share": data.parents.ptr[data.cells.doc_bounds]}
 
@@ -163,7 +164,7 @@ def parent_tags(corpus: Corpus, parents: str) -> Tags | None:
     return corpus.groups if parents == "groups" else corpus.labels
 
 
-def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, NDArray[np.int64]]:
+def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, I64]:
     """Return the links of documents, and the tag column of each group that has one of them.
 
     Without tags no document has a parent.
@@ -179,9 +180,7 @@ def link_parents(tags: Tags | None, n_docs: int) -> tuple[Parents, NDArray[np.in
     return linked(ptr, group, doc, len(columns)), columns.astype(np.int64)
 
 
-def linked(
-    ptr: NDArray[np.integer], group: NDArray[np.integer], doc: NDArray[np.integer], n_groups: int
-) -> Parents:
+def linked(ptr: Ints, group: Ints, doc: Ints, n_groups: int) -> Parents:
     """Return links, of which groups and documents are given, with their transpose."""
     by_group = np.argsort(group, kind="stable")
     sizes = np.bincount(group, minlength=n_groups)

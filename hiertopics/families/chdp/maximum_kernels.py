@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.chdp.gibbs_kernels import SMALLEST, log_sigmoid, log_weights, normalise
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.numeric.jit import kernel
@@ -25,9 +25,7 @@ SLICE_OF_LOG_ALPHA = 4.0
 
 
 @kernel()
-def draw_rates(
-    m_dk: NDArray[np.int32], totals: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def draw_rates(m_dk: I32, totals: F64, rng: np.random.Generator) -> F64:
     """Return u_d ~ Gamma(tables of d, rate Z_d), float64 [n_docs]; 0 for an empty document."""
     rates = np.zeros(len(m_dk))
     for doc in range(len(m_dk)):
@@ -39,12 +37,7 @@ def draw_rates(
 
 @kernel()
 def slice_groups(
-    log_pi: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    m_dk: NDArray[np.int32],
-    rates: NDArray[np.float64],
-    parents: Parents,
-    rng: np.random.Generator,
+    log_pi: F64, prior: F64, m_dk: I32, rates: F64, parents: Parents, rng: np.random.Generator
 ) -> None:
     """Update each group's weights [n_groups, T] by slices along pairs of topics.
 
@@ -76,7 +69,7 @@ def slice_groups(
 
 
 @kernel()
-def list_used(m_dk: NDArray[np.int32], docs: NDArray[np.int32], used: NDArray[np.int64]) -> int:
+def list_used(m_dk: I32, docs: I32, used: I64) -> int:
     """Write the topics with a table in one of ``docs`` to ``used``; return how many there are."""
     n_used = 0
     for topic in range(m_dk.shape[1]):
@@ -90,16 +83,16 @@ def list_used(m_dk: NDArray[np.int32], docs: NDArray[np.int32], used: NDArray[np
 
 @kernel()
 def slice_pair(
-    log_pi: NDArray[np.float64],
+    log_pi: F64,
     group: int,
     one: int,
     two: int,
-    prior: NDArray[np.float64],
-    m_dk: NDArray[np.int32],
-    rates: NDArray[np.float64],
-    docs: NDArray[np.int32],
+    prior: F64,
+    m_dk: I32,
+    rates: F64,
+    docs: I32,
     parents: Parents,
-    others: NDArray[np.float64],
+    others: F64,
     rng: np.random.Generator,
 ) -> None:
     """Move weight between two topics of a group, their sum fixed, by one slice update.
@@ -127,9 +120,7 @@ def slice_pair(
 
 
 @kernel()
-def largest_other(
-    log_pi: NDArray[np.float64], group: int, topic: int, doc: int, parents: Parents
-) -> float:
+def largest_other(log_pi: F64, group: int, topic: int, doc: int, parents: Parents) -> float:
     """Return the largest log weight of a topic among a document's other parents (-inf: none)."""
     largest = -np.inf
     for link in range(parents.ptr[doc], parents.ptr[doc + 1]):
@@ -154,11 +145,11 @@ def pair_density(
     log_sum: float,
     one: int,
     two: int,
-    prior: NDArray[np.float64],
-    m_dk: NDArray[np.int32],
-    rates: NDArray[np.float64],
-    docs: NDArray[np.int32],
-    others: NDArray[np.float64],
+    prior: F64,
+    m_dk: I32,
+    rates: F64,
+    docs: I32,
+    others: F64,
 ) -> float:
     """Return the log density of a pair along its coordinate, Jacobian included."""
     log_one, log_two = part_sum(difference, log_sum)
@@ -173,12 +164,7 @@ def pair_density(
 
 
 @kernel()
-def log_dirichlets(
-    alpha_group: float,
-    log_pi_0: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    n_groups: int,
-) -> float:
+def log_dirichlets(alpha_group: float, log_pi_0: F64, sums: F64, n_groups: int) -> float:
     """Return sum_a log Dir(pi_a; alpha_group pi_0), floored; sums [T]: sum_a log pi_ak."""
     density, total = 0.0, 0.0
     for topic in range(len(log_pi_0)):
@@ -190,12 +176,7 @@ def log_dirichlets(
 
 @kernel()
 def stick_density(
-    sticks: NDArray[np.float64],
-    gamma: float,
-    alpha_group: float,
-    sums: NDArray[np.float64],
-    n_groups: int,
-    orphans: NDArray[np.int64],
+    sticks: F64, gamma: float, alpha_group: float, sums: F64, n_groups: int, orphans: I64
 ) -> float:
     """Return the log density of the logit sticks given the groups' weights.
 
@@ -213,12 +194,12 @@ def stick_density(
 
 @kernel()
 def slice_sticks(
-    sticks: NDArray[np.float64],
+    sticks: F64,
     gamma: float,
     alpha_group: float,
-    sums: NDArray[np.float64],
+    sums: F64,
     n_groups: int,
-    orphans: NDArray[np.int64],
+    orphans: I64,
     rng: np.random.Generator,
 ) -> None:
     """Update each logit stick [T - 1] by one slice, in place."""
@@ -240,8 +221,8 @@ def slice_sticks(
 @kernel()
 def slice_alpha(
     alpha_group: float,
-    log_pi_0: NDArray[np.float64],
-    sums: NDArray[np.float64],
+    log_pi_0: F64,
+    sums: F64,
     n_groups: int,
     shape: float,
     rate: float,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, Numbers
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
@@ -31,9 +32,9 @@ class Fitted(NamedTuple):
     weights of the groups with documents and of the corpus. alpha_doc, eta: the concentrations.
     """
 
-    n_dk: NDArray[np.number]
-    n_wk: NDArray[np.number]
-    n_k: NDArray[np.number]
+    n_dk: Numbers
+    n_wk: Numbers
+    n_k: Numbers
     weights: Weights
     alpha_doc: float
     eta: float
@@ -66,9 +67,7 @@ def summarise(fitted: Fitted, data: Data) -> Summary:
     return summary_of(topics, rows, theta, fitted.n_dk, extra)
 
 
-def _weights(
-    fitted: Fitted, data: Data, theta: NDArray[np.float64], topics: Topics
-) -> dict[str, NDArray[Any]]:
+def _weights(fitted: Fitted, data: Data, theta: F64, topics: Topics) -> dict[str, NDArray[Any]]:
     """Return the arrays of corpus and tags; a tag without a training document is as the corpus."""
     names = () if data.tags is None else data.tags.names
     n_docs = np.diff(data.parents.group_ptr)
@@ -106,9 +105,7 @@ def infer(tree: Tree, corpus: Corpus, settings: ModelSettings, context: Context)
     return fold_in(tree, corpus, prior, expected, context)
 
 
-def new_bases(
-    tree: Tree, corpus: Corpus, settings: ModelSettings, kind: str = "theta"
-) -> NDArray[np.float64]:
+def new_bases(tree: Tree, corpus: Corpus, settings: ModelSettings, kind: str = "theta") -> F64:
     """Return how the groups of new documents cooperate [n_docs, n_nodes].
 
     kind: ``theta`` for the weights of groups, ``mean`` for the means of their documents.

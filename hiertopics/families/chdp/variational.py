@@ -27,8 +27,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, joined, stacked
 from hiertopics.families.chdp import summary as common
@@ -58,8 +59,7 @@ from hiertopics.families.flat.summary import regrouped, topic_counts
 from hiertopics.model import Backend, Context, Sharded, Summary, without
 from hiertopics.numeric.mixtures import log_rising
 
-Array = NDArray[np.float64]
-Table = NDArray[np.floating]
+Table = Floats
 
 EVEN_ITERATIONS = 3
 """Iterations after the hold in which parents serve alike, before groups have their own topics."""
@@ -77,7 +77,7 @@ class Local(NamedTuple):
 
     resp: Table
     n_dk: Table
-    share: Array
+    share: F64
     seen_dk: Table | None = None
     doc_prior: Table | None = None
 
@@ -94,17 +94,17 @@ class State(variational.Responsibilities):
     taken into account, else [0].
     """
 
-    n_tables: Array
-    n_group_tables: Array
-    pi: Array
+    n_tables: F64
+    n_group_tables: F64
+    pi: F64
     alpha_doc: float
     alpha_group: float
     gamma: float
     word_mass: float
-    kappa: Array
+    kappa: F64
 
     @property
-    def share(self) -> Array:
+    def share(self) -> F64:
         """The learned mixing weights of all links [n_links], or [0]."""
         return joined(self.local, "share")
 
@@ -195,7 +195,7 @@ def _settle(piece: Piece, local: Local, _: None) -> tuple[Local, None]:
     return variational.settled(local), None
 
 
-def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> NDArray[np.floating]:
+def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> Floats:
     """Return the pseudo-counts of a piece's documents, a row for each: weights and alpha_doc."""
     weights, alpha_doc = given
     rows = np.empty_like(local.n_dk)
@@ -204,7 +204,7 @@ def prior_rows(piece: Piece, local: Local, given: tuple[Weights, float]) -> NDAr
     return rows
 
 
-def word_prior(state: State) -> NDArray[np.floating]:
+def word_prior(state: State) -> Floats:
     """Return the pseudo-count of each word [n_words]."""
     n_words, dtype = len(state.n_wk), state.n_wk.dtype
     return np.full(n_words, state.word_mass / n_words, dtype)
@@ -230,7 +230,7 @@ class Asked(NamedTuple):
     """What tables are split by. evenly: parents serve alike. kappa: as in ``State``."""
 
     weights: Weights
-    kappa: Array
+    kappa: F64
     evenly: bool
 
 
@@ -242,12 +242,12 @@ class Served(NamedTuple):
     that they serve any.
     """
 
-    n_tables: Array
-    orphans: Array
-    group_tables: Array
-    variance: Array
-    seen: Array
-    doc_tables: Array
+    n_tables: F64
+    orphans: F64
+    group_tables: F64
+    variance: F64
+    seen: F64
+    doc_tables: F64
 
 
 def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
@@ -282,7 +282,7 @@ def serve(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Served]:
 
 
 def global_step(
-    state: State, data: Data, settings: Settings, iteration: int, seen_wk: NDArray[np.floating]
+    state: State, data: Data, settings: Settings, iteration: int, seen_wk: Floats
 ) -> None:
     """Refit tables, their split over parents, sticks and concentrations (theory/chdp 5.3).
 
@@ -316,7 +316,7 @@ def global_step(
         kernels.ascend(data.parents, state.n_group_tables, prior_of_groups, doc_tables, state.kappa)
 
 
-def _options(state: State, parts: list[Served]) -> tuple[Array, Array]:
+def _options(state: State, parts: list[Served]) -> tuple[F64, F64]:
     """Return the expected options of groups, by group [n_groups] and by topic [T]."""
     tables, n_groups = state.n_group_tables, len(state.n_group_tables)
     variance, seen = np.sum([part.variance for part in parts], axis=0), parts[0].seen
@@ -371,7 +371,7 @@ def _of_documents(piece: Piece, local: Local, given: tuple[Weights, float]) -> t
     return topics, float(kernels.entropy(local.resp, piece.cells.tokens))
 
 
-def _in_blocks(counts: NDArray[np.floating], prior: NDArray[np.floating]) -> float:
+def _in_blocks(counts: Floats, prior: Floats) -> float:
     """Return the sum of ``log_rising``, block by block; counts below 0 are drift."""
     total = 0.0
     for first in range(0, len(counts), ROWS):

@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.numeric.jit import REASSOCIATE, kernel
@@ -28,9 +28,7 @@ VANISHED = 1e-300
 
 
 @kernel()
-def prior_rows(
-    parents: Parents, weights: Weights, alpha_doc: float, rows: NDArray[np.floating]
-) -> None:
+def prior_rows(parents: Parents, weights: Weights, alpha_doc: float, rows: Floats) -> None:
     """Write alpha_doc times the base of each document to ``rows`` [n_docs, T]."""
     base = np.empty(rows.shape[1])
     for doc in range(len(rows)):
@@ -40,9 +38,7 @@ def prior_rows(
 
 
 @kernel()
-def document_tables(
-    n_dk: NDArray[np.floating], prior: NDArray[np.floating], m_dk: NDArray[np.floating]
-) -> None:
+def document_tables(n_dk: Floats, prior: Floats, m_dk: Floats) -> None:
     """Turn ``m_dk`` [n_docs, T], chances that n_dk > 0, into expected tables, in place.
 
     prior [n_docs, T]: the concentration x of each cell. Tables are x (psi(x + n) - psi(x)) at the
@@ -58,11 +54,7 @@ def document_tables(
 
 @kernel()
 def split_tables(
-    parents: Parents,
-    weights: Weights,
-    m_dk: NDArray[np.floating],
-    evenly: bool,
-    link_tables: NDArray[np.floating],
+    parents: Parents, weights: Weights, m_dk: Floats, evenly: bool, link_tables: Floats
 ) -> None:
     """Write to ``link_tables`` [n_links, T] what each parent serves of a document's tables.
 
@@ -93,9 +85,7 @@ def split_tables(
 
 
 @kernel()
-def gather_tables(
-    parents: Parents, link_tables: NDArray[np.floating], group_tables: NDArray[np.float64]
-) -> None:
+def gather_tables(parents: Parents, link_tables: Floats, group_tables: F64) -> None:
     """Overwrite ``group_tables`` [n_groups, T] by the sums over the links of each group."""
     for group in range(len(group_tables)):
         group_tables[group] = 0.0
@@ -105,12 +95,7 @@ def gather_tables(
 
 @kernel()
 def group_moments(
-    parents: Parents,
-    link_tables: NDArray[np.floating],
-    m_dk: NDArray[np.floating],
-    seen_dk: NDArray[np.floating],
-    variance: NDArray[np.float64],
-    seen: NDArray[np.float64],
+    parents: Parents, link_tables: Floats, m_dk: Floats, seen_dk: Floats, variance: F64, seen: F64
 ) -> None:
     """Add up the variance of a group's tables and the chance that it has any; both begin at 0.
 
@@ -134,7 +119,7 @@ def group_moments(
 
 
 @kernel(fastmath=REASSOCIATE)
-def entropy(resp: NDArray[np.floating], tokens: NDArray[np.floating]) -> float:
+def entropy(resp: Floats, tokens: Floats) -> float:
     """Return the sum over pairs of -tokens sum_k q log q; resp [n_pairs, T], tokens [n_pairs]."""
     total = 0.0
     for pair in range(len(resp)):
@@ -146,8 +131,6 @@ def entropy(resp: NDArray[np.floating], tokens: NDArray[np.floating]) -> float:
     return total
 
 
-Array = NDArray[np.float64]
-
 STEPS = 5
 HALVINGS = 12
 FIRST_STEP = 0.5
@@ -158,11 +141,7 @@ SMALLEST = 1e-8
 
 @kernel()
 def serve_by_best(
-    parents: Parents,
-    kappa: Array,
-    evenly: bool,
-    m_dk: NDArray[np.floating],
-    link_tables: NDArray[np.floating],
+    parents: Parents, kappa: F64, evenly: bool, m_dk: Floats, link_tables: Floats
 ) -> None:
     """Give a document's tables with a topic to the parent of the largest E[log pi_ak].
 
@@ -186,7 +165,7 @@ def serve_by_best(
 
 
 @kernel()
-def ascend(parents: Parents, tables: Array, prior: Array, doc_tables: Array, kappa: Array) -> None:
+def ascend(parents: Parents, tables: F64, prior: F64, doc_tables: F64, kappa: F64) -> None:
     """Move kappa [n_groups, T] uphill, group by group, from where it is or from prior + tables.
 
     tables [n_groups, T]: what each group serves; prior [T]; doc_tables [n_docs].
@@ -213,7 +192,7 @@ def ascend(parents: Parents, tables: Array, prior: Array, doc_tables: Array, kap
 
 
 @kernel()
-def rivals(parents: Parents, doc: int, group: int, means: Array, largest: Array) -> None:
+def rivals(parents: Parents, doc: int, group: int, means: F64, largest: F64) -> None:
     """Raise ``largest`` [T] to the means of a document's other parents."""
     for link in range(parents.ptr[doc], parents.ptr[doc + 1]):
         rival = parents.group[link]
@@ -223,9 +202,7 @@ def rivals(parents: Parents, doc: int, group: int, means: Array, largest: Array)
 
 
 @kernel()
-def climb(
-    target: Array, pull: Array, others: Array, kappa: Array, gradient: Array, trial: Array
-) -> None:
+def climb(target: F64, pull: F64, others: F64, kappa: F64, gradient: F64, trial: F64) -> None:
     """Take a few steps on log kappa [T], each halved until F grows; gradient, trial: scratch."""
     value = surrogate(target, pull, others, kappa)
     for _ in range(STEPS):
@@ -249,7 +226,7 @@ def climb(
 
 
 @kernel()
-def surrogate(target: Array, pull: Array, others: Array, kappa: Array) -> float:
+def surrogate(target: F64, pull: F64, others: F64, kappa: F64) -> float:
     """Return F of one group: target [T] = p + s; pull [n] = w / zeta; others [n, T]; kappa [T]."""
     whole = kappa.sum()
     value, psi_whole = -math.lgamma(whole), digamma(whole)
@@ -263,7 +240,7 @@ def surrogate(target: Array, pull: Array, others: Array, kappa: Array) -> float:
 
 
 @kernel()
-def slope(target: Array, pull: Array, others: Array, kappa: Array, gradient: Array) -> None:
+def slope(target: F64, pull: F64, others: F64, kappa: F64, gradient: F64) -> None:
     """Write the derivatives of F by kappa to ``gradient`` [T]."""
     whole, left, drag = kappa.sum(), 0.0, 0.0
     for topic in range(len(kappa)):

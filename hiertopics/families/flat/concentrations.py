@@ -6,9 +6,9 @@ Draws are under a Gamma(1, 1) prior.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from hiertopics.arrays import F64, Ints, Numbers
 from hiertopics.numeric.slices import draw_by_slice
 
 PRIOR_SHAPE = PRIOR_RATE = 1.0
@@ -20,9 +20,7 @@ def draw_from_prior(rng: np.random.Generator) -> float:
     return float(rng.gamma(PRIOR_SHAPE, 1.0 / PRIOR_RATE))
 
 
-def draw_concentration(
-    value: float, n_tables: int, sizes: NDArray[np.integer], rng: np.random.Generator
-) -> float:
+def draw_concentration(value: float, n_tables: int, sizes: Ints, rng: np.random.Generator) -> float:
     """Draw a concentration given its tables in groups of ``sizes`` customers, some maybe empty.
 
     With auxiliary Beta and Bernoulli variables (M. Escobar, M. West, JASA 1995).
@@ -35,11 +33,7 @@ def draw_concentration(
 
 
 def draw_by_slice_of_sizes(
-    value: float,
-    n_tables: int,
-    sizes: NDArray[np.integer],
-    n_with: NDArray[np.integer],
-    rng: np.random.Generator,
+    value: float, n_tables: int, sizes: Ints, n_with: Ints, rng: np.random.Generator
 ) -> float:
     """Do as ``draw_concentration`` does where ``n_with`` groups have each of the ``sizes`` > 0.
 
@@ -54,17 +48,14 @@ def draw_by_slice_of_sizes(
     return draw_by_slice(value, log_density, (LOWEST, HIGHEST), rng)
 
 
-def draw_by_sticks(log_rest: NDArray[np.float64], rng: np.random.Generator) -> float:
+def draw_by_sticks(log_rest: F64, rng: np.random.Generator) -> float:
     """Draw the concentration of sticks v given all log(1 - v), float64 [n_sticks]."""
     shape = PRIOR_SHAPE + len(log_rest)
     return float(rng.gamma(shape, 1.0 / (PRIOR_RATE - log_rest.sum())))
 
 
 def step_concentration(
-    value: float,
-    n_tables: float,
-    sizes: NDArray[np.number],
-    n_with: NDArray[np.integer] | float = 1.0,
+    value: float, n_tables: float, sizes: Numbers, n_with: Ints | float = 1.0
 ) -> float:
     """Do one minorise-maximise step of a Dirichlet concentration (equations 29, 30).
 

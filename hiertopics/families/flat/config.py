@@ -29,11 +29,7 @@ Eta = Annotated[
 
 Truncation = Annotated[
     int,
-    Meta(
-        ge=1,
-        le=1_000_000,
-        description="Largest number of topics kept; take more than are used.",
-    ),
+    Meta(ge=1, le=1_000_000, description="Largest number of topics kept; take more than are used."),
 ]
 
 ReorderSticks = Annotated[

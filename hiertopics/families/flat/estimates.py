@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.variational import Responsibilities
@@ -21,9 +21,9 @@ class State(Responsibilities):
     word_mass: eta times the vocabulary's size.
     """
 
-    n_tables: NDArray[np.float64]
-    pi: NDArray[np.float64]
-    tau: NDArray[np.float64]
+    n_tables: F64
+    pi: F64
+    tau: F64
     alpha: float
     gamma: float
     word_mass: float

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hiertopics.arrays import F32, F64, I64
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
 from hiertopics.engine import Each
@@ -40,7 +41,7 @@ from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
 from hiertopics.room import Room
 
-Table = NDArray[np.float32]
+Table = F32
 
 MOST_ENTRIES = 1 << 28
 """Pairs times topics up to which all responsibilities are kept by themselves: a gibibyte."""
@@ -148,7 +149,7 @@ class Drawing(NamedTuple):
     rng: np.random.Generator
     n_topics: int
     seeds: Seeds
-    n_tokens: NDArray[np.int64]
+    n_tokens: I64
 
 
 def _begin(piece: InCells, drawing: Drawing) -> Local:
@@ -166,7 +167,7 @@ def _begin(piece: InCells, drawing: Drawing) -> Local:
     return begin_without_entries(piece, n_dk)
 
 
-def by_word(data: Data, first_doc: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def by_word(data: Data, first_doc: int = 0) -> tuple[I64, I64]:
     """Return tokens and pairs of each word in documents from ``first_doc`` on, int64 [n_words]."""
     n_tokens, n_pairs = np.zeros((2, data.n_words), np.int64)
     cells = data.cells
@@ -286,7 +287,7 @@ def _pass_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]
     return local._replace(new_dk=new_dk), (block.rows, None)
 
 
-def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, NDArray[np.float64]]:
+def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
     assert local.new_dk is not None
     renewed = settled(local._replace(n_dk=local.new_dk))
     return renewed, renewed.n_dk.sum(axis=0, dtype=np.float64)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
@@ -23,7 +24,7 @@ from hiertopics.numeric.simd_few import keep_few
 from hiertopics.numeric.simd_lists import Float, Int
 from hiertopics.numeric.streams import random_bits
 
-Table = NDArray[np.float32]
+Table = F32
 Names = NDArray[np.unsignedinteger[Any]]
 
 WORDS_AHEAD = 3
@@ -69,7 +70,7 @@ def sweep_block(
     doc_shard: int,
     word_shard: int,
     tables: Tables,
-    n_k: NDArray[np.float64],
+    n_k: F64,
     prior: Prior,
     thinning: Thinning,
 ) -> int:
@@ -127,7 +128,7 @@ def sweep_block(
 @kernel()
 def visit(
     first_pair: int,
-    words: NDArray[np.int32],
+    words: I32,
     tokens: Table,
     topics: Names,
     kept: Table,
@@ -142,7 +143,7 @@ def visit(
     doc_row: Table,
     shares: Table,
     weights: Table,
-    names: NDArray[np.int32],
+    names: I32,
     values: Table,
     doc_seen: Table,
     seen_wk: Table,
@@ -194,13 +195,7 @@ def visit(
 
 @kernel()
 def choose(
-    weights: Table,
-    noise: Table,
-    start: Int,
-    threshold: Float,
-    room: int,
-    names: NDArray[np.int32],
-    values: Table,
+    weights: Table, noise: Table, start: Int, threshold: Float, room: int, names: I32, values: Table
 ) -> int:
     """Choose entries, scaled to sum to 1; return how many, 1 to ``room``.
 
@@ -238,7 +233,7 @@ class Counts(NamedTuple):
 
     n_dk: Table
     n_wk: Table
-    n_k: NDArray[np.float64]
+    n_k: F64
 
 
 @kernel()
@@ -285,7 +280,7 @@ def pass_block(
 
 @kernel()
 def pass_document(
-    words: NDArray[np.int32],
+    words: I32,
     tokens: Table,
     n_wk: Table,
     word_prior: Table,
@@ -315,12 +310,7 @@ def pass_document(
 
 @kernel()
 def begin_document(
-    n_dk: Table,
-    n_k: NDArray[np.float64],
-    prior: Prior,
-    base: Table,
-    doc_row: Table,
-    shares: Table,
+    n_dk: Table, n_k: F64, prior: Prior, base: Table, doc_row: Table, shares: Table
 ) -> None:
     """Write a document's counts plus its prior, the corpus's others, and their quotient."""
     least = np.float32(prior.word_total)

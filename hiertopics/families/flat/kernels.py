@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
@@ -31,11 +31,11 @@ class Tables(NamedTuple):
     tables without columns where indicators are not wanted.
     """
 
-    resp: NDArray[np.floating]
-    n_dk: NDArray[np.floating]
-    n_wk: NDArray[np.floating]
-    seen_dk: NDArray[np.floating]
-    seen_wk: NDArray[np.floating]
+    resp: Floats
+    n_dk: Floats
+    n_wk: Floats
+    seen_dk: Floats
+    seen_wk: Floats
 
 
 class Prior(NamedTuple):
@@ -43,19 +43,14 @@ class Prior(NamedTuple):
     word [n_words]; word_total, the sum of these.
     """
 
-    doc: NDArray[np.floating]
-    word: NDArray[np.floating]
+    doc: Floats
+    word: Floats
     word_total: float
 
 
 @kernel(fastmath=REASSOCIATE)
 def sweep_block(
-    cells: Cells,
-    doc_shard: int,
-    word_shard: int,
-    tables: Tables,
-    n_k: NDArray[np.float64],
-    prior: Prior,
+    cells: Cells, doc_shard: int, word_shard: int, tables: Tables, n_k: F64, prior: Prior
 ) -> int:
     """Visit each pair of a block once: refit q(z), move the counts, note who has been seen.
 
@@ -105,15 +100,15 @@ def sweep_block(
 
 @kernel(fastmath=REASSOCIATE)
 def visit(
-    words: NDArray[np.int32],
-    tokens: NDArray[np.floating],
-    resp: NDArray[np.floating],
-    n_wk: NDArray[np.floating],
-    word_prior: NDArray[np.floating],
-    doc_row: NDArray[np.floating],
-    doc_prior: NDArray[np.floating],
-    base: NDArray[np.floating],
-    weights: NDArray[np.floating],
+    words: I32,
+    tokens: Floats,
+    resp: Floats,
+    n_wk: Floats,
+    word_prior: Floats,
+    doc_row: Floats,
+    doc_prior: Floats,
+    base: Floats,
+    weights: Floats,
 ) -> bool:
     """Visit the pairs of one document (rows as in ``numeric.simd``); False: not finite."""
     one = resp.dtype.type(1)
@@ -150,17 +145,17 @@ def visit(
 
 @kernel(fastmath=REASSOCIATE)
 def visit_noting(
-    words: NDArray[np.int32],
-    tokens: NDArray[np.floating],
-    resp: NDArray[np.floating],
-    n_wk: NDArray[np.floating],
-    word_prior: NDArray[np.floating],
-    doc_row: NDArray[np.floating],
-    doc_prior: NDArray[np.floating],
-    base: NDArray[np.floating],
-    weights: NDArray[np.floating],
-    seen_wk: NDArray[np.floating],
-    doc_seen: NDArray[np.floating],
+    words: I32,
+    tokens: Floats,
+    resp: Floats,
+    n_wk: Floats,
+    word_prior: Floats,
+    doc_row: Floats,
+    doc_prior: Floats,
+    base: Floats,
+    weights: Floats,
+    seen_wk: Floats,
+    doc_seen: Floats,
 ) -> bool:
     """Do as ``visit`` does, and note in seen_wk and doc_seen which topics have been seen."""
     one = resp.dtype.type(1)
@@ -216,12 +211,7 @@ def recount_block(cells: Cells, doc_shard: int, word_shard: int, tables: Tables)
 
 
 @kernel(fastmath=REASSOCIATE)
-def block_log_likelihood(
-    cells: Cells,
-    doc_shard: int,
-    theta: NDArray[np.floating],
-    phi: NDArray[np.floating],
-) -> float:
+def block_log_likelihood(cells: Cells, doc_shard: int, theta: Floats, phi: Floats) -> float:
     """Return the sum over a document range of count * log(theta_d . phi_w).
 
     theta [n_docs, T]; phi [n_words, T] (word-major).
@@ -239,14 +229,14 @@ def block_log_likelihood(
 
 @kernel(fastmath=REASSOCIATE)
 def fold_in(
-    words: NDArray[np.int32],
-    counts: NDArray[np.float64],
-    phi: NDArray[np.float64],
-    prior: NDArray[np.float64],
+    words: I32,
+    counts: F64,
+    phi: F64,
+    prior: F64,
     n_sweeps: int,
     tolerance: float,
     from_prior: bool = True,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the expected topic counts [T] of one new document, topics held fixed (theory/hdp 7.2).
 
     words, counts [n_pairs]; phi [n_words, T] (word-major); prior [T] document pseudo-counts.

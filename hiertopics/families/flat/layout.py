@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I32, I64, Floats, Ints
 from hiertopics.data import seedwords
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags
@@ -41,10 +42,10 @@ class Cells(NamedTuple):
     doc_bounds: int64 [S + 1], the document ranges.
     """
 
-    cuts: NDArray[np.int64]
-    word: NDArray[np.int32]
-    tokens: NDArray[np.floating]
-    doc_bounds: NDArray[np.int64]
+    cuts: I64
+    word: I32
+    tokens: Floats
+    doc_bounds: I64
 
     @property
     def n_shards(self) -> int:
@@ -61,10 +62,10 @@ class Data(NamedTuple):
     """
 
     cells: Cells
-    doc_lengths: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    n_with: NDArray[np.int64]
-    word_bounds: NDArray[np.int64]
+    doc_lengths: I64
+    lengths: I64
+    n_with: I64
+    word_bounds: I64
     seeds: Seeds = seedwords.NONE
 
     @property
@@ -78,7 +79,7 @@ class Data(NamedTuple):
         return int(self.word_bounds[-1])
 
     @property
-    def cell_bounds(self) -> NDArray[np.int64]:
+    def cell_bounds(self) -> I64:
         """Bounds of the pieces' cells, int64 [S + 1]."""
         starts = np.append(self.cells.cuts[:, 0], len(self.cells.word))
         return starts[self.cells.doc_bounds]
@@ -92,7 +93,7 @@ class Part(NamedTuple):
 
     cells: Cells
     first_doc: int
-    word_bounds: NDArray[np.int64]
+    word_bounds: I64
 
 
 class Piece(NamedTuple):
@@ -179,7 +180,7 @@ def sharded(local: Callable[..., Any], laid: Callable[[Any], Data] = as_laid_out
     )
 
 
-def bounds(data: Data) -> Mapping[str, NDArray[np.int64]]:
+def bounds(data: Data) -> Mapping[str, I64]:
     """Return where pieces cut what has a row for each cell or document, int64 [S + 1]."""
     docs = data.cells.doc_bounds
     cells = data.cell_bounds
@@ -192,7 +193,7 @@ def room_of(piece: InCells) -> Room:
     return beside(piece.cells.word)
 
 
-def spans(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def spans(cuts: I64) -> Iterator[tuple[int, int]]:
     """Yield ranges of documents of about ``PAIRS_AT_ONCE`` pairs, of at least one document."""
     ends, first = cuts[:, -1], 0
     while first < len(cuts):
@@ -202,7 +203,7 @@ def spans(cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def pairs_of(cells: Cells, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def pairs_of(cells: Cells, first: int, last: int) -> tuple[I64, I32]:
     """Return document and word of each pair of documents ``first`` to ``last``."""
     ends = cells.cuts[first:last, [0, -1]]
     docs = np.repeat(np.arange(first, last), np.diff(ends, axis=1).ravel())
@@ -239,9 +240,7 @@ def lay_out(
     return Data(cells, corpus.doc_lengths, lengths, n_with, word_bounds)
 
 
-def _cuts(
-    word: NDArray[np.int32], ends: NDArray[np.int64], word_bounds: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _cuts(word: I32, ends: I64, word_bounds: I64) -> I64:
     """Return where word ranges begin in each document (``Cells.cuts``)."""
     if len(word_bounds) == 2:
         return np.column_stack([ends[:-1], ends[1:]])
@@ -251,7 +250,7 @@ def _cuts(
     return cuts
 
 
-def some_of(data: Data, docs: NDArray[np.int64]) -> Data:
+def some_of(data: Data, docs: I64) -> Data:
     """Return some documents, ascending, laid out with the same word ranges, in memory."""
     cells = data.cells
     starts, sizes = cells.cuts[docs, 0], cells.cuts[docs, -1] - cells.cuts[docs, 0]
@@ -288,7 +287,7 @@ def take_turns(
     visit: Callable[[Any, Local, Block], tuple[Local, tuple[tuple[NDArray[Any], ...], Result]]],
     turn: int,
     tables: Sequence[NDArray[Any]],
-    word_bounds: NDArray[np.int64],
+    word_bounds: I64,
     given: Callable[[int, int], Any] = lambda number, span: None,
 ) -> list[Result]:
     """Let every piece ``visit`` its block of a turn; return what they answer besides their rows.
@@ -309,7 +308,7 @@ def take_turns(
     return [result for _, result in answers]
 
 
-def _even_bounds(work: NDArray[np.integer], n_parts: int) -> NDArray[np.int64]:
+def _even_bounds(work: Ints, n_parts: int) -> I64:
     """Cut items into contiguous parts of about equal work: int64 [n_parts + 1] bounds."""
     total = np.cumsum(work, dtype=np.int64)
     targets = np.arange(1, n_parts) * (total[-1] / n_parts if len(total) else 0.0)

@@ -14,11 +14,11 @@ collections, KDD 2009, split it likewise, with a third part for the topics of th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32, I64, U32, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, draw_in_blocks
 from hiertopics.numeric.jit import REASSOCIATE, kernel
@@ -34,20 +34,20 @@ class Lists(NamedTuple):
     decides what a random number draws, and must be no hidden state.
     """
 
-    start: NDArray[np.int64]
-    length: NDArray[np.int64]
-    topic: NDArray[np.uint32]
-    times: NDArray[np.float32]
+    start: I64
+    length: I64
+    topic: U32
+    times: F32
 
 
 class Scratch(NamedTuple):
     """Memory of a draw: by topic, by place in a list, by lane, by block of topics."""
 
-    scaled: NDArray[np.float32]
-    chances: NDArray[np.float32]
-    sums: NDArray[np.float32]
-    before: NDArray[np.float32]
-    ends: NDArray[np.float64]
+    scaled: F32
+    chances: F32
+    sums: F32
+    before: F32
+    ends: F64
 
 
 @kernel()
@@ -61,7 +61,7 @@ def words_of_block(cells: Cells, doc_shard: int, word_shard: int) -> tuple[int, 
 
 
 @kernel()
-def list_words(n_wk: NDArray[np.int32], first: int, last: int) -> Lists:
+def list_words(n_wk: I32, first: int, last: int) -> Lists:
     """Return the lists of words ``first`` to ``last`` of n_wk [n_words, T], topics ascending."""
     n_words, n_topics = n_wk.shape
     start, length = np.zeros(n_words, np.int64), np.zeros(n_words, np.int64)
@@ -87,7 +87,7 @@ def list_words(n_wk: NDArray[np.int32], first: int, last: int) -> Lists:
 
 
 @kernel()
-def write_words(lists: Lists, first: int, last: int, n_wk: NDArray[np.int32]) -> None:
+def write_words(lists: Lists, first: int, last: int, n_wk: I32) -> None:
     """Write the lists of words ``first`` to ``last`` to n_wk [n_words, T]."""
     start, length, topics, times = lists
     for word in range(first, last):
@@ -114,23 +114,23 @@ def scratch_of(n_topics: int) -> Scratch:
 
 @kernel()
 def sweep_document_by_lists(
-    z: NDArray[np.int32],
-    words: NDArray[np.int32],
-    doc_row: NDArray[np.int32],
-    n_k: NDArray[np.int64],
-    prior: NDArray[np.floating[Any]],
-    word_prior: NDArray[np.floating[Any]],
+    z: I32,
+    words: I32,
+    doc_row: I32,
+    n_k: I64,
+    prior: Floats,
+    word_prior: Floats,
     word_total: float,
-    inverse: NDArray[np.float64],
-    start: NDArray[np.int64],
-    length: NDArray[np.int64],
-    topics: NDArray[np.uint32],
-    times: NDArray[np.float32],
-    scaled: NDArray[np.float32],
-    chances: NDArray[np.float32],
-    sums: NDArray[np.float32],
-    before: NDArray[np.float32],
-    ends: NDArray[np.float64],
+    inverse: F64,
+    start: I64,
+    length: I64,
+    topics: U32,
+    times: F32,
+    scaled: F32,
+    chances: F32,
+    sums: F32,
+    before: F32,
+    ends: F64,
     rng: np.random.Generator,
 ) -> int:
     """Redraw the tokens of one document; return how many moved.
@@ -195,12 +195,7 @@ def sweep_document_by_lists(
 
 
 @kernel(fastmath=REASSOCIATE)
-def scale_document(
-    doc_row: NDArray[np.int32],
-    prior: NDArray[np.floating[Any]],
-    inverse: NDArray[np.float64],
-    scaled: NDArray[np.float32],
-) -> float:
+def scale_document(doc_row: I32, prior: Floats, inverse: F64, scaled: F32) -> float:
     """Write (doc_row + prior) * inverse to ``scaled`` [T]; return the sum of what was written."""
     total = 0.0
     for topic in range(len(scaled)):
@@ -211,14 +206,7 @@ def scale_document(
 
 
 @kernel()
-def last_place(
-    chances: NDArray[np.float32],
-    counts: NDArray[np.float32],
-    start: Int,
-    length: Int,
-    place: Int,
-    own: Float,
-) -> Int:
+def last_place(chances: F32, counts: F32, start: Int, length: Int, place: Int, own: Float) -> Int:
     """Return the last place of a list that has any weight: where rounding has gone past it.
 
     The entry ``place`` weighs ``own``.
@@ -230,7 +218,7 @@ def last_place(
 
 
 @kernel(inline=True)
-def place_of(topics: NDArray[np.uint32], first: Int, length: Int, topic: Int) -> Int:
+def place_of(topics: U32, first: Int, length: Int, topic: Int) -> Int:
     """Return the place of a topic in the list that begins at ``first``; its length: nowhere."""
     place = np.int64(0)
     while place < length and np.int64(topics[first + place]) != topic:

@@ -7,8 +7,8 @@ makes, the expectation is taken by conditioning on n > 0 and expanding to second
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import digamma, digamma_and_tetragamma, tetragamma
@@ -19,12 +19,7 @@ VANISHED = 1e-300
 
 @kernel(fastmath=REASSOCIATE)
 def spread_block(
-    cells: Cells,
-    doc_shard: int,
-    word_shard: int,
-    resp: NDArray[np.floating],
-    var_dk: NDArray[np.floating],
-    var_wk: NDArray[np.floating],
+    cells: Cells, doc_shard: int, word_shard: int, resp: Floats, var_dk: Floats, var_wk: Floats
 ) -> None:
     """Add a block's pairs to Var[n_dk] and Var[n_wk], which the caller has set to zero.
 
@@ -47,13 +42,13 @@ def spread_block(
 def expected_tables(
     start: int,
     stop: int,
-    mean: NDArray[np.floating],
-    variance: NDArray[np.floating],
-    seen: NDArray[np.floating],
-    row_prior: NDArray[np.float64],
-    column_prior: NDArray[np.float64],
-    by_row: NDArray[np.float64],
-    by_column: NDArray[np.float64],
+    mean: Floats,
+    variance: Floats,
+    seen: Floats,
+    row_prior: F64,
+    column_prior: F64,
+    by_row: F64,
+    by_column: F64,
 ) -> None:
     """Add E[tables] of rows start .. stop to their sums by_row [n_rows] and by_column [T].
 
@@ -71,12 +66,7 @@ def expected_tables(
 
 @kernel(fastmath=REASSOCIATE)
 def tables_of_row(
-    mean: NDArray[np.floating],
-    variance: NDArray[np.floating],
-    seen: NDArray[np.floating],
-    x: NDArray[np.float64],
-    psi_x: NDArray[np.float64],
-    by_column: NDArray[np.float64],
+    mean: Floats, variance: Floats, seen: Floats, x: F64, psi_x: F64, by_column: F64
 ) -> float:
     """Add E[tables] of a row's cells to by_column [T]; return their sum. No branch: vector code."""
     total = 0.0
@@ -95,12 +85,7 @@ def tables_of_row(
 
 
 @kernel()
-def concentrations(
-    row_prior: float,
-    column_prior: NDArray[np.float64],
-    x: NDArray[np.float64],
-    psi_x: NDArray[np.float64],
-) -> None:
+def concentrations(row_prior: float, column_prior: F64, x: F64, psi_x: F64) -> None:
     """Write the concentrations of a row's cells, and their digamma, to x and psi_x [T]."""
     for column in range(len(x)):
         x[column] = max(row_prior * column_prior[column], VANISHED)
@@ -109,12 +94,7 @@ def concentrations(
 
 
 @kernel()
-def expected_log_xi(
-    mean: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    seen: NDArray[np.float64],
-    total: float,
-) -> float:
+def expected_log_xi(mean: F64, variance: F64, seen: F64, total: float) -> float:
     """Return sum over topics of E[log xi_k], xi_k ~ Beta(total, n_k); all arguments [T]."""
     log_xi = 0.0
     for topic in range(len(mean)):

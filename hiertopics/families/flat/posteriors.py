@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
@@ -26,7 +26,7 @@ from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.model import Context
 
-Table = NDArray[np.floating]
+Table = Floats
 
 CELLS = 1 << 18
 """Entries of a table by document that are taken at a time."""
@@ -36,8 +36,8 @@ CELLS = 1 << 18
 class State(estimates.State):
     """The means of all posteriors, and geometric means (``_geo``) shaped as these."""
 
-    pi_geo: NDArray[np.float64]
-    tau_geo: NDArray[np.float64]
+    pi_geo: F64
+    tau_geo: F64
     alpha_geo: float
     word_mass_geo: float
 
@@ -48,8 +48,8 @@ class Stats(NamedTuple):
     doc_tables [T], word_tables [n_words]: expected tables; log_xi: sum over topics.
     """
 
-    doc_tables: NDArray[np.float64]
-    word_tables: NDArray[np.float64]
+    doc_tables: F64
+    word_tables: F64
     log_xi: float
 
 
@@ -110,8 +110,8 @@ def gather(state: State, seen_wk: Table, var_wk: Table, data: Data, context: Con
 
 
 def _tables_of_documents(
-    piece: Piece, local: variational.Local, topic_mass: NDArray[np.float64]
-) -> tuple[variational.Local, tuple[NDArray[np.float64], ...]]:
+    piece: Piece, local: variational.Local, topic_mass: F64
+) -> tuple[variational.Local, tuple[F64, ...]]:
     """Answer with expected tables, the variance of n_k and log P(n_k = 0), each [T]."""
     seen_dk, var_dk = local.seen_dk, local.var_dk
     assert seen_dk is not None and var_dk is not None
@@ -126,12 +126,8 @@ def _tables_of_documents(
 
 
 def _tables_of_words(
-    state: State,
-    seen_wk: Table,
-    var_wk: Table,
-    word_mass: NDArray[np.float64],
-    context: Context,
-) -> NDArray[np.float64]:
+    state: State, seen_wk: Table, var_wk: Table, word_mass: F64, context: Context
+) -> F64:
     """Return expected tables of each word [n_words], so many words at a time as pieces."""
     n_parts, ones = state.local.n_pieces, np.ones(state.n_topics)
     bounds = np.linspace(0, len(word_mass), n_parts + 1).astype(int)
@@ -141,9 +137,7 @@ def _tables_of_words(
     return np.concatenate(context.map(_by_word, rows))
 
 
-def _by_word(
-    rows: tuple[Table, Table, Table, NDArray[np.float64], NDArray[np.float64]],
-) -> NDArray[np.float64]:
+def _by_word(rows: tuple[Table, Table, Table, F64, F64]) -> F64:
     return _expected(*rows)[0]
 
 
@@ -176,12 +170,8 @@ def prior_of(state: State, settings: Settings) -> Prior:
 
 
 def _expected(
-    mean: Table,
-    variance: Table,
-    seen: Table,
-    row_prior: NDArray[np.float64],
-    column_prior: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    mean: Table, variance: Table, seen: Table, row_prior: F64, column_prior: F64
+) -> tuple[F64, F64]:
     """Return expected tables summed by row and by column."""
     by_row, by_column = np.zeros(len(mean)), np.zeros(mean.shape[1])
     m.expected_tables(

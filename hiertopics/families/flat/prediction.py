@@ -6,8 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels
@@ -34,17 +34,17 @@ AS_TRAINED = FoldIn()
 class _Document(NamedTuple):
     """words int32, times float64 [n_pairs]; prior, expected [n_nodes] as of ``fold_in``."""
 
-    words: NDArray[np.int32]
-    times: NDArray[np.float64]
-    prior: NDArray[np.float64]
-    expected: NDArray[np.float64]
+    words: I32
+    times: F64
+    prior: F64
+    expected: F64
 
 
 def fold_in(
     tree: Tree,
     corpus: Corpus,
-    prior: NDArray[np.float64],
-    expected: NDArray[np.float64],
+    prior: F64,
+    expected: F64,
     context: Context,
     how: FoldIn = AS_TRAINED,
 ) -> Posterior:
@@ -62,7 +62,7 @@ def fold_in(
     return Posterior(all_entries(np.array(rows).reshape(corpus.n_docs, tree.n_nodes)))
 
 
-def _weigh(phi: NDArray[np.float64], how: FoldIn, document: _Document) -> NDArray[np.float64]:
+def _weigh(phi: F64, how: FoldIn, document: _Document) -> F64:
     words, times, prior, expected = document
     n_dk = kernels.fold_in(words, times, phi, prior, *how)
     return np.asarray(document_weights(n_dk[None, :], expected)[0])

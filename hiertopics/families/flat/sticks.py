@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 
 LEAST_LOG_MEAN, LARGEST_LOG_MEAN = -30.0, 30.0
@@ -22,22 +22,22 @@ class Sticks(NamedTuple):
     first). All float64 [T - 1] but order int64 [T].
     """
 
-    order: NDArray[np.int64]
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
+    order: I64
+    a: F64
+    b: F64
 
     @property
-    def e_log_rest(self) -> NDArray[np.float64]:
+    def e_log_rest(self) -> F64:
         """E[log(1 - v)], float64 [T - 1]."""
         return np.asarray(digamma(self.b) - digamma(self.a + self.b))
 
     @property
-    def e_log(self) -> NDArray[np.float64]:
+    def e_log(self) -> F64:
         """E[log v], float64 [T - 1]."""
         return np.asarray(digamma(self.a) - digamma(self.a + self.b))
 
 
-def fit_sticks(n_tables: NDArray[np.float64], gamma: float, *, reorder: bool) -> Sticks:
+def fit_sticks(n_tables: F64, gamma: float, *, reorder: bool) -> Sticks:
     """Return the exact maximiser q(v) given expected tables per topic [T] (equations 24-28).
 
     reorder: sort topics by tables, decreasing, which is the best order (theory/hdp 4.2).
@@ -48,14 +48,14 @@ def fit_sticks(n_tables: NDArray[np.float64], gamma: float, *, reorder: bool) ->
     return Sticks(order, 1.0 + along[:-1], gamma + after[:-1])
 
 
-def mean_weights(sticks: Sticks) -> NDArray[np.float64]:
+def mean_weights(sticks: Sticks) -> F64:
     """Return E[pi], float64 [T], summing to 1."""
     share = sticks.a / (sticks.a + sticks.b)
     rest = np.concatenate([[1.0], np.cumprod(1.0 - share)])
     return _scatter(np.append(share, 1.0) * rest, sticks.order)
 
 
-def geometric_weights(sticks: Sticks) -> NDArray[np.float64]:
+def geometric_weights(sticks: Sticks) -> F64:
     """Return exp(E[log pi]), float64 [T]; its sum is below 1."""
     log_rest = np.concatenate([[0.0], np.cumsum(sticks.e_log_rest)])
     return _scatter(np.exp(np.append(sticks.e_log, 0.0) + log_rest), sticks.order)
@@ -66,15 +66,13 @@ def best_gamma(sticks: Sticks) -> float:
     return float(len(sticks.a) / -sticks.e_log_rest.sum())
 
 
-def weights_from_fractions(fractions: NDArray[np.float64]) -> NDArray[np.float64]:
+def weights_from_fractions(fractions: F64) -> F64:
     """Return pi [T] of stick fractions v [T - 1], the last stick taking what remains."""
     rest = np.concatenate([[1.0], np.cumprod(1.0 - fractions)])
     return np.append(fractions, 1.0) * rest
 
 
-def redraw_order(
-    log_weights: NDArray[np.float64], gamma: float | None, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def redraw_order(log_weights: F64, gamma: float | None, rng: np.random.Generator) -> I64:
     """Return who comes to each place, int64 [T]: the order of the weights given which there are.
 
     All places but the last by arrival times, then the last two (theory/hdp 6.1). log_weights: [T],
@@ -94,14 +92,12 @@ def redraw_order(
     return order
 
 
-def log_remainders(log_weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_remainders(log_weights: F64) -> F64:
     """Return the log of what each place and those behind it hold [T], of log weights [T]."""
     return np.asarray(np.logaddexp.accumulate(log_weights[::-1])[::-1])
 
 
-def _log_arrivals(
-    log_rates: NDArray[np.float64], log_end: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _log_arrivals(log_rates: F64, log_end: float, rng: np.random.Generator) -> F64:
     """Return the logs of exponential times that are before an end, in units of it.
 
     Of rates so small that nothing is expected before the end the times are uniform.
@@ -119,7 +115,7 @@ def _log_density_of_last(log_weight: float, n_places: int, gamma: float | None) 
     return float(-log_weight - (PRIOR_SHAPE + n_places - 1) * np.log(PRIOR_RATE - log_weight))
 
 
-def _scatter(along: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+def _scatter(along: F64, order: I64) -> F64:
     weights = np.empty(len(order))
     weights[order] = along
     return weights

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64, Floats, Numbers
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
@@ -35,7 +36,7 @@ class TopicCounts(NamedTuple):
     n_topics_entropy: float
 
 
-def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> TopicCounts:
+def topic_counts(n_k: Numbers, n_tables: Numbers) -> TopicCounts:
     """Count topics by each rule, from (expected) tokens and tables per topic [T]."""
     share = np.sort(n_k / max(n_k.sum(), 1e-300))[::-1]
     positive = share[share > 0]
@@ -47,9 +48,7 @@ def topic_counts(n_k: NDArray[np.number], n_tables: NDArray[np.number]) -> Topic
     )
 
 
-def document_weights(
-    n_dk: NDArray[np.number], doc_prior: NDArray[np.floating]
-) -> NDArray[np.float64]:
+def document_weights(n_dk: Numbers, doc_prior: Floats) -> F64:
     """Return theta, float64 [n_docs, T]: n_dk + doc_prior, rows scaled to sum to 1."""
     theta = np.add(n_dk, doc_prior, dtype=np.float64)
     # Counts that were moved back and forth may end a rounding error below zero.
@@ -63,11 +62,11 @@ class Topics(NamedTuple):
     largest first; dropped: of the others. Both int64.
     """
 
-    n_k: NDArray[np.number]
-    live: NDArray[np.int64]
-    dropped: NDArray[np.int64]
+    n_k: Numbers
+    live: I64
+    dropped: I64
 
-    def gather(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gather(self, values: F64) -> F64:
         """Return ``values`` [..., T] of the live topics and, if any are dropped, these' sum."""
         kept = values[..., self.live]
         if not len(self.dropped):
@@ -76,7 +75,7 @@ class Topics(NamedTuple):
         return np.concatenate([kept, rest], axis=-1)
 
 
-def by_size(n_k: NDArray[np.number]) -> Topics:
+def by_size(n_k: Numbers) -> Topics:
     """Return the topics of these (expected) tokens [T]."""
     order = np.argsort(-n_k, kind="stable")
     lives = n_k[order] >= LIVE_TOKENS
@@ -84,11 +83,7 @@ def by_size(n_k: NDArray[np.number]) -> Topics:
 
 
 def summary_of(
-    topics: Topics,
-    rows: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    n_dk: NDArray[np.number],
-    extra: Mapping[str, NDArray[Any]],
+    topics: Topics, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
 ) -> Summary:
     """Return ``summary_by_node`` of theta [n_docs, T]; it notes where topics ran out."""
     summary = summary_by_node(topics, rows, topics.gather(theta), n_dk, extra)
@@ -96,11 +91,7 @@ def summary_of(
 
 
 def summary_by_node(
-    topics: Topics,
-    rows: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    n_dk: NDArray[np.number],
-    extra: Mapping[str, NDArray[Any]],
+    topics: Topics, rows: F64, theta: F64, n_dk: Numbers, extra: Mapping[str, NDArray[Any]]
 ) -> Summary:
     """Return the flat tree of ``rows`` [n_nodes, n_words], one outside the live topics at most.
 
@@ -114,11 +105,7 @@ def summary_by_node(
 
 
 def flat_tree(
-    rows: NDArray[np.float64],
-    n_live: int,
-    n_tokens: NDArray[np.float64],
-    n_docs: NDArray[np.int64],
-    extra: Mapping[str, NDArray[Any]],
+    rows: F64, n_live: int, n_tokens: F64, n_docs: I64, extra: Mapping[str, NDArray[Any]]
 ) -> Tree:
     """Return the tree of ``rows`` [n_nodes, n_words], those from ``n_live`` on outside it.
 

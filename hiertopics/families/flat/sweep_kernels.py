@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 BLOCK = 32
@@ -18,17 +16,17 @@ BLOCK = 32
 
 @kernel()
 def sweep_document(
-    z: NDArray[np.int32],
-    words: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
-    doc_row: NDArray[np.int32],
-    n_k: NDArray[np.int64],
-    prior: NDArray[np.floating],
-    inverse: NDArray[np.float64],
-    scaled: NDArray[np.float64],
-    scratch: NDArray[np.float64],
-    ends: NDArray[np.float64],
-    word_prior: NDArray[np.floating],
+    z: I32,
+    words: I32,
+    n_wk: I32,
+    doc_row: I32,
+    n_k: I64,
+    prior: Floats,
+    inverse: F64,
+    scaled: F64,
+    scratch: F64,
+    ends: F64,
+    word_prior: Floats,
     word_total: float,
     rng: np.random.Generator,
 ) -> int:
@@ -65,19 +63,14 @@ def sweep_document(
 
 
 @kernel()
-def weigh(
-    scaled: NDArray[np.float64],
-    word_row: NDArray[np.int32],
-    eta: float,
-    weights: NDArray[np.float64],
-) -> None:
+def weigh(scaled: F64, word_row: I32, eta: float, weights: F64) -> None:
     """Write scaled * (word_row + eta) to ``weights`` [T]."""
     for topic in range(len(scaled)):
         weights[topic] = scaled[topic] * (word_row[topic] + eta)
 
 
 @kernel(fastmath=REASSOCIATE)
-def add_up_blocks(weights: NDArray[np.floating[Any]], ends: NDArray[np.float64]) -> float:
+def add_up_blocks(weights: Floats, ends: F64) -> float:
     """Write the running totals at the ends of blocks of ``weights`` to ``ends``; return the sum."""
     total = 0.0
     for block in range(len(ends)):
@@ -92,9 +85,7 @@ def add_up_blocks(weights: NDArray[np.floating[Any]], ends: NDArray[np.float64])
 
 
 @kernel()
-def draw_in_blocks(
-    weights: NDArray[np.floating[Any]], ends: NDArray[np.float64], uniform: float
-) -> int:
+def draw_in_blocks(weights: Floats, ends: F64, uniform: float) -> int:
     """Return a topic drawn in proportion to ``weights`` [T] by one uniform number.
 
     ends: scratch [ceil(T / BLOCK)].

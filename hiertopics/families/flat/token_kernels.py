@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 
@@ -14,16 +14,14 @@ from hiertopics.numeric.jit import kernel
 class Tables(NamedTuple):
     """The arrays that a sweep moves: z [n_tokens], n_dk [n_docs, T], n_wk [n_words, T], n_k [T]."""
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
+    z: I32
+    n_dk: I32
+    n_wk: I32
+    n_k: I64
 
 
 @kernel()
-def count_tokens(
-    cells: Cells, z: NDArray[np.int32], n_dk: NDArray[np.int32], n_wk: NDArray[np.int32]
-) -> None:
+def count_tokens(cells: Cells, z: I32, n_dk: I32, n_wk: I32) -> None:
     """Add every token to n_dk [n_docs, T] and n_wk [n_words, T]."""
     for doc in range(cells.cuts.shape[0]):
         for token in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
@@ -32,13 +30,7 @@ def count_tokens(
 
 
 @kernel()
-def count_block(
-    cells: Cells,
-    word_shard: int,
-    z: NDArray[np.int32],
-    n_dk: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
-) -> None:
+def count_block(cells: Cells, word_shard: int, z: I32, n_dk: I32, n_wk: I32) -> None:
     """Add the tokens of a piece in a word range to n_dk [n_docs, T] and n_wk [n_words, T]."""
     for doc in range(cells.cuts.shape[0]):
         for token in range(cells.cuts[doc, word_shard], cells.cuts[doc, word_shard + 1]):
@@ -47,9 +39,7 @@ def count_block(
 
 
 @kernel()
-def share_pairs(
-    tokens: NDArray[np.floating[Any]], z: NDArray[np.int32], resp: NDArray[np.floating[Any]]
-) -> None:
+def share_pairs(tokens: Floats, z: I32, resp: Floats) -> None:
     """Add the share of each topic among a pair's ``tokens`` [n_pairs] to resp [n_pairs, T].
 
     z: the topics of all tokens, pair by pair.
@@ -64,14 +54,14 @@ def share_pairs(
 
 
 @kernel()
-def renumber_tokens(z: NDArray[np.int32], number: NDArray[np.int32]) -> None:
+def renumber_tokens(z: I32, number: I32) -> None:
     """Give each token's topic its ``number`` [T], in place."""
     for token in range(len(z)):
         z[token] = number[z[token]]
 
 
 @kernel()
-def take_columns(counts: NDArray[np.int32], order: NDArray[np.int64]) -> None:
+def take_columns(counts: I32, order: I64) -> None:
     """Put column ``order[k]`` of ``counts`` [n, T] at place k, in place."""
     old = np.empty(len(order), counts.dtype)
     for row in range(len(counts)):
@@ -97,7 +87,7 @@ def draw_n_tables(n_tokens: int, x: float, rng: np.random.Generator) -> int:
 
 
 @kernel()
-def count_tables(counts: NDArray[np.int32], x: float, rng: np.random.Generator) -> int:
+def count_tables(counts: I32, x: float, rng: np.random.Generator) -> int:
     """Return the tables that all cells of ``counts`` make under one concentration x."""
     n_tables = 0
     for row in range(counts.shape[0]):

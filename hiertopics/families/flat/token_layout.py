@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I32, I64, Ints
 from hiertopics.data import seedwords
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags, Shelf
@@ -24,9 +24,9 @@ class Words(NamedTuple):
     pair_ptr: int64 [n_docs + 1]. word: int32 [n_pairs]. token_ptr: int64 [n_pairs + 1].
     """
 
-    pair_ptr: NDArray[np.int64]
-    word: NDArray[np.int32]
-    token_ptr: NDArray[np.int64]
+    pair_ptr: I64
+    word: I32
+    token_ptr: I64
 
 
 class Data(NamedTuple):
@@ -71,7 +71,7 @@ class Part(NamedTuple):
     it has the words of these documents alone, or reads them in the corpus's files.
     """
 
-    docs: NDArray[np.int64]
+    docs: I64
     words: Words | None
     shelf: Shelf | None
 
@@ -100,24 +100,24 @@ class Part(NamedTuple):
                     Words(rows.indptr.astype(np.int64), rows.indices, _starts(rows.data)),
                 )
 
-    def _lengths(self) -> NDArray[np.int64]:
+    def _lengths(self) -> I64:
         if self.words is not None:
             return doc_lengths(self.words)[self.docs]
         assert self.shelf is not None, "documents are in memory or in files"
         return self.shelf.doc_lengths[self.docs]
 
 
-def part_of(data: Data, docs: NDArray[np.int64]) -> Part:
+def part_of(data: Data, docs: I64) -> Part:
     """Return the documents ``docs`` of a corpus."""
     return Part(docs, data.words, data.shelf)
 
 
-def doc_lengths(words: Words) -> NDArray[np.int64]:
+def doc_lengths(words: Words) -> I64:
     """Return the tokens of each document, int64 [n_docs]."""
     return np.diff(words.token_ptr[words.pair_ptr])
 
 
-def spans(lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def spans(lengths: I64) -> Iterator[tuple[int, int]]:
     """Yield ranges of documents of about ``TOKENS_AT_ONCE`` tokens. lengths: of each document."""
     ends, first, before = np.cumsum(lengths), 0, 0
     while first < len(ends):
@@ -127,7 +127,7 @@ def spans(lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         first, before = last, int(ends[last - 1])
 
 
-def words_of(words: Words, docs: NDArray[np.int64]) -> Words:
+def words_of(words: Words, docs: I64) -> Words:
     """Return the words of some documents by themselves."""
     sizes = words.pair_ptr[docs + 1] - words.pair_ptr[docs]
     pair_ptr = _starts(sizes)
@@ -142,6 +142,6 @@ def counts_of(words: Words, n_words: int) -> sparse.csr_array:
     return sparse.csr_array(cells, shape=(len(words.pair_ptr) - 1, n_words))
 
 
-def _starts(sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+def _starts(sizes: Ints) -> I64:
     """Return where each of so large things begins, and the end of the last, int64 [n + 1]."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64
 from hiertopics.chains import Chains, SettingsT, chains
 from hiertopics.engine import Pieces
 from hiertopics.families.flat import token_kernels as kernels
@@ -28,27 +28,22 @@ DataT = TypeVar("DataT")
 class Topics(Protocol):
     """A draw of flat topics: n_k int64 [T], the tokens of each."""
 
-    n_k: NDArray[np.int64]
+    n_k: I64
 
 
 class InPieces(Topics, Protocol):
     """A draw in pieces; n_wk: int32 [n_words, T]."""
 
     local: Pieces[Any, Any]
-    n_wk: NDArray[np.int32]
+    n_wk: I32
 
 
 TopicsT = TypeVar("TopicsT", bound=Topics)
-Rows = tuple[NDArray[np.int32], ...]
-Visit = Callable[[Any, Any, Block], tuple[Any, tuple[Rows, tuple[int, NDArray[np.int64]]]]]
+Rows = tuple[I32, ...]
+Visit = Callable[[Any, Any, Block], tuple[Any, tuple[Rows, tuple[int, I64]]]]
 
 
-def sweep(
-    state: InPieces,
-    word_bounds: NDArray[np.int64],
-    visit: Visit,
-    given: Callable[[int, int], Any],
-) -> int:
+def sweep(state: InPieces, word_bounds: I64, visit: Visit, given: Callable[[int, int], Any]) -> int:
     """Redraw the topics of all tokens, block by block; return how many moved.
 
     visit: a task that answers with the tokens that moved in a block and the change of the topic
@@ -63,16 +58,14 @@ def sweep(
     return total
 
 
-def draw_eta(
-    n_wk: NDArray[np.int32], n_k: NDArray[np.int64], eta: float, rng: np.random.Generator
-) -> float:
+def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float:
     """Draw eta; the prior is on its total n_words eta, the concentration of a topic's words."""
     n_words = len(n_wk)
     n_tables = kernels.count_tables(n_wk, eta, rng)
     return draw_concentration(eta * n_words, n_tables, n_k, rng) / n_words
 
 
-def renumber(state: InPieces, order: NDArray[np.int64]) -> None:
+def renumber(state: InPieces, order: I64) -> None:
     """Give topic ``order[k]`` the number k in all tokens and counts, in place."""
     number = np.empty(len(order), np.int32)
     number[order] = np.arange(len(order))
@@ -81,9 +74,7 @@ def renumber(state: InPieces, order: NDArray[np.int64]) -> None:
     state.n_k = state.n_k[order]
 
 
-def _renumber(
-    piece: Any, local: Any, given: tuple[NDArray[np.int32], NDArray[np.int64]]
-) -> tuple[Any, None]:
+def _renumber(piece: Any, local: Any, given: tuple[I32, I64]) -> tuple[Any, None]:
     number, order = given
     kernels.renumber_tokens(local.z, number)
     kernels.take_columns(local.n_dk, order)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from hiertopics import seeds
+from hiertopics.arrays import F64, Floats
 from hiertopics.data.seedwords import Asked, Seeds, seeds_in
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, joined
@@ -31,7 +32,7 @@ from hiertopics.families.flat.layout import (
 from hiertopics.model import Context, Settings
 from hiertopics.settings.config import InferenceConfig
 
-Table = NDArray[np.floating]
+Table = Floats
 SeededSettings = Settings[Asked, InferenceConfig]
 Visit = Callable[[Any, Any, Block], tuple[Any, Any]]
 Rows = Callable[[InCells, Any, int, int], Table]
@@ -64,7 +65,7 @@ class Responsibilities:
 
     local: Pieces[Any, Any]
     n_wk: Table
-    n_k: NDArray[np.float64]
+    n_k: F64
 
     @property
     def n_topics(self) -> int:
@@ -110,7 +111,7 @@ class Given(NamedTuple):
     more: what else its task wants.
     """
 
-    n_k: NDArray[np.float64]
+    n_k: F64
     prior: Prior
     more: Any = None
 
@@ -252,7 +253,7 @@ def prior_of_blocks(prior: Prior, data: Data) -> Callable[[int, int], Prior]:
 
 def sweep_block(
     piece: InCells, local: Any, block: Block
-) -> tuple[Any, tuple[tuple[Table, ...], NDArray[np.float64]]]:
+) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the move of the topic totals."""
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
@@ -261,8 +262,7 @@ def sweep_block(
     tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
     require_sound(
-        piece,
-        kernels.sweep_block(piece.blocks, 0, block.number, tables, n_k, block.given.prior),
+        piece, kernels.sweep_block(piece.blocks, 0, block.number, tables, n_k, block.given.prior)
     )
     kept = seen_dk if seen_dk.shape[1] else None
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), n_k - block.given.n_k)
@@ -323,7 +323,7 @@ def _recount(
     return local, (block.rows, None)
 
 
-def _totals(piece: InCells, local: Local, _: None) -> NDArray[np.float64]:
+def _totals(piece: InCells, local: Local, _: None) -> F64:
     return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
 
 
@@ -348,12 +348,12 @@ def _spread(
     return local._replace(var_dk=var_dk), (block.rows, None)
 
 
-def seen_totals(state: Responsibilities) -> NDArray[np.float64]:
+def seen_totals(state: Responsibilities) -> F64:
     """Return the sum over documents of the indicators that a sweep left, and drop these."""
     return np.sum(state.local.step(_seen_totals, None), axis=0)
 
 
-def _seen_totals(piece: InCells, local: Local, _: None) -> tuple[Local, NDArray[np.float64]]:
+def _seen_totals(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
     assert local.seen_dk is not None
     return settled(local), np.asarray(local.seen_dk.sum(axis=0, dtype=np.float64))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca.state import State
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
@@ -23,9 +23,9 @@ class Draft:
     """
 
     parent: list[int]
-    axes: list[NDArray[np.float64]]
-    slot: NDArray[np.int64]
-    rows: NDArray[np.float64]
+    axes: list[F64]
+    slot: I64
+    rows: F64
     depth: int
 
     @property
@@ -52,7 +52,7 @@ class Draft:
         """Return the children of ``node``."""
         return [child for child, above in enumerate(self.parent) if above == node]
 
-    def docs(self, node: int) -> NDArray[np.int64]:
+    def docs(self, node: int) -> I64:
         """Return the rows in slots at or below ``node``."""
         inside = [other for other in self.live if node in self.path(other)]
         return np.flatnonzero(np.isin(self.slot, inside))
@@ -63,7 +63,7 @@ class Draft:
         self.axes.append(np.zeros(self.rows.shape[1]))
         return len(self.parent) - 1
 
-    def take_out(self, node: int, slot: NDArray[np.int64] | None = None) -> None:
+    def take_out(self, node: int, slot: I64 | None = None) -> None:
         """Take out ``node``, and the ancestors that are left with neither children nor rows.
 
         slot: where the rows in its own slot go; None: to its parent's slot.
@@ -75,7 +75,7 @@ class Draft:
         if above > 0 and not self.children(above) and not (self.slot == above).any():
             self.take_out(above)
 
-    def residual(self, rows: NDArray[np.float64], path: list[int]) -> NDArray[np.float64]:
+    def residual(self, rows: F64, path: list[int]) -> F64:
         """Return what the axes of the nodes ``path`` leave of rows."""
         if not path:
             return rows
@@ -95,13 +95,13 @@ class Draft:
             self.lay_from(child)
 
 
-def leading_axis(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def leading_axis(rows: F64) -> F64:
     """Return the first principal axis of the second moments, as long as the spread along it."""
     strength, axes = np.linalg.eigh(rows.T @ rows / len(rows))
     return np.asarray(axes[:, -1] * np.sqrt(max(strength[-1], 0.0)))
 
 
-def draft_of(state: State, rows: NDArray[np.float64], slot: NDArray[np.int64]) -> Draft:
+def draft_of(state: State, rows: F64, slot: I64) -> Draft:
     """Return a draft of the tree as it is; rows: as they were read."""
     return Draft(state.parent.tolist(), list(state.mean), slot, rows - state.mu, state.depth)
 

@@ -10,8 +10,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32
 from hiertopics.numeric.jit import kernel
 
 RARE = 1e-14
@@ -27,13 +27,13 @@ class Globals(NamedTuple):
     [n_slots], LM and all else of a slot's score that no row changes.
     """
 
-    path: NDArray[np.int32]
-    axes: NDArray[np.float64]
-    centre: NDArray[np.float64]
+    path: I32
+    axes: F64
+    centre: F64
     precision: float
-    gram: NDArray[np.float64]
-    cover: NDArray[np.float64]
-    base: NDArray[np.float64]
+    gram: F64
+    cover: F64
+    base: F64
 
 
 class Sums(NamedTuple):
@@ -44,15 +44,15 @@ class Sums(NamedTuple):
     coordinates on axes outside the tree.
     """
 
-    slot: NDArray[np.float64]
-    second: NDArray[np.float64]
-    first: NDArray[np.float64]
-    cross: NDArray[np.float64]
-    outside: NDArray[np.float64]
+    slot: F64
+    second: F64
+    first: F64
+    cross: F64
+    outside: F64
 
 
 @kernel()
-def project(row: NDArray[np.float64], given: Globals, onto: NDArray[np.float64]) -> float:
+def project(row: F64, given: Globals, onto: F64) -> float:
     """Set ``onto`` [n_nodes] to the products of a row with all axes; return its squared length.
 
     The row is taken relative to the centre.
@@ -68,7 +68,7 @@ def project(row: NDArray[np.float64], given: Globals, onto: NDArray[np.float64])
 
 
 @kernel()
-def softmax(scores: NDArray[np.float64]) -> float:
+def softmax(scores: F64) -> float:
     """Turn log scores into chances in place; return the log of what they summed to."""
     largest = scores[0]
     for slot in range(1, scores.shape[0]):
@@ -83,9 +83,7 @@ def softmax(scores: NDArray[np.float64]) -> float:
 
 
 @kernel()
-def weigh(
-    onto: NDArray[np.float64], length: float, given: Globals, scores: NDArray[np.float64]
-) -> None:
+def weigh(onto: F64, length: float, given: Globals, scores: F64) -> None:
     """Set ``scores`` to log S of slots, coordinates at their best in each.
 
     onto, length: from ``project``.
@@ -109,9 +107,7 @@ def weigh(
 
 
 @kernel()
-def structured_step(
-    rows: NDArray[np.float64], first: int, last: int, given: Globals, sums: Sums
-) -> float:
+def structured_step(rows: F64, first: int, last: int, given: Globals, sums: Sums) -> float:
     """Add up rows ``first`` to ``last``; return their share of the bound."""
     n_slots, depth = given.path.shape
     onto, chances = np.empty(given.axes.shape[1]), np.empty(n_slots)
@@ -158,7 +154,7 @@ def structured_step(
 
 
 @kernel()
-def add_products(weighted: NDArray[np.float64], row: NDArray[np.float64], sums: Sums) -> None:
+def add_products(weighted: F64, row: F64, sums: Sums) -> None:
     """Add a row's coordinates, ``weighted`` by chance [n_nodes], to ``first`` and ``cross``."""
     for node in range(weighted.shape[0]):
         if weighted[node] != 0.0:
@@ -168,9 +164,7 @@ def add_products(weighted: NDArray[np.float64], row: NDArray[np.float64], sums: 
 
 
 @kernel()
-def structured_scores(
-    rows: NDArray[np.float64], given: Globals, scores: NDArray[np.float64]
-) -> None:
+def structured_scores(rows: F64, given: Globals, scores: F64) -> None:
     """Set ``scores`` [n_rows, n_slots] to log S of each row."""
     onto = np.empty(given.axes.shape[1])
     for doc in range(rows.shape[0]):
@@ -180,16 +174,16 @@ def structured_scores(
 class Scratch(NamedTuple):
     """Working space of one row: see ``scratch_for``."""
 
-    onto: NDArray[np.float64]
-    passing: NDArray[np.float64]
-    along: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    cover: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    onto: F64
+    passing: F64
+    along: F64
+    mean: F64
+    cover: F64
+    scores: F64
 
 
 @kernel()
-def invert(matrix: NDArray[np.float64]) -> float:
+def invert(matrix: F64) -> float:
     """Invert a symmetric positive definite matrix in place; return log of its determinant."""
     size = matrix.shape[0]
     log_determinant = 0.0
@@ -222,7 +216,7 @@ def scratch_for(n_nodes: int, depth: int) -> Scratch:
 
 
 @kernel()
-def place(chances: NDArray[np.float64], given: Globals, scratch: Scratch) -> float:
+def place(chances: F64, given: Globals, scratch: Scratch) -> float:
     """Set mean and cover of a row's coordinates to their best given q of slots.
 
     ``scratch.onto`` is from ``project``; ``passing`` becomes the nodes' marginals. Returns KL of
@@ -275,13 +269,7 @@ def score(length: float, given: Globals, scratch: Scratch) -> None:
 
 @kernel()
 def meanfield_step(
-    rows: NDArray[np.float64],
-    first: int,
-    last: int,
-    chances: NDArray[np.float64],
-    given: Globals,
-    rounds: int,
-    sums: Sums,
+    rows: F64, first: int, last: int, chances: F64, given: Globals, rounds: int, sums: Sums
 ) -> float:
     """Settle rows ``first`` to ``last`` in some rounds and add them up.
 
@@ -312,13 +300,7 @@ def meanfield_step(
 
 
 @kernel()
-def _add(
-    chances: NDArray[np.float64],
-    given: Globals,
-    scratch: Scratch,
-    weighted: NDArray[np.float64],
-    sums: Sums,
-) -> None:
+def _add(chances: F64, given: Globals, scratch: Scratch, weighted: F64, sums: Sums) -> None:
     """Add a row's coordinates to the sums; ``weighted`` becomes its mean at every node."""
     n_slots, depth = given.path.shape
     weighted[:] = 0.0
@@ -343,13 +325,7 @@ def _add(
 
 
 @kernel()
-def meanfield_scores(
-    rows: NDArray[np.float64],
-    chances: NDArray[np.float64],
-    given: Globals,
-    rounds: int,
-    scores: NDArray[np.float64],
-) -> None:
+def meanfield_scores(rows: F64, chances: F64, given: Globals, rounds: int, scores: F64) -> None:
     """Set ``scores`` [n_rows, n_slots] to log S after some rounds that start at ``chances``.
 
     ``chances`` stay as they are.

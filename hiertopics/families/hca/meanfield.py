@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.families.hca import state as structured
@@ -30,7 +30,7 @@ ROUNDS = 20
 class Local(NamedTuple):
     """What belongs to the rows of a piece: chances."""
 
-    chances: NDArray[np.float64]
+    chances: F64
 
 
 @dataclass(kw_only=True)
@@ -40,11 +40,11 @@ class State(MeanField, structured.State):
     Local: ClassVar[Callable[..., Any]] = Local
 
     @staticmethod
-    def begun(n_docs: int) -> dict[str, NDArray[np.float64]]:
+    def begun(n_docs: int) -> dict[str, F64]:
         """Return what pieces begin with, by name, for a tree of one node."""
         return {"chances": np.zeros((n_docs, 1))}
 
-    def globals(self, model: Model, log_mass: NDArray[np.float64] | None = None) -> Globals:
+    def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
         """Return what local steps need; see ``globals_of``."""
         return globals_of(self, model, log_mass)
 
@@ -52,7 +52,7 @@ class State(MeanField, structured.State):
         """Return what a pass takes to the rows."""
         return Given(self.globals(model), rounds, _visit, _scores)
 
-    def slot_chances(self, model: Model) -> NDArray[np.float64]:
+    def slot_chances(self, model: Model) -> F64:
         """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
         return self.chances
 
@@ -62,7 +62,7 @@ def _visit(rows: Rows, local: Local, given: Given, sums: Sums) -> float:
     return float(meanfield_step(rows, *docs, local.chances, given.globals, given.rounds, sums))
 
 
-def _scores(rows: Rows, local: Local, given: Given, scores: NDArray[np.float64]) -> None:
+def _scores(rows: Rows, local: Local, given: Given, scores: F64) -> None:
     meanfield_scores(rows, local.chances, given.globals, given.rounds, scores)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.hca.config import Settings
 from hiertopics.families.hca.draft import Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import (
@@ -47,7 +47,7 @@ class Made(NamedTuple):
     n_kept: int
 
 
-def sweep(state: State, data: Data, settings: Settings) -> NDArray[np.float64]:
+def sweep(state: State, data: Data, settings: Settings) -> F64:
     """Do all local and global updates once; return the rows in each slot, float64 [n_nodes]."""
     inference = settings.inference
     sums, _ = local_pass(state, settings.model, inference.local_rounds)
@@ -74,7 +74,7 @@ def round_of_moves(state: State, data: Data, settings: Settings, context: Contex
     return Made(state, n_tried, n_kept)
 
 
-def prune(draft: Draft, chances: NDArray[np.float64]) -> int:
+def prune(draft: Draft, chances: F64) -> int:
     """Take out the leaves that hold next to no row; return how many."""
     mass = chances.sum(axis=0)
     rare = [node for node in draft.live if draft.is_leaf(node) and mass[node] < PRUNE_BELOW]
@@ -83,7 +83,7 @@ def prune(draft: Draft, chances: NDArray[np.float64]) -> int:
     return len(rare)
 
 
-def merge_alike(draft: Draft, chances: NDArray[np.float64]) -> int:
+def merge_alike(draft: Draft, chances: F64) -> int:
     """Merge pairs of paths that have the same rows by cosine; return how many."""
     leaves = np.array([node for node in draft.live if draft.is_leaf(node)], dtype=np.int64)
     # Siblings stand by weight, but cousins may not.
@@ -96,9 +96,7 @@ def merge_alike(draft: Draft, chances: NDArray[np.float64]) -> int:
     return len(pairs)
 
 
-def _changed(
-    draft: Draft, scores: NDArray[np.float64], most_nodes: int, rng: np.random.Generator
-) -> bool:
+def _changed(draft: Draft, scores: F64, most_nodes: int, rng: np.random.Generator) -> bool:
     """Change the draft in a way drawn at random, within ``most_nodes``, if there is one."""
     n_nodes = len(draft.live)
     known = kinds(draft.depth)
@@ -200,7 +198,7 @@ def join(draft: Draft, rng: np.random.Generator) -> bool:
     return True
 
 
-def drop(draft: Draft, scores: NDArray[np.float64], rng: np.random.Generator) -> bool:
+def drop(draft: Draft, scores: F64, rng: np.random.Generator) -> bool:
     """Take out a leaf that is missed little, its rows going to the next best slots.
 
     scores: [n_docs, n_old] of the nodes that were there at first; new ones stay.
@@ -225,7 +223,7 @@ def kinds(depth: int) -> list[Callable[[Draft, np.random.Generator], bool]]:
     return [split, split, split, transfer, divide, join] if depth > 2 else [split]
 
 
-def _open_path(draft: Draft, node: int, docs: NDArray[np.int64]) -> None:
+def _open_path(draft: Draft, node: int, docs: I64) -> None:
     while not draft.is_leaf(node):
         node = draft.add(node)
         draft.slot[docs] = node

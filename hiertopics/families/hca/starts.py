@@ -7,9 +7,9 @@ principal axis of what the axes above it leave.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.tree import ROOT
 from hiertopics.families.hca.config import Model, Settings
 from hiertopics.families.hca.draft import Draft, state_of_draft
@@ -94,9 +94,7 @@ def _from_residuals(draft: Draft, level_widths: list[int], rng: np.random.Genera
                 draft.lay(child)
 
 
-def _clusters(
-    rows: NDArray[np.float64], n_clusters: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _clusters(rows: F64, n_clusters: int, rng: np.random.Generator) -> I64:
     """Return a cluster per row by k-means, int64 in 0 .. n_used, none of them empty."""
     found = np.zeros(len(rows), dtype=np.int64)
     if not len(rows):
@@ -111,9 +109,7 @@ def _clusters(
     return found.astype(np.int64)
 
 
-def _far_apart(
-    rows: NDArray[np.float64], n_wanted: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _far_apart(rows: F64, n_wanted: int, rng: np.random.Generator) -> F64:
     """Draw rows one by one, by their squared distance to the nearest drawn so far (k-means++)."""
     drawn = [rows[int(rng.integers(len(rows)))]]
     distance = ((rows - drawn[0]) ** 2).sum(axis=1)
@@ -124,12 +120,7 @@ def _far_apart(
 
 
 def _made(
-    kind: type[State],
-    draft: Draft,
-    data: Data,
-    centre: NDArray[np.float64],
-    settings: Settings,
-    context: Context,
+    kind: type[State], draft: Draft, data: Data, centre: F64, settings: Settings, context: Context
 ) -> State:
     """Return the state of a draft; noise is what the axes leave of the rows."""
     model = settings.model

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
+from hiertopics.arrays import F64, I64
 from hiertopics.engine import Each, Pieces, as_given, cut, stacked
 from hiertopics.errors import NumericalError
 from hiertopics.families.hca.config import Model
@@ -27,7 +28,7 @@ from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, node
 from hiertopics.families.nested.tree_state import TreeState
 from hiertopics.model import Context
 
-Rows = NDArray[np.float64]
+Rows = F64
 
 LOG_2_PI = float(np.log(2 * np.pi))
 ROUNDS = 2
@@ -36,9 +37,9 @@ ROUNDS = 2
 class Data(NamedTuple):
     """Rows float64 [n_docs, n_columns], bounds of their shards, their sum and squared lengths."""
 
-    rows: NDArray[np.float64]
-    shard_bounds: NDArray[np.int64]
-    total: NDArray[np.float64]
+    rows: F64
+    shard_bounds: I64
+    total: F64
     total_square: float
 
     @property
@@ -68,9 +69,9 @@ class State(TreeState):
 
     Local: ClassVar[Callable[..., Any]] = Local
 
-    mean: NDArray[np.float64]
-    cov: NDArray[np.float64]
-    mu: NDArray[np.float64]
+    mean: F64
+    cov: F64
+    mu: F64
     mu_variance: float
     noise_a: float
     noise_b: float
@@ -86,17 +87,17 @@ class State(TreeState):
         """E tau, the expected noise precision."""
         return self.noise_a / self.noise_b
 
-    def by_node(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
         """Return the vectors of nodes in another order."""
         mean, cov = self.mean[order], self.cov[np.ix_(order, order)]
         return {"mean": np.ascontiguousarray(mean), "cov": np.ascontiguousarray(cov)}
 
     @staticmethod
-    def begun(n_docs: int) -> dict[str, NDArray[np.float64]]:
+    def begun(n_docs: int) -> dict[str, F64]:
         """Return what pieces begin with, by name, for a tree of one node."""
         return {}
 
-    def globals(self, model: Model, log_mass: NDArray[np.float64] | None = None) -> Globals:
+    def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
         """Return what local steps need; see ``globals_of``."""
         given = globals_of(self, model, log_mass)
         return given._replace(base=given.base + 0.5 * np.linalg.slogdet(given.cover)[1])
@@ -105,12 +106,12 @@ class State(TreeState):
         """Return what a pass takes to the rows."""
         return Given(self.globals(model), rounds, _visit, _scores)
 
-    def slot_chances(self, model: Model) -> NDArray[np.float64]:
+    def slot_chances(self, model: Model) -> F64:
         """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
         return slot_chances(slot_scores(self, model))
 
 
-def lay_out(rows: NDArray[np.float64], n_shards: int) -> Data:
+def lay_out(rows: F64, n_shards: int) -> Data:
     """Lay rows out in contiguous shards of about equal size."""
     bounds = np.linspace(0, len(rows), n_shards + 1).astype(np.int64)
     return Data(rows, bounds, rows.sum(axis=0), float((rows**2).sum()))
@@ -126,7 +127,7 @@ def as_they_are(rows: Rows) -> Rows:
     return rows
 
 
-def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+def bounds(data: Data) -> dict[str, I64]:
     """Return where pieces cut what has a row for each row, int64 [n_pieces + 1]."""
     return {"chances": data.shard_bounds}
 
@@ -137,7 +138,7 @@ def in_pieces(kind: type[State], data: Data, context: Context) -> Pieces[Rows, A
     return context.place(as_they_are, parts_of(data), as_given, Each(states))
 
 
-def globals_of(state: State, model: Model, log_mass: NDArray[np.float64] | None = None) -> Globals:
+def globals_of(state: State, model: Model, log_mass: F64 | None = None) -> Globals:
     """Return what local steps need under mean field.
 
     log_mass: of slots, where the sticks do not tell.
@@ -170,7 +171,7 @@ class Given(NamedTuple):
     globals: Globals
     rounds: int
     visit: Callable[[Rows, Any, Given, Sums], float]
-    scores: Callable[[Rows, Any, Given, NDArray[np.float64]], None]
+    scores: Callable[[Rows, Any, Given, F64], None]
 
 
 def local_pass(state: State, model: Model, rounds: int = 1) -> tuple[Sums, float]:
@@ -212,22 +213,22 @@ def _visit(rows: Rows, local: Local, given: Given, sums: Sums) -> float:
     return float(structured_step(rows, 0, len(rows), given.globals, sums))
 
 
-def _scores(rows: Rows, local: Local, given: Given, scores: NDArray[np.float64]) -> None:
+def _scores(rows: Rows, local: Local, given: Given, scores: F64) -> None:
     structured_scores(rows, given.globals, scores)
 
 
-def slot_scores(state: State, model: Model) -> NDArray[np.float64]:
+def slot_scores(state: State, model: Model) -> F64:
     """Return log S of the slots for each row, float64 [n_docs, n_nodes], not normalised."""
     return stacked(state.local.ask(_slot_scores, state.given(model, 1)))
 
 
-def _slot_scores(rows: Rows, local: Any, given: Given) -> NDArray[np.float64]:
+def _slot_scores(rows: Rows, local: Any, given: Given) -> F64:
     scores = np.empty((len(rows), len(given.globals.path)))
     given.scores(rows, local, given, scores)
     return scores
 
 
-def slot_chances(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def slot_chances(scores: F64) -> F64:
     """Return q of slots, each row by itself."""
     chances = scores.copy()
     for row in chances:
@@ -324,7 +325,7 @@ def expected_error(state: State, data: Data, sums: Sums, model: Model) -> float:
     return float(around - fit + outside)
 
 
-def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse(matrix: F64) -> F64:
     """Invert a symmetric positive definite matrix, symmetric to the last bit."""
     inverse = np.linalg.inv(matrix)
     return np.asarray(0.5 * (inverse + inverse.T))

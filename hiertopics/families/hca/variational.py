@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers, as_given
@@ -166,7 +166,7 @@ def infer(tree: Tree, corpus: Vectors, settings: Settings, context: Context) -> 
     return where(tree, settings, scores)
 
 
-def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.float64]:
+def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> F64:
     """Return the log density of each row before it is seen, float64 [n_docs].
 
     A mixture over slots, weighted by their expected mass, of normal densities with the expected
@@ -186,21 +186,21 @@ def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.f
         fit = (along * np.linalg.solve(inner, along.T).T).sum(axis=1)
         spread = (n_columns - len(path)) * np.log(variance) + np.linalg.slogdet(inner)[1]
         logs[:, slot] = -0.5 * (n_columns * LOG_2_PI + spread + (length - fit) / variance)
-    found: NDArray[np.float64] = logsumexp(logs, axis=1, b=tree.extra["mass"][shown])
+    found: F64 = logsumexp(logs, axis=1, b=tree.extra["mass"][shown])
     return found
 
 
-def where(tree: Tree, settings: Settings, scores: NDArray[np.float64]) -> Posterior:
+def where(tree: Tree, settings: Settings, scores: F64) -> Posterior:
     """Return theta and the best paths of rows whose log S of slots these are."""
     return _placed(tree.parent[tree.kind == NODE], settings.model.depth, slot_chances(scores))
 
 
-def _placed(parent: NDArray[np.int32], depth: int, chances: NDArray[np.float64]) -> Posterior:
+def _placed(parent: I32, depth: int, chances: F64) -> Posterior:
     rows = sparse_rows(chances)
     return place(parent, depth, rows, np.full((rows.nnz, depth), 1.0 / depth))
 
 
-def _live(nodes: Nodes, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _live(nodes: Nodes, mass: F64) -> tuple[I64, I64]:
     """Return the live nodes, and each node's nearest live self or ancestor."""
     alive = subtree_sums(nodes, mass) >= LIVE_DOCS
     alive[0] = True

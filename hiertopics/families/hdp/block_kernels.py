@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, I32, I64, U8, U16, Bools
 from hiertopics.families.flat.list_kernels import last_place
 from hiertopics.families.hdp.block_layout import Piece
 from hiertopics.families.hdp.table_kernels import SMALL
@@ -35,9 +36,9 @@ class Held(NamedTuple):
     share. prior: float32 [n], alpha pi. n >= T is a multiple of 16, all 0 from T on.
     """
 
-    table: NDArray[np.float32]
-    scale: NDArray[np.float32]
-    prior: NDArray[np.float32]
+    table: F32
+    scale: F32
+    prior: F32
     key: np.uint64
 
 
@@ -49,25 +50,25 @@ class Lists(NamedTuple):
     token: int64 [n_docs], the token that is next in each document.
     """
 
-    start: NDArray[np.int64]
-    length: NDArray[np.int64]
+    start: I64
+    length: I64
     topic: Topics
-    times: NDArray[np.float32]
+    times: F32
     place: Topics
-    token: NDArray[np.int64]
+    token: I64
 
 
 class Scratch(NamedTuple):
     """Memory of a draw: by topic, by lane, by place in a list; changes of a word's counts."""
 
-    scaled: NDArray[np.float32]
-    lanes: NDArray[np.float32]
-    chances: NDArray[np.float32]
-    sums: NDArray[np.float32]
-    before: NDArray[np.float32]
-    change: NDArray[np.int32]
-    marked: NDArray[np.bool_]
-    touched: NDArray[np.int64]
+    scaled: F32
+    lanes: F32
+    chances: F32
+    sums: F32
+    before: F32
+    change: I32
+    marked: Bools
+    touched: I64
 
 
 class Found(NamedTuple):
@@ -78,12 +79,12 @@ class Found(NamedTuple):
     amounts: int32, changes of n_wk, n_changes [1] of them.
     """
 
-    histogram: NDArray[np.int64]
-    large: NDArray[np.int64]
-    n_large: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    amounts: NDArray[np.int32]
-    n_changes: NDArray[np.int64]
+    histogram: I64
+    large: I64
+    n_large: I64
+    cells: I64
+    amounts: I32
+    n_changes: I64
 
 
 @kernel()
@@ -158,17 +159,17 @@ def sweep_block(
 
 @kernel()
 def begin_lists(
-    doc_ptr: NDArray[np.int64],
+    doc_ptr: I64,
     first: int,
     last: int,
     z: Topics,
     n_topics: int,
-    start: NDArray[np.int64],
-    length: NDArray[np.int64],
+    start: I64,
+    length: I64,
     topics: Topics,
-    counts: NDArray[np.float32],
+    counts: F32,
     places: Topics,
-    tokens: NDArray[np.int64],
+    tokens: I64,
 ) -> None:
     """Make the lists of documents ``first`` to ``last``, topics in order of occurrence."""
     places[: (last - first) * n_topics] = 0
@@ -198,39 +199,39 @@ def begin_lists(
 
 @kernel()
 def visit_words(
-    words: NDArray[np.int32],
-    n_pairs: NDArray[np.int32],
+    words: I32,
+    n_pairs: I32,
     first_entry: int,
     last_entry: int,
     first_pair: int,
-    docs: NDArray[np.uint16],
-    n_tokens: NDArray[np.uint8],
+    docs: U16,
+    n_tokens: U8,
     first_token: int,
     z: Topics,
     after: Topics,
-    table: NDArray[np.float32],
-    flat_table: NDArray[np.float32],
-    scale: NDArray[np.float32],
-    prior: NDArray[np.float32],
+    table: F32,
+    flat_table: F32,
+    scale: F32,
+    prior: F32,
     key: np.uint64,
     n_topics: int,
-    start: NDArray[np.int64],
-    length: NDArray[np.int64],
+    start: I64,
+    length: I64,
     topics: Topics,
-    counts: NDArray[np.float32],
+    counts: F32,
     places: Topics,
-    tokens: NDArray[np.int64],
-    scaled: NDArray[np.float32],
-    lanes: NDArray[np.float32],
-    chances: NDArray[np.float32],
-    sums: NDArray[np.float32],
-    before: NDArray[np.float32],
-    change: NDArray[np.int32],
-    marked: NDArray[np.bool_],
-    touched: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    amounts: NDArray[np.int32],
-    n_changes: NDArray[np.int64],
+    tokens: I64,
+    scaled: F32,
+    lanes: F32,
+    chances: F32,
+    sums: F32,
+    before: F32,
+    change: I32,
+    marked: Bools,
+    touched: I64,
+    cells: I64,
+    amounts: I32,
+    n_changes: I64,
 ) -> int:
     """Redraw the tokens of a block, word by word, and write what changes in n_wk."""
     one, none = np.float32(1.0), np.float32(0.0)
@@ -304,9 +305,7 @@ def visit_words(
 
 
 @kernel()
-def draw_from_all(
-    scaled: NDArray[np.float32], prior: NDArray[np.float32], lanes: NDArray[np.float32], rest: float
-) -> int:
+def draw_from_all(scaled: F32, prior: F32, lanes: F32, rest: float) -> int:
     """Return the topic at which the sum of ``scaled`` times ``prior`` passes ``rest``.
 
     Topics are summed lane by lane. lanes [LANES]: the sum over every sixteenth topic from lane on.
@@ -348,7 +347,7 @@ def note_count(topic: Int, count: Int, found: Found) -> None:
 
 
 @kernel()
-def note_topics(doc_ptr: NDArray[np.int64], z: Topics, n_topics: int, found: Found) -> None:
+def note_topics(doc_ptr: I64, z: Topics, n_topics: int, found: Found) -> None:
     """Add the counts n_dk of all documents of a piece to what is found, from their topics."""
     counts = np.zeros(n_topics, np.int64)
     for doc in range(len(doc_ptr) - 1):
@@ -370,12 +369,7 @@ def draw_uniform(first: int, n_topics: int, key: np.uint64, z: Topics) -> None:
 
 
 @kernel()
-def add_changes(
-    cells: NDArray[np.int64],
-    amounts: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
-    n_k: NDArray[np.int64],
-) -> None:
+def add_changes(cells: I64, amounts: I32, n_wk: I32, n_k: I64) -> None:
     """Add changes of cells word T + topic to the counts n_wk [n_words, T] and n_k [T]."""
     flat, n_topics = n_wk.reshape(-1), n_wk.shape[1]
     for i in range(len(cells)):
@@ -384,16 +378,14 @@ def add_changes(
 
 
 @kernel()
-def add_amounts(
-    cells: NDArray[np.int64], amounts: NDArray[np.int32], table: NDArray[np.int32]
-) -> None:
+def add_amounts(cells: I64, amounts: I32, table: I32) -> None:
     """Add amounts to the cells of a table."""
     for i in range(len(cells)):
         table[cells[i]] += amounts[i]
 
 
 @kernel()
-def count_words(piece: Piece, z: Topics, n_wk: NDArray[np.int32]) -> None:
+def count_words(piece: Piece, z: Topics, n_wk: I32) -> None:
     """Add all tokens of a piece to n_wk [n_words, T]."""
     token = np.empty(len(piece.doc_ptr), np.int64)
     for block in range(len(piece.block_doc) - 1):
@@ -411,7 +403,7 @@ def count_words(piece: Piece, z: Topics, n_wk: NDArray[np.int32]) -> None:
 
 
 @kernel()
-def count_documents(doc_ptr: NDArray[np.int64], z: Topics, n_dk: NDArray[np.int32]) -> None:
+def count_documents(doc_ptr: I64, z: Topics, n_dk: I32) -> None:
     """Add all tokens to n_dk [n_docs, T]."""
     for doc in range(len(doc_ptr) - 1):
         for token in range(doc_ptr[doc] - doc_ptr[0], doc_ptr[doc + 1] - doc_ptr[0]):

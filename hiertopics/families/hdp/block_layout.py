@@ -13,13 +13,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, I32, I64, U8, U16, Ints
 from hiertopics.data import seedwords
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.numeric.jit import kernel
-from hiertopics.numeric.lanes import padded
+from hiertopics.numeric.lanes import LANES, padded
 
 BLOCK_BYTES = 1 << 19
 """Lists of the documents of a block: half of a second cache of 1 MiB."""
@@ -37,14 +37,14 @@ class Piece(NamedTuple):
     of documents: doc uint16 [n_pairs], counted from the block's first, n_tokens uint8 [n_pairs].
     """
 
-    doc_ptr: NDArray[np.int64]
-    block_doc: NDArray[np.int64]
-    block_entry: NDArray[np.int64]
-    block_pair: NDArray[np.int64]
-    word: NDArray[np.int32]
-    n_pairs: NDArray[np.int32]
-    doc: NDArray[np.uint16]
-    n_tokens: NDArray[np.uint8]
+    doc_ptr: I64
+    block_doc: I64
+    block_entry: I64
+    block_pair: I64
+    word: I32
+    n_pairs: I32
+    doc: U16
+    n_tokens: U8
 
     @property
     def n_tokens_in_all(self) -> int:
@@ -56,8 +56,8 @@ class Unlaid(NamedTuple):
     """Documents of a corpus in files, to be laid out where their piece will live; see ``Piece``."""
 
     shelf: Shelf
-    doc_ptr: NDArray[np.int64]
-    block_doc: NDArray[np.int64]
+    doc_ptr: I64
+    block_doc: I64
 
 
 class Blocks(NamedTuple):
@@ -70,10 +70,10 @@ class Blocks(NamedTuple):
     """
 
     pieces: tuple[Piece | Unlaid, ...]
-    doc_lengths: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    n_with: NDArray[np.int64]
-    table: NDArray[np.float32]
+    doc_lengths: I64
+    lengths: I64
+    n_with: I64
+    table: F32
     corpus: Bags
     seeds: Seeds = seedwords.NONE
 
@@ -88,7 +88,7 @@ class Blocks(NamedTuple):
         return len(self.doc_lengths)
 
     @property
-    def bounds(self) -> Mapping[str, NDArray[np.int64]]:
+    def bounds(self) -> Mapping[str, I64]:
         """Where pieces cut what has a row for each token, int64 [n_pieces + 1]."""
         return {"z": np.array([0, *(piece.doc_ptr[-1] for piece in self.pieces)])}
 
@@ -126,7 +126,7 @@ def made_piece(part: Piece | Unlaid) -> Piece:
     return part
 
 
-def _laid(corpus: Bags, doc_ptr: NDArray[np.int64], block_doc: NDArray[np.int64]) -> Piece:
+def _laid(corpus: Bags, doc_ptr: I64, block_doc: I64) -> Piece:
     columns = [corpus.room.growing(kind) for kind in (np.int32, np.int32, np.uint16, np.uint8)]
     entries, pairs = [0], [0]
     for first, last in zip(block_doc[:-1], block_doc[1:], strict=True):
@@ -149,7 +149,7 @@ def cut(piece: Piece, n_parts: int) -> list[Piece]:
     return [_part(piece, *pair) for pair in _cuts(before, n_parts)]
 
 
-def _cuts(before: NDArray[np.int64], n_parts: int) -> list[tuple[int, int]]:
+def _cuts(before: I64, n_parts: int) -> list[tuple[int, int]]:
     """Return first and last block of at most ``n_parts``. before: tokens before each block."""
     targets = np.arange(1, n_parts) * (before[-1] / n_parts)
     inner = np.searchsorted(before[1:], targets)
@@ -178,13 +178,13 @@ def _part(piece: Piece, first: int, last: int) -> Piece:
     )
 
 
-def room_of(lengths: NDArray[np.integer], n_topics: int) -> NDArray[np.int64]:
+def room_of(lengths: Ints, n_topics: int) -> I64:
     """Return the entries that the list of a document of each length has room for."""
     longest = np.minimum(lengths, n_topics)
-    return np.asarray(padded(longest), dtype=np.int64)
+    return np.asarray(-(-longest // LANES) * LANES, dtype=np.int64)
 
 
-def _blocks(lengths: NDArray[np.int64], n_topics: int, block_bytes: int) -> NDArray[np.int64]:
+def _blocks(lengths: I64, n_topics: int, block_bytes: int) -> I64:
     """Return the first document of each block, and the end: int64."""
     n_bytes = 2 * n_topics + 6 * room_of(lengths, n_topics)
     number = (np.cumsum(n_bytes) - n_bytes) // block_bytes
@@ -193,12 +193,7 @@ def _blocks(lengths: NDArray[np.int64], n_topics: int, block_bytes: int) -> NDAr
 
 
 @kernel()
-def lay_block(
-    bounds: NDArray[np.int64],
-    words: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    n_words: int,
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint16], NDArray[np.uint8]]:
+def lay_block(bounds: I64, words: I32, counts: I32, n_words: int) -> tuple[I32, I32, U16, U8]:
     """Return word, n_pairs, doc and n_tokens of a block of documents that are given by rows."""
     by_word = np.zeros(n_words + 1, np.int64)
     for pair in range(len(words)):

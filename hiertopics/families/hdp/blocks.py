@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32, I64
 from hiertopics.engine import Engine, Shared
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
@@ -62,10 +63,10 @@ class Result(NamedTuple):
     moved: tokens whose topic is another one.
     """
 
-    histogram: NDArray[np.int64]
-    large: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    amounts: NDArray[np.int32]
+    histogram: I64
+    large: I64
+    cells: I64
+    amounts: I32
     moved: int
 
 
@@ -99,7 +100,7 @@ def begin_known(piece: Piece, known: Known) -> Local:
     return Local(z)
 
 
-def count_words(piece: Piece, local: Local, message: tuple[int, int]) -> NDArray[np.int32]:
+def count_words(piece: Piece, local: Local, message: tuple[int, int]) -> I32:
     """Return the n_wk of a piece, int32 [n_words, T]. message: n_words and T."""
     n_wk = np.zeros(message, np.int32)
     kernels.count_words(piece, local.z, n_wk)
@@ -111,7 +112,7 @@ def begun_counts(piece: Piece, local: Local, message: tuple[int, int]) -> Differ
     return difference(None, count_words(piece, local, message))
 
 
-def counts_of_documents(piece: Piece, local: Local, n_topics: int) -> Iterator[NDArray[np.int32]]:
+def counts_of_documents(piece: Piece, local: Local, n_topics: int) -> Iterator[I32]:
     """Yield the n_dk of a piece's documents, int32 [n, T], some at a time."""
     doc_ptr, step = piece.doc_ptr, max(1, DENSE_CELLS // n_topics)
     for first in range(0, len(doc_ptr) - 1, step):
@@ -128,9 +129,7 @@ def weigh_documents(piece: Piece, local: Local, message: tuple[Plan, int]) -> Ro
     return weigh(counts_of_documents(piece, local, n_topics), plan, beside(piece.doc))
 
 
-def count_cells(
-    piece: Piece, local: Local, n_topics: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_cells(piece: Piece, local: Local, n_topics: int) -> tuple[I64, I64]:
     """Return how often each count occurs among the n_dk of each topic (histogram, large)."""
     found = _found(n_topics, len(local.z), 0)
     kernels.note_topics(piece.doc_ptr, local.z, n_topics, found)
@@ -144,7 +143,7 @@ class Recipe(NamedTuple):
     """
 
     word_mass: float
-    doc_prior: NDArray[np.float64]
+    doc_prior: F64
     seed: int
     iteration: int
     chain: tuple[int, ...]
@@ -152,9 +151,9 @@ class Recipe(NamedTuple):
 
 def drawn(
     word_mass: float,
-    doc_prior: NDArray[np.float64],
+    doc_prior: F64,
     arrays: Mapping[str, NDArray[Any]],
-    table: NDArray[np.float32],
+    table: F32,
     context: Context,
 ) -> Shared:
     """Return the message of a sweep that draws the topics. arrays: n_wk and tau.
@@ -165,19 +164,14 @@ def drawn(
     return Shared(_drawn, arrays, recipe, table)
 
 
-def given(
-    topics: NDArray[np.float32],
-    doc_prior: NDArray[np.float64],
-    table: NDArray[np.float32],
-    context: Context,
-) -> Shared:
+def given(topics: F32, doc_prior: F64, table: F32, context: Context) -> Shared:
     """Return the message of a sweep under topics [n_words, T] that are known."""
     recipe = Recipe(0.0, doc_prior, context.seed, context.iteration, context.chain)
     return Shared(_given, {"topics": topics}, recipe, table)
 
 
 def _drawn(
-    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: NDArray[np.float32], engine: Engine
+    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
 ) -> tuple[Held, int]:
     context = Context(recipe.seed, recipe.iteration, engine, chain=recipe.chain)
     word_prior = np.maximum(recipe.word_mass * arrays["tau"], LEAST_WORD_PRIOR)
@@ -186,7 +180,7 @@ def _drawn(
 
 
 def _given(
-    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: NDArray[np.float32], engine: Engine
+    arrays: Mapping[str, NDArray[Any]], recipe: Recipe, table: F32, engine: Engine
 ) -> tuple[Held, int]:
     n_topics = len(recipe.doc_prior)
     table[:, :n_topics] = arrays["topics"]
@@ -196,12 +190,7 @@ def _given(
     return hold(table, scale, recipe.doc_prior, context), n_topics
 
 
-def draw_topics(
-    n_wk: NDArray[np.int32],
-    word_prior: NDArray[np.float64],
-    table: NDArray[np.float32],
-    context: Context,
-) -> NDArray[np.float32]:
+def draw_topics(n_wk: I32, word_prior: F64, table: F32, context: Context) -> F32:
     """Draw all topics given the tokens into ``table``; return the scale of its columns.
 
     Column k times scale [k] is a draw of Dir(n_wk + word_prior), but for a factor that all share.
@@ -210,7 +199,7 @@ def draw_topics(
     n_words, n_topics = n_wk.shape
     starts = range(0, n_words, RANGE)
 
-    def draw(start: int) -> NDArray[np.float64]:
+    def draw(start: int) -> F64:
         end = min(start + RANGE, n_words)
         return draw_masses(start, end, n_wk, word_prior, key, table)
 
@@ -227,12 +216,7 @@ def draw_topics(
     return scale
 
 
-def hold(
-    table: NDArray[np.float32],
-    scale: NDArray[np.float32],
-    doc_prior: NDArray[np.float64],
-    context: Context,
-) -> Held:
+def hold(table: F32, scale: F32, doc_prior: F64, context: Context) -> Held:
     """Return what the sweep of this iteration holds: topics in ``table``, prior [T]."""
     prior = np.zeros(len(scale), np.float32)
     prior[: len(doc_prior)] = np.maximum(doc_prior, LEAST_PRIOR)
@@ -264,7 +248,7 @@ class Packed(NamedTuple):
     """A ``Result`` on its way from elsewhere. counts: of n_wk [n_words T], what changes."""
 
     histogram: Difference
-    large: NDArray[np.int64]
+    large: I64
     counts: Difference
     moved: int
 
@@ -295,9 +279,7 @@ def unpacked(given: Packed) -> Result:
     return Result(histogram, given.large, cells, counts.values.astype(np.int32), given.moved)
 
 
-def add_results(
-    answers: Sequence[Result | Packed], n_wk: NDArray[np.int32], n_k: NDArray[np.int64]
-) -> Result:
+def add_results(answers: Sequence[Result | Packed], n_wk: I32, n_k: I64) -> Result:
     """Add the changes of all pieces to n_wk [n_words, T] and n_k [T]; return the rest, added."""
     results = [unpacked(one) if isinstance(one, Packed) else one for one in answers]
     for result in results:
@@ -327,7 +309,7 @@ class Changes:
     def __init__(self, n_cells: int) -> None:
         self._n_cells = n_cells
         self._listed = [(np.empty(0, np.int64), np.empty(0, np.int32))]
-        self._table: NDArray[np.int32] | None = None
+        self._table: I32 | None = None
 
     def take(self, found: Found) -> None:
         """Take what is written so far; what is found then begins anew."""
@@ -343,7 +325,7 @@ class Changes:
                 kernels.add_amounts(cells, amounts, self._table)
             self._listed = []
 
-    def told(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def told(self) -> tuple[I64, I32]:
         """Return cells and amounts as in ``Result``."""
         if self._table is not None:
             return np.empty(0, np.int64), self._table

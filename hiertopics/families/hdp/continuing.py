@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F32
 from hiertopics.engine import Each
 from hiertopics.families.flat import few
 from hiertopics.families.flat.layout import Data, InCells, build_piece, pairs_of, parts_of, spans
@@ -22,7 +22,7 @@ from hiertopics.model import Context
 from hiertopics.room import beside
 from hiertopics.states import Arrays, of_pieces
 
-Table = NDArray[np.float32]
+Table = F32
 
 BY_WORD, MASSES = ("tau", "tau_geo"), ("word_mass", "word_mass_geo")
 ALIKE = ("n_tables", "pi", "pi_geo", "alpha", "alpha_geo", "gamma")

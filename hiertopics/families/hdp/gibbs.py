@@ -21,8 +21,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds, seeds_in
@@ -31,14 +31,7 @@ from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concent
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep
 from hiertopics.families.flat.config import Model as Model
 from hiertopics.families.flat.kernels import Prior
-from hiertopics.families.flat.layout import (
-    Block,
-    Data,
-    Piece,
-    dealt,
-    lay_out,
-    sharded,
-)
+from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
 from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
@@ -89,8 +82,8 @@ Settings = SettingsOf[Model, Inference]
 class Local(NamedTuple):
     """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T]."""
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
+    z: I32
+    n_dk: I32
 
 
 @dataclass(kw_only=True)
@@ -104,18 +97,18 @@ class Draw:
     """
 
     local: Pieces[Any, Any]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    n_tables: NDArray[np.int64]
-    log_rest: NDArray[np.float64]
-    pi: NDArray[np.float64]
-    tau: NDArray[np.float64]
+    n_wk: I32
+    n_k: I64
+    n_tables: I64
+    log_rest: F64
+    pi: F64
+    tau: F64
     alpha: float
     gamma: float
     word_mass: float
 
     @property
-    def z(self) -> NDArray[np.int32]:
+    def z(self) -> I32:
         """The topics of all tokens [n_tokens]; of a single piece not a copy."""
         return joined(self.local, "z")
 
@@ -127,10 +120,10 @@ class State(Draw):
     seeded: int64, the topic of each name of seed words.
     """
 
-    seeded: NDArray[np.int64]
+    seeded: I64
 
     @property
-    def n_dk(self) -> NDArray[np.int32]:
+    def n_dk(self) -> I32:
         """The counts of all documents [n_docs, T]; of a single piece not a copy."""
         return joined(self.local, "n_dk")
 
@@ -138,7 +131,7 @@ class State(Draw):
 class Given(NamedTuple):
     """What a block is swept with: topic totals [T], pseudo-counts, how, random numbers."""
 
-    n_k: NDArray[np.int64]
+    n_k: I64
     prior: Prior
     dense: bool
     rng: np.random.Generator
@@ -176,9 +169,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     return begun(dealt(data, context, Local, z=z, n_dk=n_dk), n_wk, data.seeds, settings.model)
 
 
-def begin_topics(
-    word: NDArray[np.int32], n_topics: int, seeds: Seeds, rng: np.random.Generator
-) -> NDArray[np.int32]:
+def begin_topics(word: I32, n_topics: int, seeds: Seeds, rng: np.random.Generator) -> I32:
     """Return random topics of tokens whose words are these, those of names for seed words."""
     z = rng.integers(n_topics, size=len(word), dtype=np.int32)
     for tokens, topics in seeds.homes(word):
@@ -186,7 +177,7 @@ def begin_topics(
     return z
 
 
-def begun(local: Pieces[Any, Any], n_wk: NDArray[np.int32], seeds: Seeds, model: Model) -> State:
+def begun(local: Pieces[Any, Any], n_wk: I32, seeds: Seeds, model: Model) -> State:
     """Return a draw of topics of tokens, whose counts are n_wk, and the config's values."""
     n_words, n_topics = n_wk.shape
     n_k = n_wk.sum(axis=0, dtype=np.int64)
@@ -250,16 +241,16 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     return log_joint + log_sticks(state.log_rest, state.gamma)
 
 
-def _sizes(state: State, data: Data) -> NDArray[np.int64]:
+def _sizes(state: State, data: Data) -> I64:
     """Return the tokens of each topic [T], seed words among them."""
     return state.n_k + data.seeds.totals(len(state.n_k), state.seeded)
 
 
-def _log_documents(piece: Piece, local: Local, topic_mass: NDArray[np.float64]) -> float:
+def _log_documents(piece: Piece, local: Local, topic_mass: F64) -> float:
     return _log_counts(local.n_dk, topic_mass)
 
 
-def _log_counts(counts: NDArray[np.int32], prior: NDArray[np.float64]) -> float:
+def _log_counts(counts: I32, prior: F64) -> float:
     used = counts > 0
     columns = np.broadcast_to(prior, counts.shape)
     return float(log_rising(columns[used], counts[used]).sum())
@@ -286,7 +277,7 @@ def _sweep(state: State, data: Data, settings: Settings, context: Context, visit
 
 def sweep_block(
     piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
+) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
     """Sweep a block; answer with the tokens that moved and the change of the topic totals."""
     before, prior, dense, rng = block.given
     (n_wk,) = block.rows
@@ -330,9 +321,7 @@ def _reorder(state: State, rng: np.random.Generator) -> None:
     state.log_rest = log_rest
 
 
-def draw_sticks(
-    n_tables: NDArray[np.int64], gamma: float, rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def draw_sticks(n_tables: I64, gamma: float, rng: np.random.Generator) -> tuple[F64, F64]:
     """Draw log(1 - v) [T - 1] and pi [T] given the tables of topics along the sticks [T].
 
     The remainder 1 - v is drawn, not v: its logarithm keeps its digits where v is near 1.
@@ -342,9 +331,7 @@ def draw_sticks(
     return np.log(np.maximum(rest, SMALLEST_REST)), weights_from_fractions(1.0 - rest)
 
 
-def redraw_places(
-    log_rest: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[NDArray[np.int64] | None, NDArray[np.float64]]:
+def redraw_places(log_rest: F64, rng: np.random.Generator) -> tuple[I64 | None, F64]:
     """Return who comes to each place along the sticks [T], and log(1 - v) then [T - 1].
 
     gamma is integrated out (theory/hdp 6.1). None where all stay.
@@ -358,14 +345,14 @@ def redraw_places(
     return order, np.diff(log_remainders(log_pi[order]))
 
 
-def log_sticks(log_rest: NDArray[np.float64], gamma: float) -> float:
+def log_sticks(log_rest: F64, gamma: float) -> float:
     """Return the log density of sticks v, of log(1 - v) [T - 1]."""
     return float(len(log_rest) * math.log(gamma) + (gamma - 1) * log_rest.sum())
 
 
 def _tables(
-    piece: Piece, local: Local, message: tuple[NDArray[np.float64], np.random.Generator]
-) -> tuple[NDArray[np.int64], np.random.Generator]:
+    piece: Piece, local: Local, message: tuple[F64, np.random.Generator]
+) -> tuple[I64, np.random.Generator]:
     """Draw the tables of a piece [T]; answer with the generator as well."""
     topic_mass, rng = message
     n_docs, n_topics = local.n_dk.shape

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.list_kernels import (
@@ -88,11 +88,11 @@ def sweep_block_by_lists(
 
 @kernel()
 def draw_tables(
-    counts: NDArray[np.int32],
-    row_prior: NDArray[np.float64],
-    column_prior: NDArray[np.float64],
-    by_row: NDArray[np.int64],
-    by_column: NDArray[np.int64],
+    counts: I32,
+    row_prior: F64,
+    column_prior: F64,
+    by_row: I64,
+    by_column: I64,
     rng: np.random.Generator,
 ) -> None:
     """Add the tables of each cell of ``counts`` to their sums by_row [n_rows], by_column [T].

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32, I64
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
@@ -58,7 +59,7 @@ CELLS = 1 << 18
 """Counts of words by topic whose chances are added up at a time."""
 
 
-def no_topics() -> NDArray[np.float32]:
+def no_topics() -> F32:
     """Return topics of no words: none are held."""
     return np.zeros((0, 0), np.float32)
 
@@ -71,8 +72,8 @@ class State(gibbs.Draw):
     iterations hold; else without rows.
     """
 
-    order: NDArray[np.int64]
-    topics: NDArray[np.float32] = field(default_factory=no_topics)
+    order: I64
+    topics: F32 = field(default_factory=no_topics)
 
 
 def prepare(corpus: Bags, settings: Settings) -> Blocks:
@@ -106,9 +107,7 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     return replace(state, **starts.from_topics(data, settings, context)._asdict())
 
 
-def _counted(
-    local: Pieces[Piece, Local], data: Blocks, n_topics: int
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _counted(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> tuple[I32, I64]:
     """Return n_wk, with seed words, and n_k, without them."""
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
     for counts in local.ask(blocks.begun_counts, n_wk.shape):
@@ -150,7 +149,7 @@ def continued(before: Arrays, data: Blocks, settings: Settings, context: Context
     )
 
 
-def _mean_topics(n_wk: NDArray[np.int32], word_prior: NDArray[np.float64]) -> NDArray[np.float32]:
+def _mean_topics(n_wk: I32, word_prior: F64) -> F32:
     """Return E[topics] given counts of the first words, float32 [n_words, T]."""
     topics = np.empty((len(word_prior), n_wk.shape[1]), np.float32)
     total = n_wk.sum(axis=0, dtype=np.int64) + word_prior.sum()
@@ -277,7 +276,7 @@ def _draw_document_side(
     state.gamma = draw_by_sticks(state.log_rest, rng)
 
 
-def _sizes(state: State, data: Blocks) -> NDArray[np.int64]:
+def _sizes(state: State, data: Blocks) -> I64:
     """Return the tokens of each topic [T], seed words among them."""
     return state.n_k + data.seeds.totals(len(state.n_k))
 

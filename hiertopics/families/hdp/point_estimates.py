@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.config import Model, PointInference
@@ -34,8 +34,8 @@ class Stats(NamedTuple):
     topics of E[I(n_kw >= 1)].
     """
 
-    doc_tables: NDArray[np.float64]
-    word_tables: NDArray[np.float64]
+    doc_tables: F64
+    word_tables: F64
 
 
 def step(state: State, data: Data, settings: Settings, context: Context, order: Order) -> float:
@@ -51,7 +51,7 @@ def step(state: State, data: Data, settings: Settings, context: Context, order: 
     return drift
 
 
-def gather(state: State, seen_wk: NDArray[np.floating]) -> Stats:
+def gather(state: State, seen_wk: Floats) -> Stats:
     """Return what the global step needs of the indicators that a sweep noted (26, 32)."""
     return Stats(variational.seen_totals(state), seen_wk.sum(axis=1).astype(np.float64))
 
@@ -83,7 +83,7 @@ def prior_of(state: State) -> Prior:
     )
 
 
-def word_shape(n_tables: NDArray[np.float64]) -> NDArray[np.float64]:
+def word_shape(n_tables: F64) -> F64:
     """Return tau, float64 [n_words], from expected tables per word (equation 31).
 
     The smoothing keeps words without a training token predictable (theory/hdp 3.4, AA pitfall).

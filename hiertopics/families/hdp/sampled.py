@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import I32, I64
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import Each
@@ -45,8 +46,8 @@ class Local(NamedTuple):
     """A draw of a piece, as ``gibbs.Local`` has it, and its tokens, which pairs do not tell."""
 
     tokens: Piece
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
+    z: I32
+    n_dk: I32
 
 
 class Drawing(NamedTuple):
@@ -118,7 +119,7 @@ def _begin(piece: Piece, drawing: Drawing) -> Local:
     return Local(tokens, z, np.zeros((piece.n_docs, n_topics), np.int32))
 
 
-def times_of(piece: Piece) -> NDArray[np.int64]:
+def times_of(piece: Piece) -> I64:
     """Return the tokens of each pair of a piece [n_pairs]."""
     return piece.cells.tokens.astype(np.int64)
 

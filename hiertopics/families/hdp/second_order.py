@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import joined
 from hiertopics.families.flat import variational
@@ -22,7 +22,7 @@ from hiertopics.families.hdp import second_order_kernels as kernels
 from hiertopics.families.hdp.second_order_kernels import Spreads
 from hiertopics.model import Context
 
-Table = NDArray[np.floating]
+Table = Floats
 
 
 class Local(NamedTuple):
@@ -42,7 +42,7 @@ class Variances(variational.Responsibilities):
     """
 
     var_wk: Table
-    var_k: NDArray[np.float64]
+    var_k: F64
 
     @property
     def var_dk(self) -> Table:
@@ -53,8 +53,8 @@ class Variances(variational.Responsibilities):
 class Given(NamedTuple):
     """What a block is swept with, besides rows of words: totals [T] and pseudo-counts."""
 
-    n_k: NDArray[np.float64]
-    var_k: NDArray[np.float64]
+    n_k: F64
+    var_k: F64
     prior: Prior
 
 
@@ -65,9 +65,7 @@ def variances(state: variational.Responsibilities, data: Data) -> dict[str, Any]
     return {"local": state.local, "var_wk": var_wk, "var_k": var_k}
 
 
-def _keep_variances(
-    piece: Piece, local: variational.Local, _: None
-) -> tuple[Local, NDArray[np.float64]]:
+def _keep_variances(piece: Piece, local: variational.Local, _: None) -> tuple[Local, F64]:
     var_dk = local.var_dk
     assert var_dk is not None
     kept = Local(local.resp, local.n_dk, var_dk, local.seen_dk)
@@ -96,9 +94,7 @@ def sweep(state: Variances, data: Data, prior: Prior, *, indicators: bool) -> Ta
     return seen_wk
 
 
-def _sweep(
-    piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Table, ...], NDArray[np.float64]]]:
+def _sweep(piece: Piece, local: Local, block: Block) -> tuple[Local, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the moves of n_k and var_k."""
     n_wk, var_wk, seen_wk = block.rows
     seen_dk = local.seen_dk

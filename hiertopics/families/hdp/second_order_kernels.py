@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
@@ -25,8 +25,8 @@ VANISHED = 1e-30
 class Spreads(NamedTuple):
     """Variances of the counts: var_dk [n_docs, T] and var_wk [n_words, T], in the counts' dtype."""
 
-    var_dk: NDArray[np.floating]
-    var_wk: NDArray[np.floating]
+    var_dk: Floats
+    var_wk: Floats
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -36,8 +36,8 @@ def sweep_block(
     word_shard: int,
     tables: Tables,
     spreads: Spreads,
-    n_k: NDArray[np.float64],
-    var_k: NDArray[np.float64],
+    n_k: F64,
+    var_k: F64,
     prior: Prior,
 ) -> int:
     """Do as ``flat.kernels.sweep_block`` does, each count corrected by its variance (equation 34).
@@ -86,16 +86,16 @@ def sweep_block(
 
 @kernel(fastmath=REASSOCIATE)
 def weigh(
-    q: NDArray[np.floating],
-    word_row: NDArray[np.floating],
-    word_var: NDArray[np.floating],
-    doc_row: NDArray[np.floating],
-    doc_var: NDArray[np.floating],
-    doc_prior: NDArray[np.floating],
-    base: NDArray[np.floating],
-    base_var: NDArray[np.floating],
+    q: Floats,
+    word_row: Floats,
+    word_var: Floats,
+    doc_row: Floats,
+    doc_var: Floats,
+    doc_prior: Floats,
+    base: Floats,
+    base_var: Floats,
     word_prior: float,
-    weights: NDArray[np.floating],
+    weights: Floats,
 ) -> Any:
     """Write a pair's unnormalised responsibilities to ``weights`` [T]; return their sum.
 
@@ -127,12 +127,12 @@ def weigh(
 
 @kernel(fastmath=REASSOCIATE)
 def settle(
-    q: NDArray[np.floating],
-    word_row: NDArray[np.floating],
-    word_var: NDArray[np.floating],
-    doc_row: NDArray[np.floating],
-    doc_var: NDArray[np.floating],
-    weights: NDArray[np.floating],
+    q: Floats,
+    word_row: Floats,
+    word_var: Floats,
+    doc_row: Floats,
+    doc_var: Floats,
+    weights: Floats,
     total: float,
     tokens: float,
 ) -> None:
@@ -151,13 +151,7 @@ def settle(
 
 
 @kernel(fastmath=REASSOCIATE)
-def note_seen(
-    q: NDArray[np.floating],
-    tokens: int,
-    scratch: NDArray[np.floating],
-    doc_seen: NDArray[np.floating],
-    word_seen: NDArray[np.floating],
-) -> None:
+def note_seen(q: Floats, tokens: int, scratch: Floats, doc_seen: Floats, word_seen: Floats) -> None:
     """Note a settled pair in P(n_dk >= 1) and P(n_wk >= 1) (theory/hdp 3.2); all rows [T]."""
     one = q.dtype.type(1)
     once = q
@@ -170,7 +164,7 @@ def note_seen(
 
 
 @kernel(fastmath=REASSOCIATE)
-def write_at_least_once(q: NDArray[np.floating], tokens: int, once: NDArray[np.floating]) -> None:
+def write_at_least_once(q: Floats, tokens: int, once: Floats) -> None:
     """Write 1 - (1 - q)^tokens to ``once``, by squaring of "not seen" but not its cancellation."""
     one = q.dtype.type(1)
     power = q.copy()

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Workers
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
@@ -34,15 +34,15 @@ LEAST_REST = 1e-12
 class Begun(NamedTuple):
     """What a start says, in fields of the state."""
 
-    order: NDArray[np.int64]
-    n_tables: NDArray[np.int64]
-    log_rest: NDArray[np.float64]
-    pi: NDArray[np.float64]
-    tau: NDArray[np.float64]
+    order: I64
+    n_tables: I64
+    log_rest: F64
+    pi: F64
+    tau: F64
     alpha: float
     gamma: float
     word_mass: float
-    topics: NDArray[np.float32]
+    topics: F32
 
 
 def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begun:

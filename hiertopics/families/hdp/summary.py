@@ -8,14 +8,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, Ints, Numbers
 from hiertopics.engine import Pieces
-from hiertopics.families.flat.summary import (
-    by_size,
-    flat_tree,
-    notes_on_truncation,
-)
+from hiertopics.families.flat.summary import by_size, flat_tree, notes_on_truncation
 from hiertopics.families.hdp.theta import Plan, Rows, planned, theta_of, weigh_rows
 from hiertopics.model import Summary
 from hiertopics.room import Room, beside
@@ -24,9 +20,7 @@ NO_MASS = 1e-290
 """Below it products with word probabilities underflow: dropped topics then count alike."""
 
 
-def word_probabilities(
-    n_wk: NDArray[np.number], word_prior: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def word_probabilities(n_wk: Numbers, word_prior: F64) -> F64:
     """Return phi word-major, float64 [n_words, T]: (n_wk + prior) / (n_k + prior total)."""
     phi = np.add(n_wk, word_prior[:, None], dtype=np.float64)
     np.maximum(phi, word_prior[:, None], out=phi)
@@ -42,10 +36,10 @@ class Fitted(NamedTuple):
     """
 
     local: Pieces[Any, Any]
-    n_wk: NDArray[np.number]
-    n_k: NDArray[np.number]
-    doc_prior: NDArray[np.float64]
-    word_prior: NDArray[np.float64]
+    n_wk: Numbers
+    n_k: Numbers
+    doc_prior: F64
+    word_prior: F64
     names: Mapping[int, str] = MappingProxyType({})
 
 
@@ -70,12 +64,7 @@ def _weigh(piece: Any, local: Any, plan: Plan) -> Rows:
     return weigh_rows(local.n_dk, plan, beside(local.n_dk))
 
 
-def summarise_counts(
-    parts: Sequence[Rows],
-    plan: Plan,
-    n_wk: NDArray[np.number],
-    word_prior: NDArray[np.float64],
-) -> Summary:
+def summarise_counts(parts: Sequence[Rows], plan: Plan, n_wk: Numbers, word_prior: F64) -> Summary:
     """Return live topics, largest first, as roots; the others as one row outside.
 
     n_wk: expected counts. The row outside is the mean of the dropped topics, weighted by their mass
@@ -95,19 +84,14 @@ def summarise_counts(
     return _with_theta(parts, plan, rows, n_tokens, prior, beside(parts[0].values))
 
 
-def _mean(mass: NDArray[np.float64], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean(mass: F64, rows: F64) -> F64:
     if mass.sum() < NO_MASS:
         mass = np.ones(len(mass))
     return np.asarray(mass @ rows / mass.sum())
 
 
 def _with_theta(
-    parts: Sequence[Rows],
-    plan: Plan,
-    rows: NDArray[np.float64],
-    n_tokens: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    room: Room,
+    parts: Sequence[Rows], plan: Plan, rows: F64, n_tokens: F64, prior: F64, room: Room
 ) -> Summary:
     """Return the summary of these rows of words, and of theta that was made in parts."""
     n_docs = np.asarray(sum(part.n_docs for part in parts))
@@ -117,17 +101,13 @@ def _with_theta(
     return Summary(tree, theta_of(parts, plan, room), notes=notes)
 
 
-def plan_of(n_k: NDArray[np.integer], doc_prior: NDArray[np.float64], n_docs: int) -> Plan:
+def plan_of(n_k: Ints, doc_prior: F64, n_docs: int) -> Plan:
     """Return how theta of whole counts is made, topics without tokens in the row outside."""
     return planned(by_size(n_k), doc_prior, n_docs)
 
 
 def summarise_tokens(
-    parts: Sequence[Rows],
-    plan: Plan,
-    n_wk: NDArray[np.int32],
-    word_prior: NDArray[np.float64],
-    room: Room,
+    parts: Sequence[Rows], plan: Plan, n_wk: I32, word_prior: F64, room: Room
 ) -> Summary:
     """Return what ``summarise_counts`` returns, of whole counts.
 

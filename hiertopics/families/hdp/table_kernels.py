@@ -8,8 +8,8 @@ variables of one j are a Binomial one: as many as there are cells of more than j
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.numeric.jit import kernel
 
 SMALL = 256
@@ -18,11 +18,8 @@ SMALL = 256
 
 @kernel()
 def draw_table_sums(
-    histogram: NDArray[np.int64],
-    large: NDArray[np.int64],
-    concentration: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    histogram: I64, large: I64, concentration: F64, rng: np.random.Generator
+) -> I64:
     """Return the tables of each row's cells, int64 [n_rows].
 
     histogram: int64 [n_rows, SMALL], cells with each small count. large: int64 [n, 2], row and
@@ -50,7 +47,7 @@ def draw_table_sums(
 
 
 @kernel()
-def count_cells(counts: NDArray[np.int32], histogram: NDArray[np.int64]) -> NDArray[np.int64]:
+def count_cells(counts: I32, histogram: I64) -> I64:
     """Add the cells of all rows to a ``histogram`` [1, SMALL]; return the ``large`` ones."""
     n_large = 0
     for row in range(counts.shape[0]):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64, Numbers
 from hiertopics.families.flat.summary import Topics, document_weights
 from hiertopics.room import Room
 
@@ -34,7 +35,7 @@ class Plan(NamedTuple):
     """
 
     topics: Topics
-    doc_prior: NDArray[np.float64]
+    doc_prior: F64
     entire: bool
 
     @property
@@ -55,26 +56,26 @@ class Rows(NamedTuple):
     what they give each dropped topic.
     """
 
-    values: NDArray[np.float64]
+    values: F64
     columns: NDArray[np.signedinteger]
-    lengths: NDArray[np.int64]
-    n_docs: NDArray[np.int64]
-    dropped: NDArray[np.float64]
+    lengths: I64
+    n_docs: I64
+    dropped: F64
 
 
-def planned(topics: Topics, doc_prior: NDArray[np.float64], n_docs: int) -> Plan:
+def planned(topics: Topics, doc_prior: F64, n_docs: int) -> Plan:
     """Return the plan for so many documents."""
     n_columns = len(topics.live) + (len(topics.dropped) > 0)
     return Plan(topics, doc_prior, n_docs * n_columns <= MOST_ENTRIES)
 
 
-def weigh_rows(n_dk: NDArray[np.number], plan: Plan, room: Room) -> Rows:
+def weigh_rows(n_dk: Numbers, plan: Plan, room: Room) -> Rows:
     """Return theta of documents with these (expected) counts [n, T]."""
     step = max(1, CELLS // n_dk.shape[1])
     return weigh((n_dk[first : first + step] for first in range(0, len(n_dk), step)), plan, room)
 
 
-def weigh(blocks: Iterable[NDArray[np.number]], plan: Plan, room: Room) -> Rows:
+def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> Rows:
     """Return theta of documents whose (expected) counts come in blocks [n, T]."""
     values, columns = room.growing(np.float64), room.growing(np.int32)
     lengths, n_docs = [np.empty(0, np.int64)], np.zeros(plan.n_columns, np.int64)
@@ -97,9 +98,7 @@ def weigh(blocks: Iterable[NDArray[np.number]], plan: Plan, room: Room) -> Rows:
     return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs, dropped)
 
 
-def _without_prior(
-    n_dk: NDArray[np.number], n_tokens: NDArray[np.float64], plan: Plan
-) -> NDArray[np.float64]:
+def _without_prior(n_dk: Numbers, n_tokens: F64, plan: Plan) -> F64:
     """Return shares of tokens; in the last column those of the prior, and of parts of a token."""
     whole = n_tokens + plan.doc_prior.sum()
     shares = np.empty((len(n_dk), plan.n_columns))
@@ -114,7 +113,7 @@ def theta_of(parts: Sequence[Rows], plan: Plan, room: Room) -> sparse.csr_array:
     lengths = np.concatenate([part.lengths for part in parts])
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
-    values: NDArray[np.float64] = parts[0].values
+    values: F64 = parts[0].values
     columns: NDArray[np.signedinteger] = parts[0].columns.astype(kind, copy=False)
     if len(parts) > 1:
         values, columns = room.empty(int(indptr[-1]), np.float64), room.empty(int(indptr[-1]), kind)

@@ -18,8 +18,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32, I64, U32, U64
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import exp, log
 from hiertopics.numeric.streams import random_bits, uniform
@@ -41,22 +41,17 @@ OPEN = np.float32(-1.0)
 class Cells(NamedTuple):
     """Cells of some words: word, topic, first bits, the word's key, and 1 / b."""
 
-    word: NDArray[np.int64]
-    topic: NDArray[np.int64]
-    begun: NDArray[np.uint32]
-    key: NDArray[np.uint64]
-    inverse: NDArray[np.float64]
+    word: I64
+    topic: I64
+    begun: U32
+    key: U64
+    inverse: F64
 
 
 @kernel()
 def draw_masses(
-    begin: int,
-    end: int,
-    n_wk: NDArray[np.int32],
-    word_prior: NDArray[np.float64],
-    key: np.uint64,
-    table: NDArray[np.float32],
-) -> NDArray[np.float64]:
+    begin: int, end: int, n_wk: I32, word_prior: F64, key: np.uint64, table: F32
+) -> F64:
     """Draw rows ``begin`` to ``end`` of ``table`` [n_words, >= T]: Gamma(n_wk + word prior).
 
     Returns their sums by topic, float64 [T]. What a row holds beyond its T topics is left alone.
@@ -93,13 +88,7 @@ def draw_masses(
 
 @kernel()
 def list_cells(
-    word: int,
-    counts: NDArray[np.int32],
-    shape: float,
-    key: np.uint64,
-    begun: NDArray[np.uint32],
-    cells: Cells,
-    n_cells: int,
+    word: int, counts: I32, shape: float, key: np.uint64, begun: U32, cells: Cells, n_cells: int
 ) -> int:
     """List the cells of a word that have tokens or exceed ``TINY``; return how many there are now.
 
@@ -129,13 +118,7 @@ def list_cells(
 
 @kernel()
 def try_small(
-    topic: NDArray[np.int64],
-    begun: NDArray[np.uint32],
-    key: NDArray[np.uint64],
-    inverse: NDArray[np.float64],
-    n_topics: int,
-    n_cells: int,
-    drawn: NDArray[np.float32],
+    topic: I64, begun: U32, key: U64, inverse: F64, n_topics: int, n_cells: int, drawn: F32
 ) -> None:
     """Try the first branch for the first ``n_cells`` listed cells as if they had no tokens.
 
@@ -218,13 +201,7 @@ def draw_large(key: np.uint64, shape: float) -> float:
 
 
 @kernel()
-def draw_proportions(
-    topics: NDArray[np.int64],
-    n_wk: NDArray[np.int32],
-    word_prior: NDArray[np.float64],
-    key: np.uint64,
-    table: NDArray[np.float32],
-) -> None:
+def draw_proportions(topics: I64, n_wk: I32, word_prior: F64, key: np.uint64, table: F32) -> None:
     """Draw columns of ``table`` whose masses are all small, in logarithms; each then sums to 1.
 
     A Gamma draw of shape b is one of shape b + 1 times a uniform number to the power 1 / b. What a

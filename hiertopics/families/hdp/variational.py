@@ -40,8 +40,9 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.flat import estimates, kernels, posteriors, variational
 from hiertopics.families.flat.config import (
@@ -197,11 +198,7 @@ def objective(
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
-def _log_likelihood(
-    piece: Piece,
-    local: variational.Local,
-    given: tuple[NDArray[np.floating], NDArray[np.float64]],
-) -> float:
+def _log_likelihood(piece: Piece, local: variational.Local, given: tuple[Floats, F64]) -> float:
     phi, doc_prior = given
     cuts, step, total = piece.cells.cuts, max(1, CELLS // len(doc_prior)), 0.0
     for first in range(0, piece.n_docs, step):

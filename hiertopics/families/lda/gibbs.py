@@ -18,8 +18,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
@@ -52,10 +52,10 @@ class State:
     the next multiple of 16. alpha: float64 [n_topics] where the prior is asymmetric.
     """
 
-    z: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    alpha: float | NDArray[np.float64]
+    z: I32
+    n_wk: I32
+    n_k: I64
+    alpha: float | F64
     eta: float
 
 
@@ -74,7 +74,7 @@ class Data(NamedTuple):
     """A corpus laid out in tokens. doc_lengths: int64 [n_docs]."""
 
     tokens: Tokens
-    doc_lengths: NDArray[np.int64]
+    doc_lengths: I64
     n_words: int
 
 
@@ -92,7 +92,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     z = context.rng("init").integers(model.n_topics, size=len(data.tokens.word), dtype=np.int32)
     n_wk = np.zeros((data.n_words, padded(model.n_topics)), dtype=np.int32)
     kernels.count_words(data.tokens.word, z, n_wk)
-    alpha: float | NDArray[np.float64] = start_alpha(model)
+    alpha: float | F64 = start_alpha(model)
     if model.prior == "asymmetric":
         alpha = np.full(model.n_topics, alpha)
     return State(z, n_wk, n_wk.sum(axis=0, dtype=np.int64), alpha, model.eta)
@@ -166,7 +166,7 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 8 * corpus.n_tokens + counts + summary_bytes(corpus, n_columns)
 
 
-def _document_counts(state: State, data: Data, n_topics: int) -> NDArray[np.int32]:
+def _document_counts(state: State, data: Data, n_topics: int) -> I32:
     """Return n_dk [n_docs, n_topics], which no sweep needs as a whole."""
     n_dk = np.zeros((len(data.doc_lengths), n_topics), dtype=np.int32)
     kernels.count_topics(data.tokens.doc_ptr, state.z, n_dk)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.list_kernels import (
     list_words,
     scratch_of,
@@ -31,16 +31,16 @@ class Tokens(NamedTuple):
     [n_tokens].
     """
 
-    doc_ptr: NDArray[np.int64]
-    word: NDArray[np.int32]
+    doc_ptr: I64
+    word: I32
 
 
 class Tables(NamedTuple):
     """What a sweep moves: z int32 [n_tokens], n_wk int32 [n_words, P], n_k int64 [P]."""
 
-    z: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
+    z: I32
+    n_wk: I32
+    n_k: I64
 
 
 class Prior(NamedTuple):
@@ -50,19 +50,19 @@ class Prior(NamedTuple):
     """
 
     n_topics: int
-    alpha: float | NDArray[np.float64]
+    alpha: float | F64
     eta: float
 
 
 @kernel()
-def count_words(word: NDArray[np.int32], z: NDArray[np.int32], n_wk: NDArray[np.int32]) -> None:
+def count_words(word: I32, z: I32, n_wk: I32) -> None:
     """Add every token to n_wk [n_words, P]."""
     for token in range(len(z)):
         n_wk[word[token], z[token]] += 1
 
 
 @kernel()
-def count_topics(doc_ptr: NDArray[np.int64], z: NDArray[np.int32], n_dk: NDArray[np.int32]) -> None:
+def count_topics(doc_ptr: I64, z: I32, n_dk: I32) -> None:
     """Add every token to n_dk [n_docs, n_topics]."""
     for doc in range(len(n_dk)):
         for token in range(doc_ptr[doc], doc_ptr[doc + 1]):

@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.lda.config import Model
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.slices import draw_by_slice
@@ -27,7 +27,7 @@ LOWEST_ALPHA = 1e-9
 """Where the prior of an alpha of its own is cut off."""
 
 
-def draw_alpha_from_prior(model: Model, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw_alpha_from_prior(model: Model, rng: np.random.Generator) -> F64:
     """Draw alpha before anything is seen: one number, or [n_topics] if topics have their own."""
     total = rng.uniform(LOWEST_TOTAL, HIGHEST_TOTAL)
     if model.prior == "asymmetric":
@@ -47,14 +47,14 @@ class Tally(NamedTuple):
     same of the rows' sums. n_columns: width of the table.
     """
 
-    counts: NDArray[np.int64]
-    times: NDArray[np.int64]
-    totals: NDArray[np.int64]
-    n_with: NDArray[np.int64]
+    counts: I64
+    times: I64
+    totals: I64
+    n_with: I64
     n_columns: int
 
 
-def tally(table: NDArray[np.int32]) -> Tally:
+def tally(table: I32) -> Tally:
     """Return the tally of a table [n_rows, n_columns]."""
     of_cells = np.bincount(table.ravel(), minlength=1)
     counts = np.flatnonzero(of_cells[1:]) + 1
@@ -62,7 +62,7 @@ def tally(table: NDArray[np.int32]) -> Tally:
     return Tally(counts, of_cells[counts], totals, n_with, table.shape[1])
 
 
-def tallies_of_columns(table: NDArray[np.int32]) -> list[Tally]:
+def tallies_of_columns(table: I32) -> list[Tally]:
     """Return the tally of each column of a table; totals are those of whole rows."""
     totals, n_with = np.unique(table.sum(axis=1, dtype=np.int64), return_counts=True)
     tallies = []
@@ -78,7 +78,7 @@ def log_evidence(table: Tally, prior: float) -> float:
     return _by_cell(table, prior) + _by_row(table, prior * table.n_columns)
 
 
-def log_evidence_of_columns(columns: list[Tally], priors: NDArray[np.float64]) -> float:
+def log_evidence_of_columns(columns: list[Tally], priors: F64) -> float:
     """Return the same of a table with these columns under Dir(priors)."""
     by_cell = sum(_by_cell(*pair) for pair in zip(columns, priors, strict=True))
     return by_cell + _by_row(columns[0], priors.sum())
@@ -92,16 +92,14 @@ def _by_row(table: Tally, mass: float) -> float:
     return -float(table.n_with @ log_rising(mass, table.totals))
 
 
-def draw_alpha(n_dk: NDArray[np.int32], alpha: float, rng: np.random.Generator) -> float:
+def draw_alpha(n_dk: I32, alpha: float, rng: np.random.Generator) -> float:
     """Draw alpha given n_dk [n_docs, n_topics]."""
     table = tally(n_dk)
     bounds = (LOWEST_TOTAL / table.n_columns, HIGHEST_TOTAL / table.n_columns)
     return draw_by_slice(alpha, lambda value: log_evidence(table, value), bounds, rng)
 
 
-def draw_alphas(
-    n_dk: NDArray[np.int32], alpha: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def draw_alphas(n_dk: I32, alpha: F64, rng: np.random.Generator) -> F64:
     """Draw the alpha of each topic in turn, float64 [n_topics], given n_dk and all others."""
     drawn = alpha.copy()
     for topic, column in enumerate(tallies_of_columns(n_dk)):
@@ -117,7 +115,7 @@ def draw_alphas(
     return drawn
 
 
-def draw_eta(n_kw: NDArray[np.int32], eta: float, rng: np.random.Generator) -> float:
+def draw_eta(n_kw: I32, eta: float, rng: np.random.Generator) -> float:
     """Draw eta given n_kw [n_topics, n_words]."""
     table = tally(n_kw)
 

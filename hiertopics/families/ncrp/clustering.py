@@ -9,8 +9,9 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+
+from hiertopics.arrays import F64, I64, Ints
 
 ROUNDS = 10
 DOCS_PER_LEAF, MOST_LEAVES = 4, 450
@@ -21,17 +22,13 @@ MOST_PAIRS = 1 << 22
 CELLS = 1 << 20
 """Likenesses of documents and clusters, or pairs, that are in memory at a time."""
 
-CountsOf = Callable[[NDArray[np.int64]], sparse.csr_array]
+CountsOf = Callable[[I64], sparse.csr_array]
 """From numbers of documents to their counts, float64."""
 
 
 def branches_of(
-    counts_of: CountsOf,
-    doc_pairs: NDArray[np.int64],
-    depth: int,
-    n_leaves: int,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    counts_of: CountsOf, doc_pairs: I64, depth: int, n_leaves: int, rng: np.random.Generator
+) -> I64:
     """Return ``nested_clusters`` of all documents, [n_docs, depth - 1].
 
     doc_pairs: int64 [n_docs], pairs of each. Where they are more than ``MOST_PAIRS``, clusters are
@@ -62,7 +59,7 @@ def branches_of(
 
 def nested_clusters(
     counts: sparse.csr_array, depth: int, n_leaves: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+) -> I64:
     """Return clusters of documents, clusters of those, and so on up, int [n_docs, depth - 1].
 
     Columns run from the level below the root down to the leaves; names are unique within a level.
@@ -93,19 +90,19 @@ def weighted_rows(counts: sparse.csr_array) -> sparse.csr_array:
     return _weighted(counts, importance_of(counts))
 
 
-def importance_of(counts: sparse.csr_array) -> NDArray[np.float64]:
+def importance_of(counts: sparse.csr_array) -> F64:
     """Return the logarithm of each word's inverse document frequency, float64 [n_words]."""
     n_with = np.bincount(counts.indices, minlength=counts.shape[1])
     return np.asarray(np.log((1.0 + counts.shape[0]) / (1.0 + n_with)))
 
 
-def _weighted(counts: sparse.csr_array, importance: NDArray[np.float64]) -> sparse.csr_array:
+def _weighted(counts: sparse.csr_array, importance: F64) -> sparse.csr_array:
     values = np.log1p(counts.data) * importance[counts.indices]
     rows = sparse.csr_array((values, counts.indices, counts.indptr), shape=counts.shape)
     return unit_rows(rows)
 
 
-def cluster(rows: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def cluster(rows: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -> I64:
     """Return a cluster per row, int64 in 0 .. n_used, none of them empty (spherical k-means).
 
     It starts from ``n_clusters`` rows far apart; clusters that run empty go.
@@ -126,7 +123,7 @@ def cluster(rows: sparse.csr_array, n_clusters: int, rng: np.random.Generator) -
     return labels.astype(np.int64)
 
 
-def nearest(rows: sparse.csr_array, centres: sparse.csr_array) -> NDArray[np.int64]:
+def nearest(rows: sparse.csr_array, centres: sparse.csr_array) -> I64:
     """Return which of the centres is most like each row, int64 [n_rows]."""
     across, step = sparse.csr_array(centres.T), max(1, CELLS // centres.shape[0])
     found = np.empty(rows.shape[0], np.int64)
@@ -136,9 +133,7 @@ def nearest(rows: sparse.csr_array, centres: sparse.csr_array) -> NDArray[np.int
     return found
 
 
-def _spread_seeds(
-    rows: sparse.csr_array, n_seeds: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _spread_seeds(rows: sparse.csr_array, n_seeds: int, rng: np.random.Generator) -> I64:
     """Draw rows one by one, by their squared distance to the nearest drawn so far (k-means++)."""
     n_rows = rows.shape[0]
     seeds = [int(rng.integers(n_rows))]
@@ -157,9 +152,7 @@ def _spread_seeds(
     return np.array(sorted(set(seeds)))
 
 
-def sums_of(
-    rows: sparse.csr_array, labels: NDArray[np.integer], n_clusters: int
-) -> sparse.csr_array:
+def sums_of(rows: sparse.csr_array, labels: Ints, n_clusters: int) -> sparse.csr_array:
     """Return the sum of the rows of each cluster, CSR [n_clusters, n_columns]."""
     n_rows = rows.shape[0]
     members = sparse.csr_array(

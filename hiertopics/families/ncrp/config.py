@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.data.seedwords import check
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight
 from hiertopics.families.nested.config import MaxNodes, MovesEvery
@@ -198,7 +198,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
             )
 
 
-def level_prior(model: Model) -> NDArray[np.float64]:
+def level_prior(model: Model) -> F64:
     """Return the level prior, float64 [depth], the default filled in."""
     return np.array(model.level_prior or [1.0] * model.depth)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I32, I64, Ints, Numbers
 from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.seedwords import Seeds
@@ -41,18 +42,18 @@ class Fitted:
     seeds: words that counts have not; named: int64, the node of each of their names.
     """
 
-    parent: NDArray[np.integer]
-    n_wn: NDArray[np.number]
+    parent: Ints
+    n_wn: Numbers
     slot_probs: sparse.csr_array
-    level_weights: NDArray[np.float64]
-    log_mass: NDArray[np.float64]
+    level_weights: F64
+    log_mass: F64
     eta: float
-    level_prior: NDArray[np.float64]
+    level_prior: F64
     n_tokens: float
     extra: Mapping[str, NDArray[Any]]
     room: Room = field(default_factory=Room)
     seeds: Seeds = seedwords.NONE
-    named: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    named: I64 = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def depth(self) -> int:
@@ -115,9 +116,7 @@ def summarise(fitted: Fitted) -> Summary:
     return Summary(tree, theta, paths, notes, found)
 
 
-def _placed(
-    fitted: Fitted, parent: NDArray[np.int32], slots: NDArray[np.integer]
-) -> tuple[sparse.csr_array, Paths]:
+def _placed(fitted: Fitted, parent: I32, slots: Ints) -> tuple[sparse.csr_array, Paths]:
     """Return theta and the paths of all documents, some of whom are placed at a time.
 
     parent: int32 [n_live]. slots: the live node whose slot that of each node is now.
@@ -157,7 +156,7 @@ def regrouped(tree: Tree, grouping: Regrouping) -> dict[str, NDArray[Any]]:
     return {**tree.extra, "log_mass": log_mass}
 
 
-def _live_order(fitted: Fitted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _live_order(fitted: Fitted) -> tuple[I64, I64]:
     """Return the live nodes in their new order, and each node's nearest live self or ancestor."""
     parent, n_nodes = fitted.parent, len(fitted.parent)
     tokens = np.asarray(fitted.n_wn.sum(axis=0), dtype=np.float64)
@@ -182,7 +181,7 @@ def _live_order(fitted: Fitted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.array(order), slot_of
 
 
-def _moved(probs: sparse.csr_array, slots: NDArray[np.integer], n_slots: int) -> sparse.csr_array:
+def _moved(probs: sparse.csr_array, slots: Ints, n_slots: int) -> sparse.csr_array:
     """Return slot probabilities over other slots; several may become one."""
     cells = probs.tocoo()
     doc, slot = cells.coords
@@ -192,7 +191,7 @@ def _moved(probs: sparse.csr_array, slots: NDArray[np.integer], n_slots: int) ->
     return moved
 
 
-def _passing(paths: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
+def _passing(paths: I32, n_nodes: int) -> I64:
     """Count the documents whose best path passes each node."""
     n_docs = np.zeros(n_nodes, np.int64)
     for first in range(0, len(paths), DOCS_AT_ONCE):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hiertopics.arrays import F64, Floats
 
 
-def cosines(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def cosines(columns: F64) -> F64:
     """Return the cosine of each pair of columns, float64 [n, n]; 0 for columns of zeros."""
     norms = np.sqrt((columns**2).sum(axis=0))
     unit = columns / np.where(norms > 0, norms, 1.0)
     return np.asarray(unit.T @ unit)
 
 
-def disjoint_pairs(values: NDArray[np.floating], above: float) -> list[tuple[int, int]]:
+def disjoint_pairs(values: Floats, above: float) -> list[tuple[int, int]]:
     """Return pairs i < j whose value [n, n] is larger than ``above``, the highest first.
 
     None has a member in common with one before it.

@@ -7,9 +7,9 @@ every path that leaves the tree right below the node (theory/ncrp 2.2).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, Ints
 from hiertopics.data.tree import ROOT
 from hiertopics.families.nested.slots import ancestors
 from hiertopics.model import PathMixture, Paths, Posterior
@@ -17,19 +17,14 @@ from hiertopics.model import PathMixture, Paths, Posterior
 RARE = 1e-7
 
 
-def sparse_rows(chances: NDArray[np.float64]) -> sparse.csr_array:
+def sparse_rows(chances: F64) -> sparse.csr_array:
     """Return chances as CSR without those below ``RARE``, rows summing to 1."""
     rows = sparse.csr_array(np.where(chances > RARE, chances, 0.0))
     rows.data /= np.repeat(np.asarray(rows.sum(axis=1)).ravel(), np.diff(rows.indptr))
     return rows
 
 
-def place(
-    parent: NDArray[np.integer],
-    depth: int,
-    slot_probs: sparse.csr_array,
-    level_weights: NDArray[np.float64],
-) -> Posterior:
+def place(parent: Ints, depth: int, slot_probs: sparse.csr_array, level_weights: F64) -> Posterior:
     """Return theta over nodes, one last column for what lies outside, and the paths.
 
     theta of a node is the sum over slots at or below it of the slot's chance times the weight of

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32
 from hiertopics.data.tree import ROOT
 
 
 def draw_tree(
     n_docs: int, depth: int, gamma: float, rng: np.random.Generator, n_held: int = 0
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[I32, I32]:
     """Seat documents by the nested CRP; return parent [n_nodes] and path [n_docs, depth].
 
     At each node a document follows a child with probability m / (gamma + total), m the documents

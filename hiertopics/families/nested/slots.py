@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, psi
 
+from hiertopics.arrays import F64, I32, I64, Ints, Numbers
 from hiertopics.data.tree import ROOT
 
 
@@ -25,10 +25,10 @@ class Nodes(NamedTuple):
     each level, -1 below. level: int32 [n_nodes].
     """
 
-    parent: NDArray[np.int32]
-    bounds: NDArray[np.int64]
-    path: NDArray[np.int32]
-    level: NDArray[np.int32]
+    parent: I32
+    bounds: I64
+    path: I32
+    level: I32
 
     @property
     def n_nodes(self) -> int:
@@ -46,7 +46,7 @@ class Nodes(NamedTuple):
         return range(int(self.bounds[-2]), int(self.bounds[-1]))
 
 
-def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
+def ancestors(parent: Ints, depth: int) -> I32:
     """Return the node at each level of the path to each node, int32 [n_nodes, depth], padded -1.
 
     parent: parents before children, -1 for the root.
@@ -61,7 +61,7 @@ def ancestors(parent: NDArray[np.integer], depth: int) -> NDArray[np.int32]:
     return path
 
 
-def nodes_of(parent: NDArray[np.int32], depth: int) -> Nodes:
+def nodes_of(parent: I32, depth: int) -> Nodes:
     """Return the shape of a tree whose nodes are in order (see the module)."""
     path = ancestors(parent, depth)
     level = ((path >= 0).sum(axis=1) - 1).astype(np.int32)
@@ -69,7 +69,7 @@ def nodes_of(parent: NDArray[np.int32], depth: int) -> Nodes:
     return Nodes(parent, bounds, path, level)
 
 
-def in_order(parent: NDArray[np.integer], rank: NDArray[np.number]) -> NDArray[np.int64]:
+def in_order(parent: Ints, rank: Numbers) -> I64:
     """Return old node ids in the order of the module, siblings by ascending ``rank``.
 
     parent may name nodes in any order, the root by -1.
@@ -88,14 +88,14 @@ def in_order(parent: NDArray[np.integer], rank: NDArray[np.number]) -> NDArray[n
     return np.array(order)
 
 
-def renumbered(parent: NDArray[np.integer], order: NDArray[np.int64]) -> NDArray[np.int32]:
+def renumbered(parent: Ints, order: I64) -> I32:
     """Return the parents of the nodes ``order`` under their new numbers."""
     new_id = np.full(len(parent) + 1, -1, dtype=np.int32)  # the last entry serves parent -1
     new_id[order] = np.arange(len(order))
     return new_id[np.asarray(parent)[order]]
 
 
-def subtree_sums(nodes: Nodes, per_slot: NDArray[np.float64]) -> NDArray[np.float64]:
+def subtree_sums(nodes: Nodes, per_slot: F64) -> F64:
     """Add up the last axis over each node's subtree: Q(i) of q(slot)."""
     total = np.array(per_slot, dtype=np.float64)
     for level in range(nodes.depth - 1, 0, -1):
@@ -107,11 +107,11 @@ def subtree_sums(nodes: Nodes, per_slot: NDArray[np.float64]) -> NDArray[np.floa
 class Sticks(NamedTuple):
     """Beta parameters of every node's stick; entry 0, the root's, has no meaning and is 1, 1."""
 
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
+    a: F64
+    b: F64
 
 
-def fit_sticks(nodes: Nodes, slot_mass: NDArray[np.float64], gamma: float) -> Sticks:
+def fit_sticks(nodes: Nodes, slot_mass: F64, gamma: float) -> Sticks:
     """Return the best sticks for the documents' mass in each slot (theory/ncrp 3.5)."""
     passing = subtree_sums(nodes, slot_mass)
     a, b = 1.0 + passing, np.ones(nodes.n_nodes)
@@ -139,7 +139,7 @@ def log_series(gamma: float) -> float:
     return float(g - np.log(-np.expm1(-1.0 / gamma)))
 
 
-def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> NDArray[np.float64]:
+def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> F64:
     """Return LM, the log of the sum over a slot's paths of exp E log p(path) (theory/ncrp 2.3)."""
     both = psi(sticks.a + sticks.b)
     e_log_stick, e_log_rest = psi(sticks.a) - both, psi(sticks.b) - both
@@ -151,7 +151,7 @@ def log_masses(nodes: Nodes, sticks: Sticks, gamma: float) -> NDArray[np.float64
     return prefix + rest + (nodes.depth - 1 - nodes.level) * log_series(gamma)
 
 
-def mean_masses(nodes: Nodes, sticks: Sticks) -> NDArray[np.float64]:
+def mean_masses(nodes: Nodes, sticks: Sticks) -> F64:
     """Return the expected mass of each slot; they sum to 1."""
     mean = sticks.a / (sticks.a + sticks.b)
     mass, rest = np.ones(nodes.n_nodes), np.ones(nodes.n_nodes)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.nested.slots import (
     Nodes,
@@ -40,9 +41,9 @@ class TreeState(ABC):
     """
 
     local: Pieces[Any, Any]
-    parent: NDArray[np.int32]
-    stick_a: NDArray[np.float64]
-    stick_b: NDArray[np.float64]
+    parent: I32
+    stick_a: F64
+    stick_b: F64
 
     @property
     def n_nodes(self) -> int:
@@ -60,14 +61,14 @@ class TreeState(ABC):
         return Sticks(self.stick_a, self.stick_b)
 
     @abstractmethod
-    def by_node(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
         """Return what else the state has of nodes, these in another order."""
 
     def reseated(self, task: Reseat, message: Any) -> Pieces[Any, Any]:
         """Return pieces whose q of slots a task has changed: as they are, where none is kept."""
         return self.local
 
-    def in_slots(self, chances: NDArray[np.float64]) -> Pieces[Any, Any]:
+    def in_slots(self, chances: F64) -> Pieces[Any, Any]:
         """Return pieces of this q of slots [n_docs, n_nodes]: as they are, where none is kept."""
         return self.local
 
@@ -77,7 +78,7 @@ class MeanField(TreeState):
     """A state whose pieces have ``chances``, float64 [n_docs, n_nodes], q of slots."""
 
     @property
-    def chances(self) -> NDArray[np.float64]:
+    def chances(self) -> F64:
         """The chances of all documents; of a single piece not a copy."""
         return joined(self.local, "chances")
 
@@ -87,7 +88,7 @@ class MeanField(TreeState):
         found.step(task, message)
         return found
 
-    def in_slots(self, chances: NDArray[np.float64]) -> Pieces[Any, Any]:
+    def in_slots(self, chances: F64) -> Pieces[Any, Any]:
         """Return pieces of their own, with these chances."""
         return having(self.local, chances=chances)
 
@@ -122,11 +123,11 @@ def _replaced(piece: Any, state: Any, arrays: dict[str, NDArray[Any]]) -> tuple[
     return state._replace(**arrays), None
 
 
-def _columns_taken(piece: Any, state: Any, order: NDArray[np.int64]) -> tuple[Any, None]:
+def _columns_taken(piece: Any, state: Any, order: I64) -> tuple[Any, None]:
     return state._replace(chances=np.ascontiguousarray(state.chances[:, order])), None
 
 
-def heavier_first(state: State, slot_mass: NDArray[np.float64], gamma: float) -> State:
+def heavier_first(state: State, slot_mass: F64, gamma: float) -> State:
     """Return the state with heavier siblings first, where that does not lower the bound.
 
     slot_mass: float64 [n_nodes], documents in each slot, to which the sticks are refitted; E_v +

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, lay_out
@@ -33,8 +33,8 @@ class Part(NamedTuple):
     """What is in a branch: docs, words: int64, ascending; counts: float64 CSR of these."""
 
     branch: int
-    docs: NDArray[np.int64]
-    words: NDArray[np.int64]
+    docs: I64
+    words: I64
     counts: sparse.csr_array
 
     @property
@@ -50,9 +50,9 @@ class Within(NamedTuple):
     branch: int64 [T], the one that each was found in.
     """
 
-    theta: NDArray[np.float64]
-    phi: NDArray[np.float64]
-    branch: NDArray[np.int64]
+    theta: F64
+    phi: F64
+    branch: I64
 
 
 def number(n_topics: int) -> int:
@@ -60,12 +60,7 @@ def number(n_topics: int) -> int:
     return round(n_topics**POWER) if n_topics >= FEWEST_TOPICS else 0
 
 
-def of_pairs(
-    cuts: NDArray[np.int64],
-    word: NDArray[np.int32],
-    theta: NDArray[np.float64],
-    phi: NDArray[np.float64],
-) -> NDArray[np.int64]:
+def of_pairs(cuts: I64, word: I32, theta: F64, phi: F64) -> I64:
     """Return which topic suits each pair best, int64 [n_pairs].
 
     cuts: as in ``Cells``; word: of each pair; theta: [n_docs, T]; phi: [n_words, T].
@@ -76,7 +71,7 @@ def of_pairs(
     return best
 
 
-def parts(branch: NDArray[np.int64], counts: sparse.csr_array) -> list[Part]:
+def parts(branch: I64, counts: sparse.csr_array) -> list[Part]:
     """Return what is in each branch that has something; branch: int64 [n_pairs], of each pair."""
     doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     found = []
@@ -92,10 +87,7 @@ def parts(branch: NDArray[np.int64], counts: sparse.csr_array) -> list[Part]:
 
 
 def joined(
-    parts: Sequence[Part],
-    found: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-    counts: sparse.csr_array,
-    seeds: Seeds,
+    parts: Sequence[Part], found: Sequence[tuple[F64, F64]], counts: sparse.csr_array, seeds: Seeds
 ) -> Within:
     """Return the topics of all parts as topics of the corpus, of counts [n_docs, n_words].
 

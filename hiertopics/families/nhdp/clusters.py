@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
+from hiertopics.arrays import F64, I64, Bools
 from hiertopics.families.nhdp.layout import Shape, shape_of
 
 
@@ -20,10 +20,10 @@ class Arranged(NamedTuple):
     """
 
     shape: Shape
-    node: NDArray[np.int64]
+    node: I64
 
     @property
-    def members(self) -> NDArray[np.bool_]:
+    def members(self) -> Bools:
         """Which topics stand at or below each node, bool [K, n_topics]."""
         member = np.zeros((self.shape.n_nodes, len(self.node)), bool)
         member[self.node, np.arange(len(self.node))] = True
@@ -32,14 +32,14 @@ class Arranged(NamedTuple):
         return member
 
 
-def ward(features: NDArray[np.float64]) -> NDArray[np.float64]:
+def ward(features: F64) -> F64:
     """Return Ward's linkage of the square roots of rows that sum to 1, float64 [n - 1, 4]."""
     if len(features) < 2:
         return np.zeros((0, 4))
     return np.asarray(linkage(pdist(np.sqrt(features)), "ward"))
 
 
-def labels_at(merges: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]:
+def labels_at(merges: F64, n_clusters: int) -> I64:
     """Return the cluster of each topic after all but the last ``n_clusters - 1`` merges."""
     n_topics = len(merges) + 1
     cluster = [[topic] for topic in range(n_topics)]
@@ -54,14 +54,14 @@ def labels_at(merges: NDArray[np.float64], n_clusters: int) -> NDArray[np.int64]
     return labels
 
 
-def nested(levels: Sequence[NDArray[np.int64]], n_topics: int) -> Node:
+def nested(levels: Sequence[I64], n_topics: int) -> Node:
     """Return the tree of clusters within clusters; levels: [n_topics] each, coarse to fine.
 
     An inner node with one child, the root excepted, is replaced by that child. Siblings stand in
     the order of the smallest topic below them.
     """
 
-    def grow(topics: NDArray[np.int64], level: int) -> Node:
+    def grow(topics: I64, level: int) -> Node:
         if level == len(levels):
             return Node([leaf(int(topic)) for topic in topics], -1)
         labels = levels[level][topics]
@@ -98,7 +98,7 @@ def leaf(topic: int) -> Node:
     return Node([], topic)
 
 
-def renamed(node: Node, names: NDArray[np.int64]) -> Node:
+def renamed(node: Node, names: I64) -> Node:
     """Return the tree of topics ``names`` where those of ``node`` are numbered from 0."""
     children = [renamed(child, names) for child in node.children]
     topic = int(names[node.topic]) if node.topic >= 0 else -1

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.engine import Workers
 from hiertopics.families.flat.layout import Data, Piece, build_piece, parts_of
 from hiertopics.families.nhdp import documents
@@ -28,7 +29,7 @@ class Under(NamedTuple):
     """What documents are placed under; phi: float64 [n_words, K]. dtype: of q(z)."""
 
     mixing: Mixing
-    phi: NDArray[np.float64]
+    phi: F64
     least: float
     dtype: DTypeLike
 
@@ -52,7 +53,7 @@ def _placed(piece: Piece, under: Under) -> Local:
     phi = under.phi.astype(under.dtype)
     alone = Context(0, 0, Workers())
 
-    def rows(first: int, last: int) -> NDArray[np.floating]:
+    def rows(first: int, last: int) -> Floats:
         ends = np.append(cuts[first:last, 0], cuts[last - 1, -1])
         pairs, lengths = slice(ends[0], ends[-1]), np.diff(ends)
         parts = (cells.tokens[pairs].astype(np.float64), cells.word[pairs], ends - ends[0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.kept_kernels import pack, unpack
 from hiertopics.families.nhdp.layout import Ancestry, Local
@@ -17,11 +17,11 @@ def choose(
     cells: Cells,
     first: int,
     last: int,
-    dense: NDArray[np.floating],
+    dense: Floats,
     ancestry: Ancestry,
     least: float,
-    lengths: NDArray[np.int64],
-) -> NDArray[np.int32]:
+    lengths: I64,
+) -> I32:
     """Return the own nodes of documents ``first`` to ``last``, and write how many each has.
 
     dense: q(z) of their pairs [n_pairs, K]. A node is a document's own if it expects ``least``
@@ -58,7 +58,7 @@ def choose(
 
 
 @kernel()
-def keep(cells: Cells, first: int, last: int, dense: NDArray[np.floating], local: Local) -> None:
+def keep(cells: Cells, first: int, last: int, dense: Floats, local: Local) -> None:
     """Write q(z) of documents ``first`` to ``last`` at their own nodes, scaled to sum to 1.
 
     A pair that has nothing there is spread evenly.
@@ -78,7 +78,7 @@ def keep(cells: Cells, first: int, last: int, dense: NDArray[np.floating], local
 
 
 @kernel()
-def count_words(cells: Cells, word_shard: int, local: Local, n_wk: NDArray[np.floating]) -> None:
+def count_words(cells: Cells, word_shard: int, local: Local, n_wk: Floats) -> None:
     """Add a block's pairs to n_wk, which the caller has set to zero."""
     q = np.empty(n_wk.shape[1], n_wk.dtype)
     for doc in range(len(cells.cuts)):
@@ -111,7 +111,7 @@ def count_documents(cells: Cells, local: Local) -> None:
 
 
 @kernel()
-def add_totals(local: Local, totals: NDArray[np.float64]) -> None:
+def add_totals(local: Local, totals: F64) -> None:
     """Add the counts of all documents to ``totals`` [K]."""
     for entry in range(len(local.node)):
         totals[local.node[entry]] += local.n[entry]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import Floats
 from hiertopics.families.flat.layout import Piece, spans
 from hiertopics.families.nhdp import document_kernels as kernels
 from hiertopics.families.nhdp.layout import Ancestry, Local
@@ -19,7 +19,7 @@ from hiertopics.room import Room
 
 DOCS_AT_ONCE = 1024
 
-Rows = Callable[[int, int], NDArray[np.floating]]
+Rows = Callable[[int, int], Floats]
 """From a range of documents to q(z) of their pairs at all nodes, [n_pairs, K]."""
 
 
@@ -48,7 +48,7 @@ def begin(piece: Piece, rows: Rows, ancestry: Ancestry, least: float, room: Room
     return local
 
 
-def counts_of(local: Local, n_nodes: int) -> Iterator[NDArray[np.floating]]:
+def counts_of(local: Local, n_nodes: int) -> Iterator[Floats]:
     """Yield the counts of a piece's documents by node, [n, K], some documents at a time."""
     for first in range(0, len(local.first_node) - 1, DOCS_AT_ONCE):
         ends = local.first_node[first : first + DOCS_AT_ONCE + 1]

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
@@ -57,14 +57,14 @@ class Data(NamedTuple):
 class Local(NamedTuple):
     """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, K]."""
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
+    z: I32
+    n_dk: I32
 
 
 class Given(NamedTuple):
     """What a block is swept with: totals with seed words [K], what documents share, numbers."""
 
-    n_k: NDArray[np.int64]
+    n_k: I64
     prior: Prior
     rng: np.random.Generator
 
@@ -79,22 +79,22 @@ class State:
     """
 
     local: Pieces[Piece, Local]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    share: NDArray[np.float64]
-    concentration: NDArray[np.float64]
-    stop_a: NDArray[np.float64]
-    stop_b: NDArray[np.float64]
+    n_wk: I32
+    n_k: I64
+    parent: I32
+    share: F64
+    concentration: F64
+    stop_a: F64
+    stop_b: F64
     eta: float
 
     @property
-    def z(self) -> NDArray[np.int32]:
+    def z(self) -> I32:
         """The nodes of all tokens [n_tokens]; of a single piece not a copy."""
         return joined(self.local, "z")
 
     @property
-    def n_dk(self) -> NDArray[np.int32]:
+    def n_dk(self) -> I32:
         """The counts of all documents [n_docs, K]; of a single piece not a copy."""
         return joined(self.local, "n_dk")
 
@@ -151,9 +151,7 @@ def _with_stops_held(model: Model) -> Model:
     return structs.replace(model, stop="fixed")
 
 
-def with_nodes(
-    z: NDArray[np.int32], mixing: Mixing, eta: float, data: Cells, context: Context
-) -> State:
+def with_nodes(z: I32, mixing: Mixing, eta: float, data: Cells, context: Context) -> State:
     """Return the state of these nodes of tokens."""
     n_nodes = mixing.shape.n_nodes
     n_dk = np.zeros((data.n_docs, n_nodes), np.int32)
@@ -200,14 +198,14 @@ def sweep(state: State, data: Cells, context: Context) -> int:
     return sweep_tokens(state, data.word_bounds, _sweep_block, given)
 
 
-def _sizes(state: State, data: Cells) -> NDArray[np.int64]:
+def _sizes(state: State, data: Cells) -> I64:
     """Return the tokens of each node [K], seed words among them."""
     return state.n_k + data.seeds.totals(len(state.n_k), data.seeds.branches)
 
 
 def _sweep_block(
     piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[NDArray[np.int32], ...], tuple[int, NDArray[np.int64]]]]:
+) -> tuple[Local, tuple[tuple[I32, ...], tuple[int, I64]]]:
     """Sweep a block; answer with the tokens that moved and the change of the totals."""
     before, prior, rng = block.given
     (n_wk,) = block.rows
@@ -241,7 +239,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def regrown(
-    tree: Tree, theta: NDArray[np.float64], corpus: Corpus, settings: Settings, context: Context
+    tree: Tree, theta: F64, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after the variational sweeps of a start that begins with its topics.
 

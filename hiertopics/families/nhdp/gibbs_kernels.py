@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.families.nhdp.kept_kernels import unpack
@@ -23,13 +23,13 @@ class Prior(NamedTuple):
     all words.
     """
 
-    parent: NDArray[np.int32]
-    first: NDArray[np.int64]
-    inner: NDArray[np.int64]
-    mass: NDArray[np.float64]
-    concentration: NDArray[np.float64]
-    stop_a: NDArray[np.float64]
-    stop_b: NDArray[np.float64]
+    parent: I32
+    first: I64
+    inner: I64
+    mass: F64
+    concentration: F64
+    stop_a: F64
+    stop_b: F64
     eta: float
     eta_total: float
 
@@ -88,14 +88,7 @@ def sweep_block(
 
 
 @kernel()
-def refresh(
-    node: int,
-    doc_row: NDArray[np.int32],
-    passing: NDArray[np.float64],
-    prior: Prior,
-    stay: NDArray[np.float64],
-    go: NDArray[np.float64],
-) -> None:
+def refresh(node: int, doc_row: I32, passing: F64, prior: Prior, stay: F64, go: F64) -> None:
     """Renew a node's chance to stop, and to go on over g + concentration."""
     if prior.first[node] == prior.first[node + 1]:
         stay[node], go[node] = 1.0, 0.0
@@ -108,13 +101,7 @@ def refresh(
 
 @kernel()
 def pass_by(
-    node: int,
-    change: float,
-    doc_row: NDArray[np.int32],
-    passing: NDArray[np.float64],
-    prior: Prior,
-    stay: NDArray[np.float64],
-    go: NDArray[np.float64],
+    node: int, change: float, doc_row: I32, passing: F64, prior: Prior, stay: F64, go: F64
 ) -> None:
     """Add ``change`` to what passes a node and all nodes above it."""
     while node >= 0:
@@ -125,13 +112,7 @@ def pass_by(
 
 @kernel(fastmath=REASSOCIATE)
 def weigh(
-    word_row: NDArray[np.int32],
-    inverse: NDArray[np.float64],
-    passing: NDArray[np.float64],
-    prior: Prior,
-    stay: NDArray[np.float64],
-    go: NDArray[np.float64],
-    total: NDArray[np.float64],
+    word_row: I32, inverse: F64, passing: F64, prior: Prior, stay: F64, go: F64, total: F64
 ) -> None:
     """Write the weight at and below each node, of a token that has reached it, to ``total``."""
     for node in range(len(total)):
@@ -149,13 +130,13 @@ def weigh(
 @kernel()
 def descend(
     uniform: float,
-    word_row: NDArray[np.int32],
-    inverse: NDArray[np.float64],
-    passing: NDArray[np.float64],
+    word_row: I32,
+    inverse: F64,
+    passing: F64,
     prior: Prior,
-    stay: NDArray[np.float64],
-    go: NDArray[np.float64],
-    total: NDArray[np.float64],
+    stay: F64,
+    go: F64,
+    total: F64,
 ) -> int:
     """Return the node that ``uniform``, from 0 to below 1, draws: from the root, stop or go on."""
     node, target = 0, uniform * total[0]
@@ -175,13 +156,7 @@ def descend(
 
 
 @kernel()
-def draw_start(
-    cells: Cells,
-    local: Local,
-    token: int,
-    z: NDArray[np.int32],
-    rng: np.random.Generator,
-) -> int:
+def draw_start(cells: Cells, local: Local, token: int, z: I32, rng: np.random.Generator) -> int:
     """Draw the node of each token of a piece's pairs, in their order, by the pair's q(z).
 
     token: the number of the first one; returns that of the first one behind.
@@ -204,12 +179,7 @@ def draw_start(
 
 
 @kernel()
-def draw_tables(
-    passing: NDArray[np.int64],
-    mass: NDArray[np.float64],
-    tables: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> None:
+def draw_tables(passing: I64, mass: F64, tables: I64, rng: np.random.Generator) -> None:
     """Add to ``tables`` [K] those that each document's tokens make at each node but the root.
 
     passing: [n_docs, K], tokens at and below a node.

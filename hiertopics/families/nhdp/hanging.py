@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln
 
+from hiertopics.arrays import F64, I64
 from hiertopics.numeric.mixtures import log_rising
 
 MASS = 0.25
@@ -30,21 +30,14 @@ class Hanging:
     n_named: branches that have names, nodes 1 to that, stay below node 0.
     """
 
-    def __init__(
-        self,
-        n: NDArray[np.float64],
-        parent: NDArray[np.int64],
-        stop: float,
-        go: float,
-        n_named: int = 0,
-    ) -> None:
+    def __init__(self, n: F64, parent: I64, stop: float, go: float, n_named: int = 0) -> None:
         self.n, self.stop, self.go = np.where(n < RARE, 0.0, n), stop, go
         self.n_named = n_named
         # What a node without children would cost its documents as the parent of one of them.
         self._alone = betaln(stop + self.n, go) - betaln(stop, go)
         self.hang(parent)
 
-    def hang(self, parent: NDArray[np.int64]) -> None:
+    def hang(self, parent: I64) -> None:
         """Take over another tree."""
         self.parent = parent
         self.kids = children_of(parent)
@@ -59,7 +52,7 @@ class Hanging:
         """The log chance of the counts."""
         return float(self.value.sum())
 
-    def _family(self, node: int, s: NDArray[np.float64], kids: list[int] | None = None) -> float:
+    def _family(self, node: int, s: F64, kids: list[int] | None = None) -> float:
         """Return the factor of a node's documents that says who stopped and who went where."""
         kids = self.kids[node] if kids is None else kids
         if not kids:
@@ -71,12 +64,7 @@ class Hanging:
         value -= log_rising(MASS * len(kids), gone).sum()
         return float(value + log_rising(MASS, below).sum())
 
-    def chance(
-        self,
-        parent: NDArray[np.int64],
-        changed: Iterable[int],
-        n: NDArray[np.float64] | None = None,
-    ) -> float:
+    def chance(self, parent: I64, changed: Iterable[int], n: F64 | None = None) -> float:
         """Return the total under other parents, where the factors of ``changed`` alone differ."""
         kids = children_of(parent)
         s = sums(self.n if n is None else n, kids)
@@ -99,7 +87,7 @@ class Hanging:
             waiting += self.kids[here]
         return found
 
-    def gains(self, child: int) -> NDArray[np.float64]:
+    def gains(self, child: int) -> F64:
         """Return the total, up to a constant, with a node and what is below it under each other.
 
         -inf at nodes below it.
@@ -216,13 +204,13 @@ class Hanging:
         self.hang(parent)
 
 
-def _more(gone: NDArray[np.float64], n_kids: NDArray[np.int64]) -> NDArray[np.float64]:
+def _more(gone: F64, n_kids: I64) -> F64:
     """Return what one child more costs the documents that go on: [n_docs, K]."""
     mass = MASS * np.maximum(n_kids, 1)
     return log_rising(mass + MASS, gone) - log_rising(mass, gone)
 
 
-def children_of(parent: NDArray[np.int64]) -> list[list[int]]:
+def children_of(parent: I64) -> list[list[int]]:
     """Return the children of each node."""
     kids: list[list[int]] = [[] for _ in parent]
     for node, up in enumerate(parent.tolist()):
@@ -239,7 +227,7 @@ def _downwards(kids: list[list[int]]) -> list[int]:
     return found
 
 
-def sums(n: NDArray[np.float64], kids: list[list[int]]) -> NDArray[np.float64]:
+def sums(n: F64, kids: list[list[int]]) -> F64:
     """Return the counts at and below each node, [n_docs, K]."""
     s = n.copy()
     for node in _downwards(kids)[::-1]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64
 from hiertopics.families.flat.concentrations import (
     HIGHEST,
     LOWEST,
@@ -19,9 +19,7 @@ from hiertopics.families.nhdp.learning import SMALLEST, levels_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 
 
-def draw_mixing(
-    mixing: Mixing, n_dk: NDArray[np.int32], model: Model, rng: np.random.Generator
-) -> None:
+def draw_mixing(mixing: Mixing, n_dk: I32, model: Model, rng: np.random.Generator) -> None:
     """Draw shares, concentrations and, if they are learned, stop weights, in place.
 
     n_dk: int32 [n_docs, K], tokens that stop at each node.
@@ -33,11 +31,7 @@ def draw_mixing(
 
 
 def _draw_shares(
-    mixing: Mixing,
-    n_dk: NDArray[np.int32],
-    passing: NDArray[np.int64],
-    gamma: float,
-    rng: np.random.Generator,
+    mixing: Mixing, n_dk: I32, passing: I64, gamma: float, rng: np.random.Generator
 ) -> None:
     """Draw tables, then shares and concentrations given these."""
     tables = np.zeros(mixing.shape.n_nodes, np.int64)
@@ -53,12 +47,7 @@ def _draw_shares(
         mixing.concentration[node] = np.clip(drawn, LOWEST, HIGHEST)
 
 
-def _draw_stops(
-    mixing: Mixing,
-    n_dk: NDArray[np.int32],
-    passing: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> None:
+def _draw_stops(mixing: Mixing, n_dk: I32, passing: I64, rng: np.random.Generator) -> None:
     """Draw the stop weights of each level: Gamma, given tables and auxiliary Beta variables."""
     for nodes in levels_of(mixing.shape):
         a, b = mixing.stop_a[nodes[0]], mixing.stop_b[nodes[0]]

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 
 @kernel(fastmath=REASSOCIATE)
 def fold_in(
-    words: NDArray[np.int32],
-    counts: NDArray[np.float64],
-    phi: NDArray[np.float64],
-    first: NDArray[np.int64],
-    mass: NDArray[np.float64],
-    concentration: NDArray[np.float64],
-    stop_a: NDArray[np.float64],
-    stop_b: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    words: I32,
+    counts: F64,
+    phi: F64,
+    first: I64,
+    mass: F64,
+    concentration: F64,
+    stop_a: F64,
+    stop_b: F64,
+    theta: F64,
     n_sweeps: int,
     tolerance: float,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the expected counts by node, float64 [K], of one document (theory/nhdp 7).
 
     words, counts [n_pairs]; phi [n_words, K]; the others [K], nodes breadth first. It starts from
@@ -78,7 +78,7 @@ def fold_in(
 
 
 @kernel()
-def add_up(row: NDArray[np.float64], first: NDArray[np.int64], total: NDArray[np.float64]) -> None:
+def add_up(row: F64, first: I64, total: F64) -> None:
     """Write to ``total`` the sums of ``row`` at and below each node, nodes breadth first."""
     for back in range(len(row)):
         node = len(row) - 1 - back

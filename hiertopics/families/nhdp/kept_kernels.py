@@ -6,8 +6,8 @@ Tables of floats keep them as they are; tests of exactness have these.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import Floats
 from hiertopics.families.nhdp.layout import Kept
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
@@ -15,7 +15,7 @@ STEPS = np.float32(65535)
 
 
 @kernel(fastmath=REASSOCIATE)
-def unpack(kept: Kept, row: NDArray[np.floating]) -> None:
+def unpack(kept: Kept, row: Floats) -> None:
     """Write to ``row`` what is kept."""
     rooted = kept.itemsize == 2
     kind = row.dtype.type
@@ -26,7 +26,7 @@ def unpack(kept: Kept, row: NDArray[np.floating]) -> None:
 
 
 @kernel(fastmath=REASSOCIATE)
-def pack(row: NDArray[np.floating], kept: Kept) -> None:
+def pack(row: Floats, kept: Kept) -> None:
     """Keep a row of responsibilities, none of which is below 0."""
     kind = row.dtype.type
     if kept.itemsize == 2:

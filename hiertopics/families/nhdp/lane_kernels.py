@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64, U32
 from hiertopics.families.nhdp.layout import LANES, LONGEST_LANE, Ancestry
 from hiertopics.numeric.jit import kernel
 
@@ -22,18 +22,18 @@ class Places(NamedTuple):
     nodes among inner ones; length, owner, rank: of lanes before they are in order.
     """
 
-    node: NDArray[np.uint32]
-    column: NDArray[np.uint32]
-    above: NDArray[np.uint32]
-    inner_first: NDArray[np.uint32]
-    branching: NDArray[np.uint32]
-    group_start: NDArray[np.int64]
-    group_depth: NDArray[np.int64]
-    lane_parent: NDArray[np.uint32]
-    place: NDArray[np.uint32]
-    length: NDArray[np.int64]
-    owner: NDArray[np.uint32]
-    rank: NDArray[np.int64]
+    node: U32
+    column: U32
+    above: U32
+    inner_first: U32
+    branching: U32
+    group_start: I64
+    group_depth: I64
+    lane_parent: U32
+    place: U32
+    length: I64
+    owner: U32
+    rank: I64
 
 
 class Sizes(NamedTuple):
@@ -73,7 +73,7 @@ def room_for_places(n_nodes: int) -> Places:
 
 
 @kernel()
-def lay_inner(nodes: NDArray[np.int32], ancestry: Ancestry, places: Places) -> Any:
+def lay_inner(nodes: I32, ancestry: Ancestry, places: Places) -> Any:
     """Write where inner nodes stand; return their number, and how many of them branch."""
     n_inner = 0
     for at in range(len(nodes)):
@@ -98,7 +98,7 @@ def lay_inner(nodes: NDArray[np.int32], ancestry: Ancestry, places: Places) -> A
 
 
 @kernel()
-def longest_lane(nodes: NDArray[np.int32], ancestry: Ancestry, places: Places) -> int:
+def longest_lane(nodes: I32, ancestry: Ancestry, places: Places) -> int:
     """Return the length at which families are cut: one full group, or twice the mean family."""
     n_leaves, n_families, last = 0, 0, np.int64(-1)
     for at in range(len(nodes)):
@@ -112,7 +112,7 @@ def longest_lane(nodes: NDArray[np.int32], ancestry: Ancestry, places: Places) -
 
 
 @kernel()
-def lay_out(nodes: NDArray[np.int32], ancestry: Ancestry, places: Places) -> Sizes:
+def lay_out(nodes: I32, ancestry: Ancestry, places: Places) -> Sizes:
     """Write the places of a document's own nodes; return what of them is written."""
     n_inner, n_branching = lay_inner(nodes, ancestry, places)
     longest = longest_lane(nodes, ancestry, places)

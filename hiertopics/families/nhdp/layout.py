@@ -10,15 +10,16 @@ over belong to no node and hold zeros.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hiertopics.arrays import I32, I64, U16, U32, Bools, Floats, Ints
 
 LANES = 16
 LONGEST_LANE = 32
 
-Kept = NDArray[np.uint16] | NDArray[np.floating[Any]]
+Kept = U16 | Floats
 
 
 class Shape(NamedTuple):
@@ -26,8 +27,8 @@ class Shape(NamedTuple):
     children of node p are ``first[p] .. first[p + 1]``.
     """
 
-    parent: NDArray[np.int32]
-    first: NDArray[np.int64]
+    parent: I32
+    first: I64
 
     @property
     def n_nodes(self) -> int:
@@ -35,7 +36,7 @@ class Shape(NamedTuple):
         return len(self.parent)
 
     @property
-    def n_children(self) -> NDArray[np.int64]:
+    def n_children(self) -> I64:
         """Number of children of each node, int64 [K]."""
         return np.diff(self.first)
 
@@ -44,17 +45,17 @@ class Shape(NamedTuple):
         return slice(int(self.first[node]), int(self.first[node + 1]))
 
     @property
-    def inner(self) -> NDArray[np.int64]:
+    def inner(self) -> I64:
         """Nodes with children."""
         return np.flatnonzero(self.n_children)
 
     @property
-    def leaves(self) -> NDArray[np.int64]:
+    def leaves(self) -> I64:
         """Nodes without."""
         return np.flatnonzero(self.n_children == 0)
 
     @property
-    def depth(self) -> NDArray[np.int64]:
+    def depth(self) -> I64:
         """Distance of each node from the root, int64 [K]."""
         depth = np.zeros(self.n_nodes, np.int64)
         for node in range(1, self.n_nodes):
@@ -74,8 +75,8 @@ class Ancestry(NamedTuple):
     with children, and the root.
     """
 
-    parent: NDArray[np.uint32]
-    inner: NDArray[np.bool_]
+    parent: U32
+    inner: Bools
 
 
 class Local(NamedTuple):
@@ -87,14 +88,14 @@ class Local(NamedTuple):
     its pairs and nodes, pair by pair, as ``kept_kernels`` keeps it: uint16 in use.
     """
 
-    first_node: NDArray[np.int64]
-    node: NDArray[np.int32]
-    n: NDArray[np.floating]
-    first_resp: NDArray[np.int64]
+    first_node: I64
+    node: I32
+    n: Floats
+    first_resp: I64
     resp: Kept
 
 
-def shape_of(parent: NDArray[np.integer]) -> Shape:
+def shape_of(parent: Ints) -> Shape:
     """Return the tree of these parents, nodes breadth first and siblings contiguous."""
     counts = np.bincount(parent[1:], minlength=len(parent)).astype(np.int64)
     first = np.concatenate([[1], 1 + np.cumsum(counts)])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I64
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.nhdp import table_kernels
@@ -73,7 +73,7 @@ def restopped(mixing: Mixing, sums: Sums) -> Mixing:
     return mixing._replace(stop_a=stop_a, stop_b=stop_b)
 
 
-def levels_of(shape: Shape) -> list[NDArray[np.int64]]:
+def levels_of(shape: Shape) -> list[I64]:
     """Return the inner nodes of each depth that has some, from the root down."""
     depth = shape.depth[shape.inner]
     return [shape.inner[depth == level] for level in np.unique(depth)]

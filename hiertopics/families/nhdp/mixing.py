@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy.special import betaln
 
+from hiertopics.arrays import F64, Floats, Numbers
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.sweep_kernels import Rates
 from hiertopics.numeric.mixtures import log_rising
@@ -21,19 +22,19 @@ class Mixing(NamedTuple):
     """
 
     shape: Shape
-    share: NDArray[np.float64]
-    concentration: NDArray[np.float64]
-    stop_a: NDArray[np.float64]
-    stop_b: NDArray[np.float64]
+    share: F64
+    concentration: F64
+    stop_a: F64
+    stop_b: F64
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> F64:
         """The parent's concentration times the node's share, float64 [K]; 0 at the root."""
         mass = self.concentration[self.shape.parent] * self.share
         mass[0] = 0.0
         return mass
 
-    def weights(self, n: NDArray[np.floating]) -> NDArray[np.float64]:
+    def weights(self, n: Floats) -> F64:
         """Return theta [n_docs, K] of counts n [n_docs, K], rows summing to 1 (theory/nhdp 2.2)."""
         stopped = np.maximum(n, 0, dtype=np.float64)
         passing, mass = below(self.shape, stopped), self.mass
@@ -47,7 +48,7 @@ class Mixing(NamedTuple):
             theta[:, node] = visits * (self.stop_a[node] + stopped[:, node])
         return theta
 
-    def log_chance(self, n: NDArray[np.floating]) -> float:
+    def log_chance(self, n: Floats) -> float:
         """Return log p(z | shares) of whole counts n [n_docs, K] (theory/nhdp 2.1)."""
         passing, mass, total = below(self.shape, n), self.mass, 0.0
         for node in self.shape.inner:
@@ -68,7 +69,7 @@ class Mixing(NamedTuple):
         return Rates(share, concentration, stop_a, stop_b, eta, eta * n_words)
 
 
-def below(shape: Shape, n: NDArray[np.number]) -> NDArray[np.float64]:
+def below(shape: Shape, n: Numbers) -> F64:
     """Return the sums of n [..., K] at and below each node."""
     total = np.array(n, dtype=np.float64)
     for node in shape.inner[::-1]:

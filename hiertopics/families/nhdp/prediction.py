@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.nhdp import infer_kernels
@@ -27,15 +27,13 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
     return Posterior(all_entries(fold_in(mixing_of(tree), phi, corpus.counts, context)))
 
 
-def fold_in(
-    mixing: Mixing, phi: NDArray[np.float64], counts: sparse.csr_array, context: Context
-) -> NDArray[np.float64]:
+def fold_in(mixing: Mixing, phi: F64, counts: sparse.csr_array, context: Context) -> F64:
     """Return theta [n_docs, K] of documents by their counts; phi: [n_words, K]."""
     n_nodes = phi.shape[1]
     theta = mixing.weights(np.zeros((1, n_nodes)))[0]
     parts = (mixing.shape.first, mixing.mass, *mixing[2:])
 
-    def count(doc: int) -> NDArray[np.float64]:
+    def count(doc: int) -> F64:
         cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
         words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
         n = infer_kernels.fold_in(words, times, phi, *parts, theta, SWEEPS, TOLERANCE)
@@ -55,7 +53,7 @@ def predictive(
         yield Components(np.ones(len(theta)), theta)
 
 
-def draw_mixtures(mixing: Mixing, n_docs: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw_mixtures(mixing: Mixing, n_docs: int, rng: np.random.Generator) -> F64:
     """Draw theta from the model's story, float64 [n_docs, K], rows summing to 1 (section 2)."""
     shape, mass = mixing.shape, mixing.mass
     theta = np.ones((n_docs, shape.n_nodes))

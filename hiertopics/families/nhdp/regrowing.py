@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import F64, Floats, Ints
 from hiertopics.engine import Each
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of
 from hiertopics.families.nhdp import documents, mixing
@@ -19,16 +20,16 @@ from hiertopics.room import beside
 class Known(NamedTuple):
     """theta [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``documents``."""
 
-    theta: NDArray[np.floating]
-    phi: NDArray[np.floating]
+    theta: Floats
+    phi: Floats
     ancestry: Ancestry
     least: float
 
 
 def begin(
-    parent: NDArray[np.integer],
-    phi: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    parent: Ints,
+    phi: F64,
+    theta: F64,
     data: Data,
     settings: Settings,
     context: Context,
@@ -53,7 +54,7 @@ def _divided(piece: Piece, known: Known) -> Local:
     """Return the first state of a piece; not yet counted."""
     theta, phi, ancestry, least = known
 
-    def rows(first: int, last: int) -> NDArray[np.floating]:
+    def rows(first: int, last: int) -> Floats:
         doc, word = pairs_of(piece.cells, first, last)
         found = theta[doc] * phi[word]
         return found / found.sum(axis=1, keepdims=True)

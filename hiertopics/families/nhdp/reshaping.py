@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy.special import gammaln, xlogy
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
 from hiertopics.families.nhdp import regrowing
@@ -49,17 +50,17 @@ GONE = -2
 class Pairs(NamedTuple):
     """The cells of the corpus: doc, word: int64 [n_pairs]; tokens: float64."""
 
-    doc: NDArray[np.int64]
-    word: NDArray[np.int64]
-    tokens: NDArray[np.float64]
+    doc: I64
+    word: I64
+    tokens: F64
 
 
 class Counts(NamedTuple):
     """Expected tokens: n [n_docs, K], words [K, n_words]; q: [n_pairs, K], their q(z)."""
 
-    n: NDArray[np.float64]
-    words: NDArray[np.float64]
-    q: NDArray[np.float64]
+    n: F64
+    words: F64
+    q: F64
 
 
 def is_small(n_nodes: int, data: Data) -> bool:
@@ -70,7 +71,7 @@ def is_small(n_nodes: int, data: Data) -> bool:
 
 
 def reshaped(
-    begin: Callable[[Data, NDArray[np.int64]], State],
+    begin: Callable[[Data, I64], State],
     data: Data,
     settings: Settings,
     context: Context,
@@ -137,7 +138,7 @@ def completion(state: State, held: Data, eta: float) -> float:
     return float(asked.tokens @ np.log(chance) / max(asked.tokens.sum(), 1.0))
 
 
-def one_level(n_nodes: int) -> NDArray[np.int64]:
+def one_level(n_nodes: int) -> I64:
     """Return the parents of a tree whose nodes are all below the root."""
     return np.array([-1] + [0] * (n_nodes - 1), np.int64)
 
@@ -155,13 +156,13 @@ def pairs_of(data: Data) -> Pairs:
     return Pairs(doc, cells.word.astype(np.int64), cells.tokens.astype(np.float64))
 
 
-def q_of(state: State) -> NDArray[np.float64]:
+def q_of(state: State) -> F64:
     """Return q(z) of all pairs at all nodes, float64 [n_pairs, K], rows sum to 1."""
     q = np.concatenate(state.local.ask(_dense, len(state.parent)))
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
-def _dense(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.float64]:
+def _dense(piece: Piece, local: Local, n_nodes: int) -> F64:
     q = np.zeros((len(piece.cells.word), n_nodes))
     for doc, (start, stop) in enumerate(piece.cells.cuts[:, [0, -1]].tolist()):
         nodes = local.node[local.first_node[doc] : local.first_node[doc + 1]]
@@ -172,7 +173,7 @@ def _dense(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.float64]:
     return np.maximum(q, 0)
 
 
-def counted(q: NDArray[np.float64], pairs: Pairs, data: Data) -> Counts:
+def counted(q: F64, pairs: Pairs, data: Data) -> Counts:
     """Return the counts of this q(z)."""
     weighted = q * pairs.tokens[:, None]
     n = np.zeros((data.n_docs, q.shape[1]))
@@ -201,7 +202,7 @@ def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
 
 def merge(
     tree: Hanging, counts: Counts, pairs: Pairs, data: Data, eta: float
-) -> tuple[NDArray[np.int64], Counts] | None:
+) -> tuple[I64, Counts] | None:
     """Return the tree and its counts after the merges that gain most; None where none gains."""
     seeded = np.zeros_like(counts.words)
     data.seeds.add_to(seeded.T, data.seeds.branches)
@@ -225,7 +226,7 @@ def merge(
 
 
 def _gains(
-    tree: Hanging, counts: Counts, pairs: Pairs, eta: float, seeded: NDArray[np.float64]
+    tree: Hanging, counts: Counts, pairs: Pairs, eta: float, seeded: F64
 ) -> list[tuple[float, int, int]]:
     """Return what merging a node into another gains, where it does.
 
@@ -257,7 +258,7 @@ def _gains(
     return found
 
 
-def _without(parent: NDArray[np.int64], gone: int, into: int) -> NDArray[np.int64]:
+def _without(parent: I64, gone: int, into: int) -> I64:
     """Return the parents where a node is one with another, which has its children.
 
     Where the other stands below the node, it takes the node's place.
@@ -274,9 +275,7 @@ def _without(parent: NDArray[np.int64], gone: int, into: int) -> NDArray[np.int6
     return parent
 
 
-def log_words(
-    words: NDArray[np.float64], eta: float, seeded: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def log_words(words: F64, eta: float, seeded: F64) -> F64:
     """Return the log chance of each topic's words, its distribution integrated out.
 
     words, seeded: [n, n_words], tokens of documents and of seed words.
@@ -286,7 +285,7 @@ def log_words(
     return np.asarray(drawn + gammaln(mass) - gammaln(mass + words.sum(axis=1)))
 
 
-def _numbered(parent: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.int64]:
+def _numbered(parent: I64, kept: I64) -> I64:
     """Return the parents of the nodes that are kept, numbered anew."""
     place = np.full(len(parent) + 1, -1)
     place[kept] = np.arange(len(kept))
@@ -294,12 +293,7 @@ def _numbered(parent: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[np.
 
 
 def begun(
-    parent: NDArray[np.int64],
-    counts: Counts,
-    data: Data,
-    settings: Settings,
-    context: Context,
-    dtype: DTypeLike,
+    parent: I64, counts: Counts, data: Data, settings: Settings, context: Context, dtype: DTypeLike
 ) -> State:
     """Return the state of these topics on this tree."""
     order = _breadth_first(parent)
@@ -317,7 +311,7 @@ def begun(
     )
 
 
-def _breadth_first(parent: NDArray[np.int64]) -> NDArray[np.int64]:
+def _breadth_first(parent: I64) -> I64:
     """Return the nodes breadth first, siblings together."""
     order = [0]
     for node in order:

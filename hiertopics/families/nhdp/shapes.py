@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.nhdp.clusters import (
     Arranged,
     Node,
@@ -52,8 +52,8 @@ class Found(NamedTuple):
     """A dendrogram. children: of each node after the topics; height: float64 [2 T - 1]."""
 
     n_topics: int
-    children: NDArray[np.int64]
-    height: NDArray[np.float64]
+    children: I64
+    height: F64
 
     def below(self, node: int) -> tuple[int, int]:
         """Return the two nodes that were merged."""
@@ -61,7 +61,7 @@ class Found(NamedTuple):
         return int(one), int(other)
 
 
-def by_gaps(merges: NDArray[np.float64]) -> Node:
+def by_gaps(merges: F64) -> Node:
     """Return the tree of clusters whose height is far below that of what they merge into."""
     n_topics = len(merges) + 1
     height = np.concatenate([np.zeros(n_topics), merges[:, 2]])
@@ -86,14 +86,12 @@ def _family(found: Found, node: int) -> Node:
     return Node(sorted(children, key=lambda child: child.first), -1)
 
 
-def distinct_topics(merges: NDArray[np.float64]) -> NDArray[np.int64]:
+def distinct_topics(merges: F64) -> I64:
     """Return the same label, int64 [T], for topics that are taken for one."""
     return labels_at(merges, 1 + int((merges[:, 2] > ALIKE).sum()))
 
 
-def cut_broad(
-    root: Node, merges: NDArray[np.float64], powers: Sequence[float], broad: int = BROAD
-) -> Node:
+def cut_broad(root: Node, merges: F64, powers: Sequence[float], broad: int = BROAD) -> Node:
     """Return the tree with families of more than ``broad`` topics that differ cut into clusters.
 
     powers: into how many at each level, as powers of their size.
@@ -111,7 +109,7 @@ def cut_broad(
     return cut(root)
 
 
-def _cut(children: list[Node], merges: NDArray[np.float64], n_clusters: list[int]) -> list[Node]:
+def _cut(children: list[Node], merges: F64, n_clusters: list[int]) -> list[Node]:
     """Return siblings gathered in clusters: those that the first topics of each fall into.
 
     n_clusters: at each level, coarse to fine.
@@ -139,8 +137,8 @@ def _cut(children: list[Node], merges: NDArray[np.float64], n_clusters: list[int
 class Usage(NamedTuple):
     """How documents use topics. theta: float64 [n_docs, T]; n_k: float64 [T], tokens."""
 
-    theta: NDArray[np.float64]
-    n_k: NDArray[np.float64]
+    theta: F64
+    n_k: F64
 
     def is_general(self, topics: list[int]) -> bool:
         """Return whether many documents use topics that together hold much of the tokens."""
@@ -148,7 +146,7 @@ class Usage(NamedTuple):
         return bool(users > USERS and self.n_k[topics].sum() > MUCH * self.n_k.sum())
 
 
-def without(root: Node, merges: NDArray[np.float64], unfit: Callable[[list[int]], bool]) -> Node:
+def without(root: Node, merges: F64, unfit: Callable[[list[int]], bool]) -> Node:
     """Return the tree without branches whose topics are ``unfit``.
 
     In the place of one stand the two that the linkage makes of its children, and so on down.
@@ -196,7 +194,7 @@ def _rest(node: Node, topic: int) -> Node:
     return shortened(node._replace(children=sorted(kept, key=lambda child: child.first)))
 
 
-def find(merges: NDArray[np.float64], usage: Usage, n_named: int = 0) -> Arranged:
+def find(merges: F64, usage: Usage, n_named: int = 0) -> Arranged:
     """Return the tree above topics of this linkage, used like this.
 
     The first ``n_named`` topics are those of as many branches.
@@ -211,7 +209,7 @@ def find(merges: NDArray[np.float64], usage: Usage, n_named: int = 0) -> Arrange
     return numbered(with_names(without(root, merges, unfit), n_named))
 
 
-def arrange(merges: NDArray[np.float64], branches: Sequence[int], n_named: int = 0) -> Arranged:
+def arrange(merges: F64, branches: Sequence[int], n_named: int = 0) -> Arranged:
     """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
 
     The first ``n_named`` topics are those of as many branches: a cluster of several is cut further.
@@ -223,9 +221,7 @@ def arrange(merges: NDArray[np.float64], branches: Sequence[int], n_named: int =
     return numbered(with_names(root, n_named))
 
 
-def find_within(
-    branch: NDArray[np.int64], features: NDArray[np.float64], n_named: int = 0
-) -> Arranged:
+def find_within(branch: I64, features: F64, n_named: int = 0) -> Arranged:
     """Return the tree above topics of branches that were found first.
 
     branch: int64 [T], that of each topic; features: float64 [T, n_words]. The first ``n_named``

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry
 from hiertopics.numeric.jit import REASSOCIATE, kernel
@@ -16,12 +16,12 @@ def divide(
     cells: Cells,
     first: int,
     last: int,
-    theta: NDArray[np.floating],
-    leaf_part: NDArray[np.floating],
-    lent: NDArray[np.floating],
-    inner_phi: NDArray[np.floating],
+    theta: Floats,
+    leaf_part: Floats,
+    lent: Floats,
+    inner_phi: Floats,
     ancestry: Ancestry,
-) -> NDArray[np.floating]:
+) -> Floats:
     """Return q(z) [n_pairs, K] of documents ``first`` to ``last``.
 
     theta [last - first, K] of the flat topics, at their nodes. Each node has theta * leaf_part, an
@@ -50,14 +50,7 @@ def divide(
 
 
 @kernel(fastmath=REASSOCIATE)
-def fold(
-    cells: Cells,
-    first: int,
-    last: int,
-    phi: NDArray[np.floating],
-    share: NDArray[np.floating],
-    n_rounds: int,
-) -> NDArray[np.floating]:
+def fold(cells: Cells, first: int, last: int, phi: Floats, share: Floats, n_rounds: int) -> Floats:
     """Return theta [last - first, T] of documents under topics that are held (theory/nhdp 6.1).
 
     phi [n_words, T]; share [T]: theta before the first round, and one token in each.

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
+from hiertopics.arrays import F64, I64, Floats
 from hiertopics.data.seedwords import Seeds
 from hiertopics.engine import Each, Workers
 from hiertopics.families.flat import posteriors
@@ -61,9 +62,9 @@ class FlatTopics(NamedTuple):
     n_k: float64 [T], expected tokens.
     """
 
-    theta: NDArray[np.float64]
-    phi: NDArray[np.float64]
-    n_k: NDArray[np.float64]
+    theta: F64
+    phi: F64
+    n_k: F64
 
 
 def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np.float32) -> State:
@@ -88,7 +89,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
 
-        def of_some(some: Data, docs: NDArray[np.int64]) -> State:
+        def of_some(some: Data, docs: I64) -> State:
             its = flat._replace(theta=flat.theta[docs])
             return begin(its, arranged, some, settings, context, dtype)
 
@@ -117,7 +118,7 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
 
 def topics_within(
     n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
-) -> tuple[FlatTopics, NDArray[np.int64]]:
+) -> tuple[FlatTopics, I64]:
     """Return topics that were found within branches, and the branch of each, int64 [T]."""
     model, n_iterations = settings.model, settings.inference.start_iterations
     stages = [round(share * n_iterations) for share in (FIRST, INSIDE, TOGETHER)]
@@ -158,9 +159,7 @@ def topics_within(
     return flat, within.branch[live]
 
 
-def branch_of_pairs(
-    data: Data, settings: Settings, context: Context, dtype: DTypeLike
-) -> NDArray[np.int64]:
+def branch_of_pairs(data: Data, settings: Settings, context: Context, dtype: DTypeLike) -> I64:
     """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
     flat = flat_topics(data, settings, context, dtype)
     each = numbered(nested([], len(flat.phi)))
@@ -194,7 +193,7 @@ def flat_topics(
 
 def fit_flat(
     begun: Responsibilities, data: Data, n_iterations: int, order: Order, context: Context
-) -> tuple[FlatTopics, NDArray[np.int64]]:
+) -> tuple[FlatTopics, I64]:
     """Return what hdp-cvb0 makes of this start, and which of its topics these are.
 
     Topics that have names are among them, and first, even without a token.
@@ -228,8 +227,8 @@ def begin_flat(
 class Known(NamedTuple):
     """theta [n_docs, T] of a piece's documents and phi [n_words, T]."""
 
-    theta: NDArray[np.floating]
-    phi: NDArray[np.floating]
+    theta: Floats
+    phi: Floats
     seeds: Seeds
 
 
@@ -243,7 +242,7 @@ def known(
     return order.begun(data, _as_known, messages, phi.shape[1], context, dtype)
 
 
-def _as_known(piece: InCells, given: Known, first: int, last: int) -> NDArray[np.floating]:
+def _as_known(piece: InCells, given: Known, first: int, last: int) -> Floats:
     doc, word = pairs_of(piece.cells, first, last)
     rows = given.theta[doc] * given.phi[word]
     rows /= rows.sum(axis=1, keepdims=True)
@@ -251,7 +250,7 @@ def _as_known(piece: InCells, given: Known, first: int, last: int) -> NDArray[np
     return np.asarray(rows)
 
 
-def features(flat: FlatTopics, data: Data) -> NDArray[np.float64]:
+def features(flat: FlatTopics, data: Data) -> F64:
     """Return the mean of each topic and of its context, float64 [T, n_words] (theory/nhdp 6.1)."""
     counts = counts_of(data)
     context = np.asarray((counts.T @ flat.theta).T)
@@ -297,15 +296,15 @@ class Division(NamedTuple):
     share [T] of all tokens, node int64 [T].
     """
 
-    theta: NDArray[np.floating]
-    leaf_part: NDArray[np.floating]
-    lent: NDArray[np.floating]
-    inner_phi: NDArray[np.floating]
+    theta: Floats
+    leaf_part: Floats
+    lent: Floats
+    inner_phi: Floats
     ancestry: Ancestry
     least: float
-    phi: NDArray[np.floating]
-    share: NDArray[np.floating]
-    node: NDArray[np.int64]
+    phi: Floats
+    share: Floats
+    node: I64
 
 
 def _divided(piece: Piece, division: Division) -> Local:
@@ -313,7 +312,7 @@ def _divided(piece: Piece, division: Division) -> Local:
     cells, ancestry = piece.cells, division.ancestry
     parts = (division.leaf_part, division.lent, division.inner_phi, ancestry)
 
-    def theta_of(first: int, last: int) -> NDArray[np.floating]:
+    def theta_of(first: int, last: int) -> Floats:
         if division.theta.shape[1]:
             return division.theta[first:last]
         by_topic = start_kernels.fold(cells, first, last, division.phi, division.share, ROUNDS)
@@ -321,7 +320,7 @@ def _divided(piece: Piece, division: Division) -> Local:
         np.add.at(theta.T, division.node, by_topic.T)
         return theta
 
-    def rows(first: int, last: int) -> NDArray[np.floating]:
+    def rows(first: int, last: int) -> Floats:
         return start_kernels.divide(cells, first, last, theta_of(first, last), *parts)
 
     return documents.begin(piece, rows, ancestry, division.least, beside(cells.word))
@@ -357,12 +356,8 @@ def divide(
 
 
 def _divided_words(
-    flat: FlatTopics,
-    phi: NDArray[np.float64],
-    shared: NDArray[np.float64],
-    arranged: Arranged,
-    inference: VariationalInference,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    flat: FlatTopics, phi: F64, shared: F64, arranged: Arranged, inference: VariationalInference
+) -> tuple[F64, F64, F64]:
     """Return leaf_part, lent and inner_phi of some words, [K, n_words].
 
     phi [T, n_words], shared [n_inner, n_words]: of these words.
@@ -386,7 +381,7 @@ def _divided_words(
     return leaf_part, lent, above
 
 
-def shared_topics(flat: FlatTopics, arranged: Arranged) -> NDArray[np.float64]:
+def shared_topics(flat: FlatTopics, arranged: Arranged) -> F64:
     """Return what the topics below each inner node share, float64 [n_inner, n_words].
 
     Their geometric mean, weighted by tokens, scaled to sum to 1 (theory/nhdp 6.2).

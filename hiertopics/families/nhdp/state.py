@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import F64, I32, Floats
 from hiertopics.engine import Pieces
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
@@ -29,13 +30,13 @@ class State:
     """
 
     local: Pieces[Piece, Local]
-    n_wk: NDArray[np.floating]
-    n_k: NDArray[np.float64]
-    parent: NDArray[np.int32]
-    share: NDArray[np.float64]
-    concentration: NDArray[np.float64]
-    stop_a: NDArray[np.float64]
-    stop_b: NDArray[np.float64]
+    n_wk: Floats
+    n_k: F64
+    parent: I32
+    share: F64
+    concentration: F64
+    stop_a: F64
+    stop_b: F64
 
     @property
     def mixing(self) -> Mixing:
@@ -64,7 +65,7 @@ def counted(
 class Given(NamedTuple):
     """What a block is swept with, besides rows of words."""
 
-    n_k: NDArray[np.float64]
+    n_k: F64
     ancestry: Ancestry
     rates: Rates
 
@@ -90,7 +91,7 @@ def sweep(state: State, data: Data, eta: float) -> None:
 
 def _sweep(
     piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[NDArray[np.floating], ...], NDArray[np.float64]]]:
+) -> tuple[Local, tuple[tuple[Floats, ...], F64]]:
     """Sweep a block; answer with the move of the totals."""
     before, ancestry, rates = block.given
     (n_wk,) = block.rows
@@ -127,14 +128,14 @@ def recount(state: State, data: Data) -> float:
 
 def _recount(
     piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[NDArray[np.floating], ...], None]]:
+) -> tuple[Local, tuple[tuple[Floats, ...], None]]:
     if block.turn == 0:
         document_kernels.count_documents(piece.cells, local)
     document_kernels.count_words(piece.blocks, block.number, local, *block.rows)
     return local, (block.rows, None)
 
 
-def _totals(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.float64]:
+def _totals(piece: Piece, local: Local, n_nodes: int) -> F64:
     totals = np.zeros(n_nodes)
     document_kernels.add_totals(local, totals)
     return totals

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.seedwords import Seeds
@@ -37,7 +38,7 @@ class Words(NamedTuple):
     eta: pseudo-count of each word.
     """
 
-    n_wi: NDArray[np.floating]
+    n_wi: Floats
     eta: float
     seeds: Seeds = seedwords.NONE
 
@@ -46,7 +47,7 @@ class Fitted(NamedTuple):
     """What every method ends with, by node. n_di [n_docs, K]: (expected) counts."""
 
     mixing: Mixing
-    n_di: NDArray[np.floating]
+    n_di: Floats
     words: Words
 
 
@@ -73,7 +74,7 @@ def named(summary: Summary, left: Pruning, seeds: Seeds) -> Summary:
     return replace(summary, names=found).noting(*notes)
 
 
-def tree_of(left: Pruning, words: Words, n_docs: NDArray[np.int64]) -> Tree:
+def tree_of(left: Pruning, words: Words, n_docs: I64) -> Tree:
     """Return the tree of these counts of words. n_docs: who uses each node left."""
     shape, mixing = left.mixing.shape, left.mixing
     n_wi, eta, seeds = words
@@ -106,7 +107,7 @@ def tree_of(left: Pruning, words: Words, n_docs: NDArray[np.int64]) -> Tree:
     )
 
 
-def _users(theta: NDArray[np.float64], n_di: NDArray[np.floating]) -> NDArray[np.int64]:
+def _users(theta: F64, n_di: Floats) -> I64:
     """Return how many documents give each node at least a token's share, int64 [K]."""
     lengths = np.maximum(n_di.sum(axis=1, dtype=np.float64), 0.0)
     enough = theta >= 1.0 / np.maximum(lengths, 1.0)[:, None]
@@ -117,9 +118,9 @@ class Pruning(NamedTuple):
     """What is left of a tree. into: int64 [K], the number that each node's counts go to."""
 
     mixing: Mixing
-    into: NDArray[np.int64]
+    into: I64
 
-    def gather(self, n: NDArray[np.floating]) -> NDArray[np.float64]:
+    def gather(self, n: Floats) -> F64:
         """Return counts [n, K] of all nodes by those that are left, float64."""
         n_left = self.mixing.shape.n_nodes
         if n_left == len(self.into):
@@ -129,7 +130,7 @@ class Pruning(NamedTuple):
         return np.ascontiguousarray((onto @ np.asarray(n, np.float64).T).T)
 
 
-def pruning(mixing: Mixing, n_i: NDArray[np.float64]) -> Pruning:
+def pruning(mixing: Mixing, n_i: F64) -> Pruning:
     """Return what is left of a tree with so many tokens at each node [K]."""
     shape = mixing.shape
     kept = below(shape, n_i) >= LIVE_TOKENS
@@ -158,13 +159,13 @@ class Rows(NamedTuple):
     n_docs: int64 [K], how many documents give each node at least a token's share.
     """
 
-    values: NDArray[np.float64]
-    columns: NDArray[np.int32]
-    lengths: NDArray[np.int64]
-    n_docs: NDArray[np.int64]
+    values: F64
+    columns: I32
+    lengths: I64
+    n_docs: I64
 
 
-def weigh(blocks: Iterable[NDArray[np.floating]], left: Pruning, room: Room) -> Rows:
+def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> Rows:
     """Return theta of documents whose counts by all nodes come in blocks, at nodes with tokens.
 
     What 2.2 gives to a branch without a token of the document goes to the node above it, so that

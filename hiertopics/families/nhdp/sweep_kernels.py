@@ -10,17 +10,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, U32, Bools, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.kept_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
-from hiertopics.families.nhdp.lane_simd import (
-    settle_inner,
-    settle_lanes,
-    weigh_inner,
-    weigh_lanes,
-)
+from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
@@ -37,10 +32,10 @@ class Rates(NamedTuple):
     pseudo-count of each word; eta_total: of all.
     """
 
-    share: NDArray[np.floating]
-    concentration: NDArray[np.floating]
-    stop_a: NDArray[np.floating]
-    stop_b: NDArray[np.floating]
+    share: Floats
+    concentration: Floats
+    stop_a: Floats
+    stop_b: Floats
     eta: float
     eta_total: float
 
@@ -50,8 +45,8 @@ def sweep_block(
     cells: Cells,
     word_shard: int,
     local: Local,
-    n_wk: NDArray[np.floating],
-    n_k: NDArray[np.float64],
+    n_wk: Floats,
+    n_k: F64,
     ancestry: Ancestry,
     rates: Rates,
 ) -> int:
@@ -125,38 +120,38 @@ def sweep_block(
 
 @kernel(fastmath=REASSOCIATE)
 def visit(
-    words: NDArray[np.int32],
-    tokens: NDArray[np.floating],
+    words: I32,
+    tokens: Floats,
     resp: Kept,
-    n_wk: NDArray[np.floating],
+    n_wk: Floats,
     eta: float,
-    node: NDArray[np.uint32],
-    column: NDArray[np.uint32],
-    inner_first: NDArray[np.uint32],
-    branching: NDArray[np.uint32],
-    group_start: NDArray[np.int64],
-    group_depth: NDArray[np.int64],
-    lane_parent: NDArray[np.uint32],
-    doc_row: NDArray[np.floating],
-    prior: NDArray[np.floating],
-    base: NDArray[np.floating],
-    weights: NDArray[np.floating],
-    q: NDArray[np.floating],
-    word_row: NDArray[np.floating],
-    own_q: NDArray[np.floating],
-    going: NDArray[np.floating],
-    below_q: NDArray[np.floating],
-    go: NDArray[np.floating],
-    share: NDArray[np.floating],
-    below: NDArray[np.floating],
-    reached: NDArray[np.floating],
-    flow: NDArray[np.floating],
-    concentration: NDArray[np.floating],
-    stop_a: NDArray[np.floating],
-    stop_b: NDArray[np.floating],
-    lane_q: NDArray[np.floating],
-    lane_weight: NDArray[np.floating],
-    lane_scale: NDArray[np.floating],
+    node: U32,
+    column: U32,
+    inner_first: U32,
+    branching: U32,
+    group_start: I64,
+    group_depth: I64,
+    lane_parent: U32,
+    doc_row: Floats,
+    prior: Floats,
+    base: Floats,
+    weights: Floats,
+    q: Floats,
+    word_row: Floats,
+    own_q: Floats,
+    going: Floats,
+    below_q: Floats,
+    go: Floats,
+    share: Floats,
+    below: Floats,
+    reached: Floats,
+    flow: Floats,
+    concentration: Floats,
+    stop_a: Floats,
+    stop_b: Floats,
+    lane_q: Floats,
+    lane_weight: Floats,
+    lane_scale: Floats,
 ) -> bool:
     """Visit the pairs of one document; False: weights are not finite.
 
@@ -203,14 +198,7 @@ def visit(
 
 
 @kernel()
-def add_up(
-    n: NDArray[np.floating],
-    node: NDArray[np.uint32],
-    above: NDArray[np.uint32],
-    place: NDArray[np.uint32],
-    inner: NDArray[np.bool_],
-    going: NDArray[np.floating],
-) -> None:
+def add_up(n: Floats, node: U32, above: U32, place: U32, inner: Bools, going: Floats) -> None:
     """Add to ``going``, by inner node, what ``n`` has below it; n, node and above as in places."""
     for back in range(len(n) - 1):
         at = len(n) - 1 - back
@@ -222,12 +210,7 @@ def add_up(
 
 @kernel()
 def sum_below(
-    q: NDArray[np.floating],
-    lane_q: NDArray[np.floating],
-    inner_first: NDArray[np.uint32],
-    branching: NDArray[np.uint32],
-    lane_parent: NDArray[np.uint32],
-    below: NDArray[np.floating],
+    q: Floats, lane_q: Floats, inner_first: U32, branching: U32, lane_parent: U32, below: Floats
 ) -> None:
     """Write to ``below`` the sum of q below each inner node, given that of each lane."""
     fill_row(below, len(below), 0.0)
@@ -237,12 +220,7 @@ def sum_below(
 
 
 @kernel()
-def climb(
-    row: NDArray[np.floating],
-    inner_first: NDArray[np.uint32],
-    branching: NDArray[np.uint32],
-    below: NDArray[np.floating],
-) -> None:
+def climb(row: Floats, inner_first: U32, branching: U32, below: Floats) -> None:
     """Add to ``below`` what ``row`` and ``below`` have at inner children, from the bottom up."""
     for back in range(len(branching)):
         node = branching[np.uint64(len(branching) - 1 - back)]
@@ -254,15 +232,15 @@ def climb(
 
 @kernel()
 def gather_up(
-    stay: NDArray[np.floating],
-    go: NDArray[np.floating],
-    share: NDArray[np.floating],
-    lane_weight: NDArray[np.floating],
-    inner_first: NDArray[np.uint32],
-    branching: NDArray[np.uint32],
-    lane_parent: NDArray[np.uint32],
-    below: NDArray[np.floating],
-    flow: NDArray[np.floating],
+    stay: Floats,
+    go: Floats,
+    share: Floats,
+    lane_weight: Floats,
+    inner_first: U32,
+    branching: U32,
+    lane_parent: U32,
+    below: Floats,
+    flow: Floats,
 ) -> Any:
     """Return the sum of all weights; write to ``below`` [n_above] those of a token below a node.
 
@@ -288,13 +266,13 @@ def gather_up(
 @kernel()
 def pass_down(
     scale: float,
-    go: NDArray[np.floating],
-    share: NDArray[np.floating],
-    inner_first: NDArray[np.uint32],
-    branching: NDArray[np.uint32],
-    lane_parent: NDArray[np.uint32],
-    reached: NDArray[np.floating],
-    lane_scale: NDArray[np.floating],
+    go: Floats,
+    share: Floats,
+    inner_first: U32,
+    branching: U32,
+    lane_parent: U32,
+    reached: Floats,
+    lane_scale: Floats,
 ) -> None:
     """Write ``scale`` times the chance to reach each inner node, and to go on to each lane."""
     reached[0] = scale

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, room_for_places
@@ -25,11 +25,11 @@ class Sums(NamedTuple):
     and of going on, and of both together.
     """
 
-    tables: NDArray[np.float64]
-    growth: NDArray[np.float64]
-    stops: NDArray[np.float64]
-    goes: NDArray[np.float64]
-    visits: NDArray[np.float64]
+    tables: F64
+    growth: F64
+    stops: F64
+    goes: F64
+    visits: F64
 
 
 @kernel()
@@ -96,14 +96,14 @@ def growth(x: float, count: float, chance: float) -> float:
 
 
 @kernel()
-def note(share: NDArray[np.float64], count: int, seen: NDArray[np.float64]) -> None:
+def note(share: F64, count: int, seen: F64) -> None:
     """Note ``count`` tokens, each somewhere with chance ``share``, in the chance of any there."""
     for place in range(len(share)):
         note_one(share[place], count, seen, place)
 
 
 @kernel()
-def note_one(share: float, count: int, seen: NDArray[np.float64], place: int) -> None:
+def note_one(share: float, count: int, seen: F64, place: int) -> None:
     """Note ``count`` tokens, each there with chance ``share``, in one place of ``seen``."""
     unseen = 1.0 - min(max(share, 0.0), 1.0)
     power, left = 1.0, count

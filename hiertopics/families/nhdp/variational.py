@@ -21,8 +21,8 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.data import seedwords
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags, Shelf
@@ -99,7 +99,7 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     return summary.noting(*common.notes_on_shape(summary.tree, settings.model.branches))
 
 
-def _words_anew(piece: Piece, local: Local, shape: tuple[int, int]) -> NDArray[np.floating]:
+def _words_anew(piece: Piece, local: Local, shape: tuple[int, int]) -> Floats:
     """Return n_wi counted anew, without the drift of counts that are only moved."""
     n_wi = np.zeros(shape, local.n.dtype)
     for span in range(piece.cells.cuts.shape[1] - 1):
@@ -107,7 +107,7 @@ def _words_anew(piece: Piece, local: Local, shape: tuple[int, int]) -> NDArray[n
     return n_wi
 
 
-def _documents_anew(piece: Piece, local: Local, n_nodes: int) -> NDArray[np.floating]:
+def _documents_anew(piece: Piece, local: Local, n_nodes: int) -> Floats:
     """Return n_di counted anew."""
     rows = counts_of(_recounted(piece, local), n_nodes)
     return np.concatenate([np.zeros((0, n_nodes), local.n.dtype), *rows])
@@ -132,9 +132,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     return float(sum(parts) / max(int(data.doc_lengths.sum()), 1))
 
 
-def _log_likelihood(
-    piece: Piece, local: Local, given: tuple[NDArray[np.floating], Mixing]
-) -> float:
+def _log_likelihood(piece: Piece, local: Local, given: tuple[Floats, Mixing]) -> float:
     (phi, mixing), cuts = given, piece.cells.cuts
     total, first = 0.0, 0
     for n_di in counts_of(local, phi.shape[1]):
@@ -147,7 +145,7 @@ def _log_likelihood(
 
 
 def regrown(
-    tree: Tree, theta: NDArray[np.float64], corpus: Corpus, settings: Settings, context: Context
+    tree: Tree, theta: F64, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after the iterations of a fit that begins with its topics and this theta.
 

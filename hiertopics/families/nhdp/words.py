@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
+from hiertopics.arrays import F64, I64, Floats
 from hiertopics.data import seedwords
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, InCells, pairs_of
@@ -40,9 +41,9 @@ class Clusters(NamedTuple):
     in the first clusters, which have their names.
     """
 
-    cluster: NDArray[np.int64]
-    theta: NDArray[np.floating]
-    phi: NDArray[np.floating]
+    cluster: I64
+    theta: Floats
+    phi: Floats
     seeds: Seeds
 
     @property
@@ -89,9 +90,7 @@ def clusters_of(
     return Clusters(cluster, theta.astype(dtype), np.asarray(phi, dtype), seeds)
 
 
-def _with_homes(
-    words: NDArray[np.int64], labels: NDArray[np.int64], seeds: Seeds
-) -> tuple[NDArray[np.float64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _with_homes(words: I64, labels: I64, seeds: Seeds) -> tuple[F64, tuple[I64, I64]]:
     """Return parts of words in clusters, and which: whole ones, and seed words at their homes."""
     part = np.concatenate([np.ones(len(words)), 1 / np.bincount(seeds.word)[seeds.word]])
     return part, (np.concatenate([words, seeds.word]), np.concatenate([labels, seeds.name]))
@@ -102,7 +101,7 @@ def n_clusters(counts: sparse.csr_array, n_topics: int) -> int:
     return max(min(n_topics, len(frequent(counts)) // WORDS_PER_TOPIC), 1)
 
 
-def frequent(counts: sparse.csr_array) -> NDArray[np.int64]:
+def frequent(counts: sparse.csr_array) -> I64:
     """Return the words that are clustered, ascending; at least one."""
     totals = np.asarray(counts.sum(axis=0)).ravel()
     ranked = np.argsort(-totals, kind="stable")[:MOST_WORDS]
@@ -114,7 +113,7 @@ def memory(n_words: int) -> int:
     return 16 * min(n_words, MOST_WORDS) ** 2
 
 
-def linkage_of(counts: sparse.csr_array) -> NDArray[np.float64]:
+def linkage_of(counts: sparse.csr_array) -> F64:
     """Return Ward's linkage of words by the roots of their contexts, float64 [n - 1, 4].
 
     A word's context: the words of its documents, each document's counts scaled to sum to 1 and
@@ -142,7 +141,7 @@ def linkage_of(counts: sparse.csr_array) -> NDArray[np.float64]:
     return np.asarray(linkage(distances, "ward"))
 
 
-def suggested(piece: InCells, found: Clusters, first: int, last: int) -> NDArray[np.floating]:
+def suggested(piece: InCells, found: Clusters, first: int, last: int) -> Floats:
     """Return q(z) of the pairs of documents ``first`` to ``last``: the mean of three.
 
     What document and word suggest (theta phi), the word's own cluster where it has one, and no

@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, Floats, Numbers
 from hiertopics.families.tssb.layout import FULL, NONE, Nodes, Places, Process, bear
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
@@ -105,12 +105,7 @@ def add_child(
 
 @kernel()
 def find(
-    u: float,
-    n_rest: int,
-    nodes: Nodes,
-    places: Places,
-    process: Process,
-    rng: np.random.Generator,
+    u: float, n_rest: int, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
 ) -> int:
     """Return the node whose own piece holds u; FULL where there is no room for a new one.
 
@@ -129,12 +124,7 @@ def find(
 
 @kernel()
 def find_from(
-    node: int,
-    u: float,
-    nodes: Nodes,
-    places: Places,
-    process: Process,
-    rng: np.random.Generator,
+    node: int, u: float, nodes: Nodes, places: Places, process: Process, rng: np.random.Generator
 ) -> int:
     """Return what ``find`` does, given the last node at rest that begins at or below u."""
     if u < places.mid[node]:
@@ -155,7 +145,7 @@ def find_from(
 
 
 @kernel()
-def make_guide(left: NDArray[np.float64], n_rest: int) -> NDArray[np.int32]:
+def make_guide(left: F64, n_rest: int) -> I32:
     """Return where to begin the search for u among ``left[:n_rest]``, int32 [n].
 
     Entry floor(n u) is the last node that begins at or below floor(n u) / n. n is a power of two,
@@ -192,7 +182,7 @@ LOW, HIGH, LEVEL, ASKED = range(4)
 
 
 @kernel(fastmath=REASSOCIATE)
-def dot(features: NDArray[np.number], value: NDArray[np.floating]) -> float:
+def dot(features: Numbers, value: Floats) -> float:
     """Return the inner product of a datum's features and a node's parameters."""
     total = 0.0
     for item in range(len(value)):
@@ -201,9 +191,7 @@ def dot(features: NDArray[np.number], value: NDArray[np.floating]) -> float:
 
 
 @kernel(fastmath=REASSOCIATE)
-def product(
-    features: NDArray[np.number], datum: int, value: NDArray[np.floating], node: int
-) -> float:
+def product(features: Numbers, datum: int, value: Floats, node: int) -> float:
     """Return ``dot`` of two rows; to make views of them would cost as much as the loop."""
     total = value.dtype.type(0)
     for item in range(value.shape[1]):
@@ -213,11 +201,11 @@ def product(
 
 @kernel()
 def assign(
-    features: NDArray[np.number],
-    table: NDArray[np.floating],
-    home: NDArray[np.int32],
+    features: Numbers,
+    table: Floats,
+    home: I32,
     start: int,
-    pending: NDArray[np.float64],
+    pending: F64,
     n_rest: int,
     nodes: Nodes,
     places: Places,
@@ -244,12 +232,12 @@ def assign(
 
 @kernel()
 def assign_known(
-    features: NDArray[np.number],
-    table: NDArray[np.floating],
-    home: NDArray[np.int32],
+    features: Numbers,
+    table: Floats,
+    home: I32,
     start: int,
-    pending: NDArray[np.float64],
-    guide: NDArray[np.int32],
+    pending: F64,
+    guide: I32,
     n_rest: int,
     nodes: Nodes,
     places: Places,
@@ -301,12 +289,7 @@ def assign_known(
 
 @kernel(inline=True)
 def score(
-    datum: int,
-    node: int,
-    features: NDArray[np.number],
-    table: NDArray[np.floating],
-    value: NDArray[np.floating],
-    offset: NDArray[np.float64],
+    datum: int, node: int, features: Numbers, table: Floats, value: Floats, offset: F64
 ) -> float:
     """Return the log likelihood of a datum at a node: from the table, where it is there."""
     found = np.nan

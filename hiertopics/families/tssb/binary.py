@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 
+from hiertopics.arrays import F32, F64, I64, U8
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
@@ -46,7 +47,7 @@ LARGEST = 40.0
 class Data(NamedTuple):
     """Rows of 0 and 1, uint8 [n_docs, n_columns]."""
 
-    rows: NDArray[np.uint8]
+    rows: U8
 
     @property
     def n_docs(self) -> int:
@@ -69,17 +70,17 @@ def start(data: Data, settings: Settings, rng: Rng) -> State:
     return State(node, nodes, middle(settings.model), np.append(variance, FIRST_STEP))
 
 
-def on_grid(theta: NDArray[np.float64]) -> NDArray[np.float32]:
+def on_grid(theta: F64) -> F32:
     """Return the nearest values on the grid."""
     return (np.round(theta * kernels.GRID) / kernels.GRID).astype(np.float32)
 
 
-def features(state: State, data: Data) -> NDArray[np.uint8]:
+def features(state: State, data: Data) -> U8:
     """Return what the log likelihood of a row is linear in."""
     return data.rows
 
 
-def law(values: NDArray[np.float64], model: Model) -> Diffusion:
+def law(values: F64, model: Model) -> Diffusion:
     """Return the law that a node's parameters follow."""
     return Diffusion(model.persistence, np.sqrt(values[:-1]))
 
@@ -104,9 +105,7 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     return replace(state, law=np.append(variance, step_size))
 
 
-def family_of(
-    state: State, data: Data, used: NDArray[np.int64], model: Model, variance: NDArray[np.float64]
-) -> Family:
+def family_of(state: State, data: Data, used: I64, model: Model, variance: F64) -> Family:
     """Return the used nodes, numbered by their place in ``used``, with the sums of their rows."""
     nodes = state.nodes
     place = np.full(int(nodes.size[0]), -1, np.int32)
@@ -122,11 +121,7 @@ def family_of(
 
 
 def draw_law(
-    theta: NDArray[np.float64],
-    family: Family,
-    variance: NDArray[np.float64],
-    model: Model,
-    rng: np.random.Generator,
+    theta: F64, family: Family, variance: F64, model: Model, rng: np.random.Generator
 ) -> None:
     """Redraw the variances in place given the steps from node to node, the root's among them."""
     squares = kernels.squared_steps(theta, family.up, family.persistence)
@@ -142,7 +137,7 @@ def adapted(step_size: float, acceptance: float) -> float:
     return float(np.clip(moved, *STEPS))
 
 
-def closeness(values: NDArray[np.float64]) -> float:
+def closeness(values: F64) -> float:
     """Return how closely nodes follow their parents: the mean precision over columns."""
     return float((1.0 / values[:-1]).mean())
 
@@ -159,7 +154,7 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
     return 0.0
 
 
-def rows(state: State, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
+def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
     """Return what model.npz has of the nodes ``used``; no words.
 
     mean: chances of a 1 [n, P]. value: theta. newborn: chances of a 1 at a new child, theta
@@ -178,9 +173,7 @@ def rows(state: State, used: NDArray[np.int64], data: Data, settings: Settings) 
     return Rows(np.zeros((len(used), 0)), n_at, by_node, {"variance": state.law[:-1].copy()})
 
 
-def chance_of_child(
-    value: NDArray[np.float64], variance: NDArray[np.float64], persistence: float
-) -> NDArray[np.float64]:
+def chance_of_child(value: F64, variance: F64, persistence: float) -> F64:
     """Return the mean of sigmoid(theta) over children of nodes with these values [n, P]."""
     chance = np.zeros_like(value)
     for point, weight in zip(kernels.POINTS, kernels.WEIGHTS, strict=True):
@@ -196,21 +189,21 @@ def memory(corpus: Vectors, model: Model) -> tuple[int, int]:
 class Linear(NamedTuple):
     """Log likelihoods x . slope + offset: slope float64 [m, P], offset [m]."""
 
-    slope: NDArray[np.float64]
-    offset: NDArray[np.float64]
+    slope: F64
+    offset: F64
 
-    def of(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of(self, row: F64) -> F64:
         """Return the log likelihood of a row at each place, float64 [m]."""
         return np.asarray(self.slope @ row + self.offset)
 
 
-def linear(log_odds: NDArray[np.float64]) -> Linear:
+def linear(log_odds: F64) -> Linear:
     """Return the log likelihoods under log odds [m, P], which are put on the grid."""
     slope = np.round(np.clip(log_odds, -LARGEST, LARGEST) * kernels.GRID) / kernels.GRID
     return Linear(slope, np.array([kernels.offset_of(row) for row in slope]))
 
 
-def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], NDArray[np.float64]]:
+def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], F64]:
     """Return a function: the log likelihood of row ``doc`` at each node, then outside the tree.
 
     A row that comes to a node outside the tree comes to a new child of one of its nodes, whose
@@ -221,14 +214,14 @@ def scorer(tree: Tree, corpus: Vectors) -> Callable[[int], NDArray[np.float64]]:
     with np.errstate(divide="ignore"):
         log_share = np.log(tree.extra["below"][shown]) - tree.extra["log_mass"][-1]
 
-    def score(doc: int) -> NDArray[np.float64]:
+    def score(doc: int) -> F64:
         row = corpus.rows[doc]
         return np.append(at.of(row), logsumexp(log_share + under.of(row)))
 
     return score
 
 
-def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> NDArray[np.float64]:
+def log_density(tree: Tree, corpus: Vectors, settings: Settings) -> F64:
     """Return the log chance of each row before it is seen, float64 [n_docs].
 
     A mixture over the nodes of the tree and their new children, by their masses.

@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32, U8, Floats
 from hiertopics.families.tssb.assign_kernels import dot
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes
 from hiertopics.numeric.jit import kernel
@@ -47,7 +47,7 @@ class Diffusion(NamedTuple):
     """
 
     persistence: float
-    scale: NDArray[np.float64]
+    scale: F64
 
 
 @kernel()
@@ -69,7 +69,7 @@ def on_grid(x: float) -> float:
 
 
 @kernel()
-def offset_of(value: NDArray[np.floating]) -> float:
+def offset_of(value: Floats) -> float:
     """Return the log likelihood of a row of zeros: minus the sum of log(1 + e^value)."""
     total = 0.0
     for start in range(0, len(value), FACTORS):
@@ -83,12 +83,7 @@ def offset_of(value: NDArray[np.floating]) -> float:
 
 
 @kernel()
-def bear_diffusion(
-    law: Diffusion,
-    parent: NDArray[np.float32],
-    value: NDArray[np.float32],
-    rng: np.random.Generator,
-) -> float:
+def bear_diffusion(law: Diffusion, parent: F32, value: F32, rng: np.random.Generator) -> float:
     """Draw the parameters of a child; return its offset."""
     for item in range(len(value)):
         noise = law.scale[item] * rng.standard_normal()
@@ -98,7 +93,7 @@ def bear_diffusion(
 
 @kernel()
 def marginal_diffusion(
-    law: Diffusion, features: NDArray[np.uint8], parent: int, nodes: Nodes, memo: Memo
+    law: Diffusion, features: U8, parent: int, nodes: Nodes, memo: Memo
 ) -> float:
     """Return the log likelihood of a row at a new child, the child's parameters integrated out."""
     if not memo.ready[parent]:
@@ -123,7 +118,7 @@ def chance_of_one(centre: float, scale: float) -> float:
 @kernel()
 def found_diffusion(
     law: Diffusion,
-    features: NDArray[np.uint8],
+    features: U8,
     parent: int,
     node: int,
     nodes: Nodes,
@@ -148,7 +143,7 @@ FOUND[Diffusion] = found_diffusion
 
 
 @kernel()
-def sums_at(rows: NDArray[np.uint8], home: NDArray[np.int32], n_nodes: int) -> NDArray[np.float64]:
+def sums_at(rows: U8, home: I32, n_nodes: int) -> F64:
     """Return the sum of the rows at each node, float64 [n_nodes, P]."""
     sums = np.zeros((n_nodes, rows.shape[1]))
     for datum in range(len(home)):
@@ -159,9 +154,7 @@ def sums_at(rows: NDArray[np.uint8], home: NDArray[np.int32], n_nodes: int) -> N
 
 
 @kernel()
-def squared_steps(
-    theta: NDArray[np.float64], up: NDArray[np.int32], persistence: float
-) -> NDArray[np.float64]:
+def squared_steps(theta: F64, up: I32, persistence: float) -> F64:
     """Return the sum over nodes but the first of (theta - persistence theta_parent)^2, [P]."""
     squares = np.zeros(theta.shape[1])
     for node in range(1, len(up)):
@@ -173,12 +166,7 @@ def squared_steps(
 
 @kernel()
 def draw_variances(
-    variance: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    n_steps: int,
-    low: float,
-    high: float,
-    rng: np.random.Generator,
+    variance: F64, squares: F64, n_steps: int, low: float, high: float, rng: np.random.Generator
 ) -> None:
     """Draw each variance in place given its ``n_steps`` steps, uniform on (low, high) before.
 
@@ -217,12 +205,12 @@ class Family(NamedTuple):
     parent; root_precision [P], of the root around 0.
     """
 
-    up: NDArray[np.int32]
-    n_at: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    up: I32
+    n_at: F64
+    sums: F64
     persistence: float
-    precision: NDArray[np.float64]
-    root_precision: NDArray[np.float64]
+    precision: F64
+    root_precision: F64
 
 
 @kernel()
@@ -239,7 +227,7 @@ def of_columns(family: Family, start: int, stop: int) -> Family:
 
 
 @kernel()
-def log_density(theta: NDArray[np.float64], family: Family) -> NDArray[np.float64]:
+def log_density(theta: F64, family: Family) -> F64:
     """Return the log density of the parameters [n, P], column by column, up to a constant."""
     n_nodes, n_columns = theta.shape
     total = np.zeros(n_columns)
@@ -258,7 +246,7 @@ def log_density(theta: NDArray[np.float64], family: Family) -> NDArray[np.float6
 
 
 @kernel()
-def slope(theta: NDArray[np.float64], family: Family, out: NDArray[np.float64]) -> None:
+def slope(theta: F64, family: Family, out: F64) -> None:
     """Fill ``out`` [n, P] with the gradient of ``log_density``."""
     n_nodes, n_columns = theta.shape
     for node in range(n_nodes):
@@ -280,7 +268,7 @@ def slope(theta: NDArray[np.float64], family: Family, out: NDArray[np.float64]) 
 
 
 @kernel()
-def masses(family: Family) -> NDArray[np.float64]:
+def masses(family: Family) -> F64:
     """Return the mass of each parameter [n, P]: N / 4 and the precision of its neighbours."""
     n_nodes, n_columns = family.sums.shape
     mass = np.empty((n_nodes, n_columns))
@@ -296,12 +284,7 @@ def masses(family: Family) -> NDArray[np.float64]:
 
 @kernel()
 def leap(
-    theta: NDArray[np.float64],
-    momentum: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    step_size: float,
-    n_steps: int,
-    family: Family,
+    theta: F64, momentum: F64, mass: F64, step_size: float, n_steps: int, family: Family
 ) -> None:
     """Follow the Hamiltonian for ``n_steps`` leapfrog steps, in place."""
     n_nodes, n_columns = theta.shape
@@ -320,12 +303,7 @@ def leap(
 
 
 @kernel()
-def energy(
-    theta: NDArray[np.float64],
-    momentum: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    family: Family,
-) -> NDArray[np.float64]:
+def energy(theta: F64, momentum: F64, mass: F64, family: Family) -> F64:
     """Return the Hamiltonian of each column, float64 [P]."""
     total = -log_density(theta, family)
     for node in range(theta.shape[0]):
@@ -336,11 +314,7 @@ def energy(
 
 @kernel()
 def hamiltonian_step(
-    theta: NDArray[np.float64],
-    family: Family,
-    step_size: float,
-    n_steps: int,
-    rng: np.random.Generator,
+    theta: F64, family: Family, step_size: float, n_steps: int, rng: np.random.Generator
 ) -> int:
     """Move all parameters [n, P] in place; return how many columns accepted.
 
@@ -369,7 +343,7 @@ def hamiltonian_step(
 
 
 @kernel()
-def slice_sweep(theta: NDArray[np.float64], family: Family, rng: np.random.Generator) -> None:
+def slice_sweep(theta: F64, family: Family, rng: np.random.Generator) -> None:
     """Redraw every parameter [n, P] once, in place, by a slice with stepping out.
 
     Parents go first, so that sums over children are those from before the sweep.

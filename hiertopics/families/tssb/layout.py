@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, Bools, Floats, Numbers
 from hiertopics.numeric.jit import by_type
 
 NONE = -1
@@ -31,18 +31,18 @@ class Nodes(NamedTuple):
     parameters are drawn when a datum looks at them and dropped afterwards.
     """
 
-    size: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    n_at: NDArray[np.int64]
-    n_sub: NDArray[np.int64]
-    log_nu: NDArray[np.float64]
-    log_rest: NDArray[np.float64]
-    log_psi: NDArray[np.float64]
-    log_psi_rest: NDArray[np.float64]
-    value: NDArray[np.floating]
-    offset: NDArray[np.float64]
-    known: NDArray[np.bool_]
+    size: I64
+    parent: I32
+    depth: I32
+    n_at: I64
+    n_sub: I64
+    log_nu: F64
+    log_rest: F64
+    log_psi: F64
+    log_psi_rest: F64
+    value: Floats
+    offset: F64
+    known: Bools
 
 
 class Process(NamedTuple):
@@ -65,13 +65,13 @@ class Places(NamedTuple):
     that were born in this pass.
     """
 
-    left: NDArray[np.float64]
-    mid: NDArray[np.float64]
-    right: NDArray[np.float64]
-    rest: NDArray[np.float64]
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    next: NDArray[np.int32]
+    left: F64
+    mid: F64
+    right: F64
+    rest: F64
+    first: I32
+    last: I32
+    next: I32
 
 
 BEAR: dict[type, Callable[..., Any]] = {}
@@ -79,9 +79,7 @@ BEAR: dict[type, Callable[..., Any]] = {}
 
 
 @by_type(BEAR)
-def bear(
-    law: Any, parent: NDArray[np.floating], value: NDArray[np.floating], rng: np.random.Generator
-) -> float:
+def bear(law: Any, parent: Floats, value: Floats, rng: np.random.Generator) -> float:
     """Draw ``value`` [P] from the law's kernel given the parent's; return the offset."""
     raise TypeError(f"no kernel for {type(law).__name__}")
 
@@ -93,9 +91,9 @@ class Memo(NamedTuple):
     parameters are summed out; ready: bool [C], of which nodes they have been worked out.
     """
 
-    slope: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    ready: NDArray[np.bool_]
+    slope: F64
+    offset: F64
+    ready: Bools
 
 
 MARGINAL: dict[type, Callable[..., Any]] = {}
@@ -104,9 +102,7 @@ FOUND: dict[type, Callable[..., Any]] = {}
 
 
 @by_type(MARGINAL)
-def marginal(
-    law: Any, features: NDArray[np.number], parent: int, nodes: Nodes, memo: Memo
-) -> float:
+def marginal(law: Any, features: Numbers, parent: int, nodes: Nodes, memo: Memo) -> float:
     """Return the log likelihood of a datum at a new child, the child's parameters summed out."""
     raise TypeError(f"no marginal likelihood for {type(law).__name__}")
 
@@ -114,7 +110,7 @@ def marginal(
 @by_type(FOUND)
 def found(
     law: Any,
-    features: NDArray[np.number],
+    features: Numbers,
     parent: int,
     node: int,
     nodes: Nodes,

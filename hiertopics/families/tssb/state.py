@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, Numbers
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
@@ -31,10 +32,10 @@ class State:
     law: float64, what the parameters of nodes are drawn from (text: kappa).
     """
 
-    node: NDArray[np.int32]
+    node: I32
     nodes: Nodes
     process: Process
-    law: NDArray[np.float64]
+    law: F64
 
 
 SeenT = TypeVar("SeenT", bound=Corpus | Vectors)
@@ -48,8 +49,8 @@ class Rows(NamedTuple):
     by_node: arrays with a row for each node. whole: arrays of another kind.
     """
 
-    phi: NDArray[np.float64]
-    n_tokens: NDArray[np.float64]
+    phi: F64
+    n_tokens: F64
     by_node: dict[str, NDArray[Any]]
     whole: dict[str, NDArray[Any]]
 
@@ -74,14 +75,14 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     State: type[StateT]
     prepare: Callable[[SeenT, Settings], DataT]
     start: Callable[[DataT, Settings, Rng], StateT]
-    features: Callable[[StateT, DataT], NDArray[np.number]]
-    law: Callable[[NDArray[np.float64], Model], Any]
-    closeness: Callable[[NDArray[np.float64]], float]
+    features: Callable[[StateT, DataT], Numbers]
+    law: Callable[[F64, Model], Any]
+    closeness: Callable[[F64], float]
     update: Callable[[StateT, DataT, Settings, Context], StateT]
     log_likelihood: Callable[[StateT, DataT], float]
     log_extra: Callable[[StateT, DataT, Settings], float]
-    rows: Callable[[StateT, NDArray[np.int64], DataT, Settings], Rows]
-    scorer: Callable[[Tree, SeenT], Callable[[int], NDArray[np.float64]]]
+    rows: Callable[[StateT, I64, DataT, Settings], Rows]
+    scorer: Callable[[Tree, SeenT], Callable[[int], F64]]
     story: Callable[
         [Model, Sizes, Process, np.random.Generator, Hyperparameters],
         tuple[SeenT, Mapping[str, NDArray[Any]]],
@@ -91,7 +92,7 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     predictive: (
         Callable[[Tree, int, Settings, np.random.Generator], Iterable[Components]] | None
     ) = None
-    log_density: Callable[[Tree, SeenT, Settings], NDArray[np.float64]] | None = None
+    log_density: Callable[[Tree, SeenT, Settings], F64] | None = None
     renewed: Renewed = as_saved
 
 

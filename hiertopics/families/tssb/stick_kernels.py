@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.tssb.assign_kernels import LEAST, concentration, log_gamma_draw, log_sum
 from hiertopics.families.tssb.layout import NONE, Nodes, Process
 from hiertopics.numeric.jit import kernel
@@ -18,7 +18,7 @@ from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 
 
 @kernel()
-def count(home: NDArray[np.int32], nodes: Nodes) -> None:
+def count(home: I32, nodes: Nodes) -> None:
     """Count the data at each node, and at or below it; home: int32 [n], the node of each."""
     n = nodes.size[0]
     nodes.n_at[:n] = 0
@@ -30,7 +30,7 @@ def count(home: NDArray[np.int32], nodes: Nodes) -> None:
 
 
 @kernel()
-def list_children(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def list_children(nodes: Nodes) -> tuple[I64, I32]:
     """Return where each node's children begin in a list [n + 1], and the list, by position."""
     n = nodes.size[0]
     begin = np.zeros(n + 1, np.int64)
@@ -48,7 +48,7 @@ def list_children(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 
 @kernel()
-def hull(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def hull(nodes: Nodes) -> tuple[I64, I32]:
     """Return the children that stay, in the form of ``list_children``.
 
     Of each node with data at or below it these are the children up to the last one with data.
@@ -69,7 +69,7 @@ def hull(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 
 @kernel()
-def partition(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def partition(nodes: Nodes) -> tuple[I64, I32]:
     """Return the children with data at or below them, in the form of ``list_children``."""
     n = nodes.size[0]
     begin, children = list_children(nodes)
@@ -85,9 +85,7 @@ def partition(nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 
 @kernel()
-def reorder(
-    nodes: Nodes, process: Process, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def reorder(nodes: Nodes, process: Process, rng: np.random.Generator) -> tuple[I64, I32]:
     """Return the children of each node in a new order, in the form of ``list_children``.
 
     Children are picked in proportion to their shares until each with data was picked; what no
@@ -141,9 +139,7 @@ def reorder(
 
 
 @kernel()
-def number(
-    begin: NDArray[np.int64], children: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def number(begin: I64, children: I32) -> tuple[I32, I32, I32]:
     """Return source, parent and depth of the nodes of a tree in pre-order.
 
     begin, children: as ``list_children`` gives them; source is the former number, NONE for a
@@ -170,13 +166,7 @@ def number(
 
 
 @kernel()
-def repack(
-    nodes: Nodes,
-    home: NDArray[np.int32],
-    begin: NDArray[np.int64],
-    children: NDArray[np.int32],
-    capacity: int,
-) -> Nodes:
+def repack(nodes: Nodes, home: I32, begin: I64, children: I32, capacity: int) -> Nodes:
     """Return the tree with these children of each node, in pre-order; ``home`` follows.
 
     begin, children: as for ``number``. The parameters of empty nodes are dropped. capacity: rows
@@ -219,7 +209,7 @@ def repack(
 
 
 @kernel()
-def later_siblings(nodes: Nodes) -> NDArray[np.int64]:
+def later_siblings(nodes: Nodes) -> I64:
     """Return for each node how many data sit at or below its later siblings, int64 [n]."""
     n = nodes.size[0]
     later, so_far = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -256,7 +246,7 @@ def draw_sticks(nodes: Nodes, process: Process, rng: np.random.Generator, ordere
 
 
 @kernel()
-def log_masses(nodes: Nodes) -> NDArray[np.float64]:
+def log_masses(nodes: Nodes) -> F64:
     """Return log pi of each node, float64 [n]."""
     n = nodes.size[0]
     log_pi, log_below, log_left = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -302,7 +292,7 @@ def draw_one(
     value: float,
     bounds: tuple[float, float],
     nodes: Nodes,
-    later: NDArray[np.int64],
+    later: I64,
     process: Process,
     rng: np.random.Generator,
 ) -> Process:
@@ -333,7 +323,7 @@ def having(which: int, value: float, process: Process) -> Process:
 
 
 @kernel()
-def log_density(which: int, nodes: Nodes, later: NDArray[np.int64], process: Process) -> float:
+def log_density(which: int, nodes: Nodes, later: I64, process: Process) -> float:
     """Return the part of the log chance of the counts that a parameter has a say in."""
     if which == GAMMA:
         return log_positions(nodes, later, process.gamma)
@@ -352,7 +342,7 @@ def log_stops(nodes: Nodes, process: Process) -> float:
 
 
 @kernel()
-def log_positions(nodes: Nodes, later: NDArray[np.int64], gamma: float) -> float:
+def log_positions(nodes: Nodes, later: I64, gamma: float) -> float:
     """Return the log chance of which child data descend to, psi integrated out.
 
     Of the children at their positions: gaps between those with data depend on gamma too.

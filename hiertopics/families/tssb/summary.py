@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import ancestors
 from hiertopics.families.tssb.layout import Nodes
@@ -22,14 +23,14 @@ LEAST = -1e4
 """The log of a mass that is zero in double precision."""
 
 
-def used_nodes(nodes: Nodes) -> NDArray[np.int64]:
+def used_nodes(nodes: Nodes) -> I64:
     """Return the root and all nodes with data at or below them."""
     used = nodes.n_sub[: nodes.size[0]] > 0
     used[0] = True
     return np.flatnonzero(used)
 
 
-def summarise(state: State, used: NDArray[np.int64], rows: Rows) -> Summary:
+def summarise(state: State, used: I64, rows: Rows) -> Summary:
     """Return the nodes ``used``, in pre-order, and a last row outside.
 
     ``Tree.extra`` gets log_mass [n], the log prior mass of each row; below [n], the mass of what
@@ -73,9 +74,7 @@ def summarise(state: State, used: NDArray[np.int64], rows: Rows) -> Summary:
     return Summary(tree, theta, Paths(lineage(tree)[home], np.zeros(len(home))))
 
 
-def infer(
-    tree: Tree, score: Callable[[int], NDArray[np.float64]], n_docs: int, context: Context
-) -> Posterior:
+def infer(tree: Tree, score: Callable[[int], F64], n_docs: int, context: Context) -> Posterior:
     """Return theta, the chance of each node given a document, and the most probable node's path.
 
     score: the log likelihood of a document at each row. What else nodes have is integrated out.
@@ -83,7 +82,7 @@ def infer(
     node of its own.
     """
 
-    def weigh(doc: int) -> NDArray[np.float64]:
+    def weigh(doc: int) -> F64:
         log_weight = tree.extra["log_mass"] + score(doc)
         weight = np.exp(log_weight - logsumexp(log_weight))
         weight[weight < NEGLIGIBLE] = 0.0
@@ -95,7 +94,7 @@ def infer(
     return Posterior(sparse.csr_array(theta), Paths(lineage(tree)[best], np.log(chance)))
 
 
-def masses_below(nodes: Nodes) -> NDArray[np.float64]:
+def masses_below(nodes: Nodes) -> F64:
     """Return the mass below each node, float64 [n], outside its children with data.
 
     With the masses of all nodes with data it adds up to 1.
@@ -116,12 +115,12 @@ def masses_below(nodes: Nodes) -> NDArray[np.float64]:
     return np.asarray(below * (empty + left))
 
 
-def lineage(tree: Tree) -> NDArray[np.int32]:
+def lineage(tree: Tree) -> I32:
     """Return the path from the root to each row, int32, padded with -1."""
     return ancestors(tree.parent, int(tree.depth.max()) + 1)
 
 
-def paths_to(nodes: Nodes, home: NDArray[np.int32]) -> NDArray[np.int32]:
+def paths_to(nodes: Nodes, home: I32) -> I32:
     """Return the path to the node of each datum, int32 [n, L], padded with -1."""
     n = int(nodes.size[0])
     n_levels = int(nodes.depth[home].max(initial=0)) + 1
@@ -129,6 +128,6 @@ def paths_to(nodes: Nodes, home: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.ascontiguousarray(paths[home, :n_levels])
 
 
-def _with_mean(rows: NDArray[Any], weights: NDArray[np.float64]) -> NDArray[Any]:
+def _with_mean(rows: NDArray[Any], weights: F64) -> NDArray[Any]:
     """Return rows of nodes with their weighted mean as a last row."""
     return np.vstack([rows, weights @ rows])

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
+from hiertopics.arrays import F64, I16, I32, I64
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
@@ -76,7 +77,7 @@ def start(data: Data, settings: Settings, rng: Rng) -> State:
     return State(rows, bare(root, 0.0), middle(model), np.array([kappa]), topics)
 
 
-def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
+def counted(data: Data, z: I16, n_topics: int) -> Topics:
     """Return the counts of these topics of tokens."""
     n_dk = np.zeros((data.n_docs, n_topics), np.int32)
     n_wk = np.zeros((data.n_words, n_topics), np.int32)
@@ -85,17 +86,17 @@ def counted(data: Data, z: NDArray[np.int16], n_topics: int) -> Topics:
     return topics
 
 
-def features(state: State, data: Data) -> NDArray[np.int32]:
+def features(state: State, data: Data) -> I32:
     """Return what the log likelihood of a document is linear in."""
     return state.topics.n_dk
 
 
-def law(values: NDArray[np.float64], model: Model) -> Dirichlet:
+def law(values: F64, model: Model) -> Dirichlet:
     """Return the law that a node's parameters follow."""
     return Dirichlet(float(values[0]))
 
 
-def closeness(values: NDArray[np.float64]) -> float:
+def closeness(values: F64) -> float:
     """Return how closely nodes follow their parents: kappa."""
     return float(values[0])
 
@@ -117,7 +118,7 @@ def update(state: State, data: Data, settings: Settings, context: Context) -> St
     return replace(state, law=np.array([kappa]))
 
 
-def counts_at(nodes: Nodes, node: NDArray[np.int32], topics: Topics) -> NDArray[np.int64]:
+def counts_at(nodes: Nodes, node: I32, topics: Topics) -> I64:
     """Return the topic counts of the documents at each node, int64 [n, K]."""
     counts = np.zeros((int(nodes.size[0]), topics.n_dk.shape[1]), np.int64)
     np.add.at(counts, node, topics.n_dk)
@@ -146,7 +147,7 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
     return float(by_word + (gammaln(mass) - gammaln(mass + topics.n_k)).sum())
 
 
-def rows(state: State, used: NDArray[np.int64], data: Data, settings: Settings) -> Rows:
+def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
     """Return word probabilities and topic shares of the nodes ``used``, and the topics.
 
     Word probabilities are rounded, so that those of thousands of nodes are written small; shares
@@ -165,7 +166,7 @@ def rows(state: State, used: NDArray[np.int64], data: Data, settings: Settings) 
     return Rows(rounded(shares @ phi), n_tokens[used], {"shares": shares}, whole)
 
 
-def rounded(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def rounded(rows: F64) -> F64:
     """Return distributions [n, n_words] to BITS binary digits; the largest makes up for the rest.
 
     Rows still sum to 1; a probability changes by a share of 2^-BITS, the largest by little more.
@@ -177,11 +178,11 @@ def rounded(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(near)
 
 
-def scorer(tree: Tree, corpus: Corpus) -> Callable[[int], NDArray[np.float64]]:
+def scorer(tree: Tree, corpus: Corpus) -> Callable[[int], F64]:
     """Return a function: the log likelihood of document ``doc`` at each row of the tree."""
     log_phi, counts = np.log(np.ascontiguousarray(tree.phi.T)), corpus.counts
 
-    def score(doc: int) -> NDArray[np.float64]:
+    def score(doc: int) -> F64:
         cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
         return np.asarray(counts.data[cells] @ log_phi[counts.indices[cells]])
 

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I16, I32, I64, Bools, Floats
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.tssb.assign_kernels import concentration, log_gamma_draw
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes, Process
@@ -23,20 +23,14 @@ from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 class Topics(NamedTuple):
     """Topic of each token and the counts: z [n_tokens], n_dk [D, K], n_wk [V, K], n_k [K]."""
 
-    z: NDArray[np.int16]
-    n_dk: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
+    z: I16
+    n_dk: I32
+    n_wk: I32
+    n_k: I64
 
 
 @kernel(fastmath=REASSOCIATE)
-def weigh(
-    base: NDArray[np.float32],
-    row: NDArray[np.int32],
-    inverse: NDArray[np.float32],
-    eta: np.float32,
-    weight: NDArray[np.float32],
-) -> float:
+def weigh(base: F32, row: I32, inverse: F32, eta: np.float32, weight: F32) -> float:
     """Fill ``weight`` with base (row + eta) inverse; return its sum."""
     total = np.float32(0.0)
     for topic in range(len(weight)):
@@ -46,7 +40,7 @@ def weigh(
 
 
 @kernel()
-def pick(weight: NDArray[np.float32], total: float, rng: np.random.Generator) -> int:
+def pick(weight: F32, total: float, rng: np.random.Generator) -> int:
     """Return a topic in proportion to its weight, never one whose weight is zero."""
     target = rng.random() * total
     chosen, last = 0, len(weight) - 1
@@ -62,9 +56,9 @@ def pick(weight: NDArray[np.float32], total: float, rng: np.random.Generator) ->
 def sweep(
     words: Words,
     topics: Topics,
-    base: NDArray[np.float32],
-    row_of: NDArray[np.int32],
-    mixing: NDArray[np.bool_],
+    base: F32,
+    row_of: I32,
+    mixing: Bools,
     eta: float,
     rng: np.random.Generator,
 ) -> int:
@@ -133,9 +127,7 @@ class Dirichlet(NamedTuple):
 
 
 @kernel()
-def draw_log_dirichlet(
-    shape: NDArray[np.float64], value: NDArray[np.floating], rng: np.random.Generator
-) -> None:
+def draw_log_dirichlet(shape: F64, value: Floats, rng: np.random.Generator) -> None:
     """Draw the logs of Dirichlet weights; no weight is ever zero."""
     high = -np.inf
     for topic in range(len(value)):
@@ -151,10 +143,7 @@ def draw_log_dirichlet(
 
 @kernel()
 def bear_dirichlet(
-    law: Dirichlet,
-    parent: NDArray[np.floating],
-    value: NDArray[np.floating],
-    rng: np.random.Generator,
+    law: Dirichlet, parent: Floats, value: Floats, rng: np.random.Generator
 ) -> float:
     """Draw a node's log topic weights given its parent's; no offset."""
     draw_log_dirichlet(law.kappa * np.exp(parent), value, rng)
@@ -163,7 +152,7 @@ def bear_dirichlet(
 
 @kernel()
 def marginal_dirichlet(
-    law: Dirichlet, features: NDArray[np.int32], parent: int, nodes: Nodes, memo: Memo
+    law: Dirichlet, features: I32, parent: int, nodes: Nodes, memo: Memo
 ) -> float:
     """Return the log chance of topic counts, the shares of their node summed out."""
     total, n_tokens = 0.0, 0
@@ -178,7 +167,7 @@ def marginal_dirichlet(
 @kernel()
 def found_dirichlet(
     law: Dirichlet,
-    features: NDArray[np.int32],
+    features: I32,
     parent: int,
     node: int,
     nodes: Nodes,
@@ -197,7 +186,7 @@ FOUND[Dirichlet] = found_dirichlet
 
 
 @kernel()
-def token_base(nodes: Nodes, kappa: float) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+def token_base(nodes: Nodes, kappa: float) -> tuple[F32, Bools]:
     """Return the rows that a sweep of topics takes as base, by node, and which are ``mixing``.
 
     A node that is one document's alone has its shares summed out: its row is that of its prior,
@@ -240,9 +229,7 @@ def count_tables(n_tokens: int, mass: float, rng: np.random.Generator) -> int:
 
 
 @kernel()
-def seat_tables(
-    nodes: Nodes, counts: NDArray[np.int64], kappa: float, rng: np.random.Generator
-) -> NDArray[np.int64]:
+def seat_tables(nodes: Nodes, counts: I64, kappa: float, rng: np.random.Generator) -> I64:
     """Draw the tables of each node, deepest first, and add them to its parent's counts.
 
     counts: int64 [n, K], topics of the tokens at each node, changed to those that its weights
@@ -264,11 +251,7 @@ def seat_tables(
 
 @kernel()
 def draw_weights(
-    nodes: Nodes,
-    counts: NDArray[np.int64],
-    kappa: float,
-    root_mass: float,
-    rng: np.random.Generator,
+    nodes: Nodes, counts: I64, kappa: float, root_mass: float, rng: np.random.Generator
 ) -> None:
     """Draw the log topic weights of each node with data at or below it, parents first.
 
@@ -288,7 +271,7 @@ def draw_weights(
 @kernel()
 def draw_shares(
     nodes: Nodes,
-    counts: NDArray[np.int64],
+    counts: I64,
     kappa: float,
     bounds: tuple[float, float],
     root_share: float,
@@ -310,8 +293,8 @@ def draw_kappa(
     kappa: float,
     bounds: tuple[float, float],
     root_share: float,
-    counts: NDArray[np.int64],
-    tables: NDArray[np.int64],
+    counts: I64,
+    tables: I64,
     rng: np.random.Generator,
 ) -> float:
     """Draw kappa by slice sampling; the bracket is its bounds, shrunk to the present value."""
@@ -329,13 +312,7 @@ def draw_kappa(
 
 
 @kernel()
-def log_tables(
-    kappa: float,
-    root_share: float,
-    root: NDArray[np.int64],
-    totals: NDArray[np.int64],
-    tables: NDArray[np.int64],
-) -> float:
+def log_tables(kappa: float, root_share: float, root: I64, totals: I64, tables: I64) -> float:
     """Return the log density of kappa given tables, shares integrated out (theory/tssb 3.4).
 
     root: int64 [K], the root's counts. totals, tables: int64 [n], the root's own not looked at.
@@ -353,11 +330,7 @@ def log_tables(
 
 @kernel()
 def draw_newcomers(
-    shares: NDArray[np.float64],
-    depth: NDArray[np.int32],
-    kappa: float,
-    process: Process,
-    rng: np.random.Generator,
+    shares: F64, depth: I32, kappa: float, process: Process, rng: np.random.Generator
 ) -> None:
     """Turn shares of nodes [n, K] into those of new nodes at which data below them stop.
 

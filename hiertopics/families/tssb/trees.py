@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, Floats, Numbers
 from hiertopics.families.tssb import assign_kernels, urn_kernels
 from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb.layout import (
@@ -26,14 +26,14 @@ BLOCK = 4096
 
 
 def plant(
-    features: NDArray[np.number],
-    root: NDArray[np.floating],
+    features: Numbers,
+    root: Floats,
     offset: float,
     how: str,
     process: Process,
     law: Any,
     rng: np.random.Generator,
-) -> tuple[Nodes, NDArray[np.int32]]:
+) -> tuple[Nodes, I32]:
     """Return a tree at rest, its sticks drawn, and the node of each datum int32 [n].
 
     root, offset: the root's parameters. how: insertion, root or prior, as the config says.
@@ -58,13 +58,8 @@ def plant(
 
 
 def seated(
-    n_data: int,
-    root: NDArray[np.floating],
-    offset: float,
-    process: Process,
-    law: Any,
-    rng: np.random.Generator,
-) -> tuple[Nodes, NDArray[np.int32]]:
+    n_data: int, root: Floats, offset: float, process: Process, law: Any, rng: np.random.Generator
+) -> tuple[Nodes, I32]:
     """Return a tree drawn from the prior, sticks integrated out, and the node of each datum.
 
     All nodes have data at or below them; they stand in pre-order. The node of each: int32 [n_data].
@@ -77,7 +72,7 @@ def seated(
         nodes = with_room(nodes, GROWTH * len(nodes.parent))
 
 
-def bare(root: NDArray[np.floating], offset: float) -> Nodes:
+def bare(root: Floats, offset: float) -> Nodes:
     """Return a tree of a root alone, without data."""
     nodes = make_nodes(room(1), len(root), root.dtype.type)
     nodes.size[0], nodes.parent[0], nodes.known[0] = 1, NONE, True
@@ -86,8 +81,8 @@ def bare(root: NDArray[np.floating], offset: float) -> Nodes:
 
 
 def assign(
-    features: NDArray[np.number],
-    home: NDArray[np.int32],
+    features: Numbers,
+    home: I32,
     nodes: Nodes,
     process: Process,
     law: Any,
@@ -130,12 +125,7 @@ def assign(
 
 
 def resettle(
-    features: NDArray[np.number],
-    home: NDArray[np.int32],
-    nodes: Nodes,
-    process: Process,
-    law: Any,
-    rng: np.random.Generator,
+    features: Numbers, home: I32, nodes: Nodes, process: Process, law: Any, rng: np.random.Generator
 ) -> tuple[Nodes, int]:
     """Redraw ``home`` [n] in place by the urn; return the tree, and how many data moved.
 
@@ -151,15 +141,13 @@ def resettle(
     return nodes, moved
 
 
-def cull(nodes: Nodes, home: NDArray[np.int32]) -> Nodes:
+def cull(nodes: Nodes, home: I32) -> Nodes:
     """Return the counted tree without what lies outside the hull of the data, packed anew."""
     begin, children = kernels.hull(nodes)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))
 
 
-def reordered(
-    nodes: Nodes, home: NDArray[np.int32], process: Process, rng: np.random.Generator
-) -> Nodes:
+def reordered(nodes: Nodes, home: I32, process: Process, rng: np.random.Generator) -> Nodes:
     """Return the tree with its children in a new order; its psi sticks must be drawn next."""
     begin, children = kernels.reorder(nodes, process, rng)
     return kernels.repack(nodes, home, begin, children, room(1 + len(children)))

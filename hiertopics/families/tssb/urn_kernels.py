@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, Numbers
 from hiertopics.families.tssb.assign_kernels import concentration, dot
 from hiertopics.families.tssb.layout import NONE, Memo, Nodes, Process, bear, found, marginal
 from hiertopics.numeric.jit import kernel
@@ -31,20 +31,15 @@ class Urn(NamedTuple):
     child, but for the child's share of what the children and a new one weigh.
     """
 
-    size: NDArray[np.float64]
-    stay: NDArray[np.float64]
-    go: NDArray[np.float64]
-    alpha: NDArray[np.float64]
+    size: F64
+    stay: F64
+    go: F64
+    alpha: F64
 
 
 @kernel()
 def resettle(
-    features: NDArray[np.number],
-    home: NDArray[np.int32],
-    nodes: Nodes,
-    process: Process,
-    law: Any,
-    rng: np.random.Generator,
+    features: Numbers, home: I32, nodes: Nodes, process: Process, law: Any, rng: np.random.Generator
 ) -> int:
     """Redraw the node of each datum given all others, sticks integrated out; count the moves.
 
@@ -113,14 +108,14 @@ def note(node: int, nodes: Nodes, process: Process, urn: Urn) -> None:
 
 @kernel()
 def weigh_nodes(
-    features: NDArray[np.number],
+    features: Numbers,
     nodes: Nodes,
     process: Process,
     urn: Urn,
     law: Any,
     memo: Memo,
-    log_reach: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    log_reach: F64,
+    weight: F64,
 ) -> None:
     """Fill log weights of staying at each node, and of founding a child of it: weight [2, n].
 
@@ -146,7 +141,7 @@ def weigh_nodes(
 
 
 @kernel()
-def draw_place(log_weight: NDArray[np.float64], rng: np.random.Generator) -> int:
+def draw_place(log_weight: F64, rng: np.random.Generator) -> int:
     """Return a place in proportion to its weight, counted through rows."""
     n_rows, n_columns = log_weight.shape
     high = -np.inf
@@ -171,12 +166,7 @@ def draw_place(log_weight: NDArray[np.float64], rng: np.random.Generator) -> int
 
 @kernel()
 def seat(
-    home: NDArray[np.int32],
-    start: int,
-    nodes: Nodes,
-    process: Process,
-    law: Any,
-    rng: np.random.Generator,
+    home: I32, start: int, nodes: Nodes, process: Process, law: Any, rng: np.random.Generator
 ) -> int:
     """Give a node to each datum from ``start`` on by the urn; return where room ran out.
 
@@ -230,10 +220,10 @@ def seated_child(node: int, nodes: Nodes, process: Process, rng: np.random.Gener
 
 @kernel()
 def insert(
-    features: NDArray[np.number],
-    order: NDArray[np.int64],
+    features: Numbers,
+    order: I64,
     start: int,
-    home: NDArray[np.int32],
+    home: I32,
     nodes: Nodes,
     process: Process,
     law: Any,
@@ -297,7 +287,7 @@ def log_stay(node: int, nodes: Nodes, process: Process) -> float:
 
 
 @kernel()
-def log_below(node: int, log_reach: NDArray[np.float64], nodes: Nodes, process: Process) -> float:
+def log_below(node: int, log_reach: F64, nodes: Nodes, process: Process) -> float:
     """Return the log chance that a datum reaches a node and goes on to a child of it."""
     alpha = concentration(process, nodes.depth[node])
     below = nodes.n_sub[node] - nodes.n_at[node]
@@ -311,7 +301,7 @@ def log_room(node: int, nodes: Nodes, process: Process) -> float:
 
 
 @kernel()
-def heaviest_by_chance(log_weight: NDArray[np.float64], rng: np.random.Generator) -> int:
+def heaviest_by_chance(log_weight: F64, rng: np.random.Generator) -> int:
     """Return a place in proportion to its weight, counted through rows."""
     best, chosen = -np.inf, 0
     for row in range(log_weight.shape[0]):

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
 from hiertopics import files, registry, seeds
+from hiertopics.arrays import F32, F64, I64
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.model import Components, Settings
@@ -58,7 +58,7 @@ def score(request: Request, options: EmpiricalOptions) -> HeldoutResult:
 
 def log_likelihoods(
     run: RunDir, draw: Draw, scored: sparse.csr_array, n_samples: int, seed: int
-) -> NDArray[np.float64]:
+) -> F64:
     """Return log p(d) by each of the disjoint blocks of drawn documents, float64 [10, n_docs].
 
     Part p of the samples (``parts``) is drawn by the generator of (seed, "empirical", p). A run
@@ -96,22 +96,20 @@ def _draw_of(run: RunDir) -> Draw:
     return draw
 
 
-def _reference(tree: Tree) -> NDArray[np.float64]:
+def _reference(tree: Tree) -> F64:
     """Return the mean distribution over words; flat where a word has no chance."""
     mean = tree.weight @ tree.phi
     return np.asarray(np.where(mean > 0, mean, 1.0 / len(mean)))
 
 
-def _block_sizes(n_samples: int) -> NDArray[np.int64]:
+def _block_sizes(n_samples: int) -> I64:
     sizes = np.zeros(N_BLOCKS, dtype=np.int64)
     for part in parts(n_samples, 1, N_BLOCKS):
         sizes[part.block] += part.n_samples
     return sizes
 
 
-def _result(
-    request: Request, job: Job, options: EmpiricalOptions, by_block: NDArray[np.float64]
-) -> HeldoutResult:
+def _result(request: Request, job: Job, options: EmpiricalOptions, by_block: F64) -> HeldoutResult:
     sizes = _block_sizes(options.samples)
     per_doc = logsumexp(by_block, axis=0, b=(sizes / sizes.sum())[:, None])
     found = pool(per_doc, job.scored)
@@ -159,7 +157,7 @@ class Documents:
     Sums of float32 logarithms of p(w) / reference(w) stay small, and so do their errors.
     """
 
-    def __init__(self, scored: sparse.csr_array, reference: NDArray[np.float64]) -> None:
+    def __init__(self, scored: sparse.csr_array, reference: F64) -> None:
         """Keep the words that occur; ``reference`` [n_words] is positive."""
         self.words = np.unique(scored.indices)
         self.counts = sparse.csr_array(scored[:, self.words], dtype=np.float32)
@@ -170,9 +168,7 @@ class Documents:
         """Return how many documents there are."""
         return int(self.counts.shape[0])
 
-    def log_ratios(
-        self, tree: Tree, blocks: Iterable[Components]
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float32]]]:
+    def log_ratios(self, tree: Tree, blocks: Iterable[Components]) -> Iterator[tuple[F64, F32]]:
         """Yield (weights [m], log p(d | component) - log reference(d) [n_docs, m])."""
         before, by_word = None, np.empty((0, 0), np.float32)
         for weights, mixtures, own in blocks:
@@ -196,7 +192,7 @@ class LogSums:
         self.peak = np.full(n_docs, -np.inf)
         self.total = np.zeros(n_docs)
 
-    def add(self, weights: NDArray[np.float64], logs: NDArray[np.float32]) -> None:
+    def add(self, weights: F64, logs: F32) -> None:
         """Add weights [m] times the exponentials of logs [n_docs, m]."""
         peak = np.maximum(self.peak, logs.max(axis=1))
         # A document that is impossible so far has nothing to be scaled by.
@@ -206,7 +202,7 @@ class LogSums:
         self.peak = peak
 
     @property
-    def value(self) -> NDArray[np.float64]:
+    def value(self) -> F64:
         """The logarithms of the sums."""
         with np.errstate(divide="ignore"):
             return np.where(np.isfinite(self.peak), self.peak, 0.0) + np.log(self.total)

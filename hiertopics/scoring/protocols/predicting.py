@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from hiertopics import files, registry
+from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
@@ -124,9 +125,7 @@ def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool)
     return _result(request, job, placed, per_doc, _paths_of(placed).to_arrays())
 
 
-def path_log_likelihoods(
-    mixture: PathMixture, phi: NDArray[np.float64], scored: sparse.csr_array
-) -> NDArray[np.float64]:
+def path_log_likelihoods(mixture: PathMixture, phi: F64, scored: sparse.csr_array) -> F64:
     """Return log sum over paths of q(path) p(scored tokens | path) per document, float64 [n_docs].
 
     phi: [n_nodes, n_words]. Levels outside the tree have the flat topic 1 / n_words.
@@ -146,7 +145,7 @@ def path_log_likelihoods(
     return found
 
 
-def _by_paths(tree: Tree, placed: Posterior, job: Job) -> NDArray[np.float64]:
+def _by_paths(tree: Tree, placed: Posterior, job: Job) -> F64:
     return path_log_likelihoods(_paths_of(placed), tree.phi, job.scored)
 
 
@@ -168,7 +167,7 @@ def _result(
     request: Request,
     job: Job,
     placed: Posterior,
-    per_doc: NDArray[np.float64],
+    per_doc: F64,
     more: dict[str, NDArray[Any]] | None = None,
 ) -> HeldoutResult:
     found = pool(per_doc, job.scored)

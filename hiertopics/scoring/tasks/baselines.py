@@ -9,51 +9,42 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+
+from hiertopics.arrays import F64, I64, Bools
 
 QUERIES = 128
 """Rows of a product of adjacency matrices held at a time."""
 
 MAX_STEPS = 1000
 
-Score = Callable[[sparse.csr_array, NDArray[np.int64], sparse.csr_array], NDArray[np.float64]]
+Score = Callable[[sparse.csr_array, I64, sparse.csr_array], F64]
 """Takes the training counts [n_nodes, n_nodes], the queries and the pairs [n_queries, n_nodes];
 gives one number per entry of the pairs."""
 
 
-def random(
-    training: sparse.csr_array, query: NDArray[np.int64], pairs: sparse.csr_array
-) -> NDArray[np.float64]:
+def random(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
     """Return the same for every pair, so that ties decide."""
     return np.zeros(pairs.nnz)
 
 
-def popularity(
-    training: sparse.csr_array, query: NDArray[np.int64], pairs: sparse.csr_array
-) -> NDArray[np.float64]:
+def popularity(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
     """Return in how many training bags the node is."""
-    found: NDArray[np.float64] = _degrees(training)[pairs.indices]
+    found: F64 = _degrees(training)[pairs.indices]
     return found
 
 
-def mirror_lookup(
-    training: sparse.csr_array, query: NDArray[np.int64], pairs: sparse.csr_array
-) -> NDArray[np.float64]:
+def mirror_lookup(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
     """Return 1 where the query is in the training bag of the node, else 0."""
     return _values_at(_pattern(sparse.csr_array(training.T))[query], pairs)
 
 
-def common_neighbours(
-    training: sparse.csr_array, query: NDArray[np.int64], pairs: sparse.csr_array
-) -> NDArray[np.float64]:
+def common_neighbours(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
     """Return how many nodes the bags of query and node share."""
     return _shared(training, query, pairs, np.ones(training.shape[1]))
 
 
-def adamic_adar(
-    training: sparse.csr_array, query: NDArray[np.int64], pairs: sparse.csr_array
-) -> NDArray[np.float64]:
+def adamic_adar(training: sparse.csr_array, query: I64, pairs: sparse.csr_array) -> F64:
     """Return the sum over shared nodes of 1 / log(degree).
 
     L. Adamic, E. Adar: Friends and neighbors on the Web, Social Networks 25 (2003).
@@ -63,21 +54,10 @@ def adamic_adar(
     return _shared(training, query, pairs, weight)
 
 
-BASELINES: tuple[Score, ...] = (
-    random,
-    popularity,
-    mirror_lookup,
-    common_neighbours,
-    adamic_adar,
-)
+BASELINES: tuple[Score, ...] = (random, popularity, mirror_lookup, common_neighbours, adamic_adar)
 
 
-def _shared(
-    training: sparse.csr_array,
-    query: NDArray[np.int64],
-    pairs: sparse.csr_array,
-    weight: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _shared(training: sparse.csr_array, query: I64, pairs: sparse.csr_array, weight: F64) -> F64:
     bags = _pattern(training)
     weighted = bags.copy()
     weighted.data = weight[bags.indices]
@@ -91,18 +71,18 @@ def _shared(
     return np.concatenate(found)
 
 
-def _values_at(matrix: sparse.csr_array, pairs: sparse.csr_array) -> NDArray[np.float64]:
+def _values_at(matrix: sparse.csr_array, pairs: sparse.csr_array) -> F64:
     """Return the values of ``matrix`` at the entries of ``pairs``; both have sorted indices."""
     keys, wanted = _keys(matrix), _keys(pairs)
     place = np.searchsorted(keys, wanted)
     values = np.append(matrix.data, 0.0)
-    found: NDArray[np.float64] = np.where(np.append(keys, -1)[place] == wanted, values[place], 0.0)
+    found: F64 = np.where(np.append(keys, -1)[place] == wanted, values[place], 0.0)
     return found
 
 
-def _keys(matrix: sparse.csr_array) -> NDArray[np.int64]:
+def _keys(matrix: sparse.csr_array) -> I64:
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    keys: NDArray[np.int64] = rows * matrix.shape[1] + matrix.indices
+    keys: I64 = rows * matrix.shape[1] + matrix.indices
     return keys
 
 
@@ -112,21 +92,19 @@ def _pattern(counts: sparse.csr_array) -> sparse.csr_array:
     return pattern
 
 
-def _degrees(training: sparse.csr_array) -> NDArray[np.float64]:
+def _degrees(training: sparse.csr_array) -> F64:
     return np.bincount(training.indices, minlength=training.shape[1]).astype(np.float64)
 
 
-def inverse_document_frequency(counts: sparse.csr_array) -> NDArray[np.float64]:
+def inverse_document_frequency(counts: sparse.csr_array) -> F64:
     """Return log((1 + N) / (1 + df)) + 1 of each word, float64 [n_words]; counts: N documents."""
     n_docs, n_words = counts.shape
     frequency = np.bincount(counts.indices, minlength=n_words)
-    idf: NDArray[np.float64] = np.log((1 + n_docs) / (1 + frequency)) + 1
+    idf: F64 = np.log((1 + n_docs) / (1 + frequency)) + 1
     return idf
 
 
-def unit_vectors(
-    counts: sparse.csr_array, idf: NDArray[np.float64], *, sublinear: bool
-) -> sparse.csr_array:
+def unit_vectors(counts: sparse.csr_array, idf: F64, *, sublinear: bool) -> sparse.csr_array:
     """Return term frequency times ``idf``, rows of length 1 (a document without words: 0).
 
     sublinear: 1 + log of the count is the term frequency, not the count.
@@ -140,8 +118,8 @@ def unit_vectors(
 
 
 def logistic_scores(
-    train: sparse.csr_array, labels: NDArray[np.bool_], test: sparse.csr_array
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    train: sparse.csr_array, labels: Bools, test: sparse.csr_array
+) -> tuple[F64, F64] | None:
     """Return p(label) of training and test documents [n_docs, n_labels], each label by itself.
 
     labels: bool [n_train, n_labels]; one that all or no training documents have keeps that share.

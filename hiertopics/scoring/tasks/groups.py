@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import F64, I64, Bools
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
 from hiertopics.scoring.request import Metrics, Request, TaskResult
@@ -21,8 +21,6 @@ RANKS = (1, 5, 10)
 STRENGTH = 1.0
 SHARPNESS = 20.0
 """A training document's vote is exp(SHARPNESS * affinity of theta)."""
-
-Array = NDArray[np.float64]
 
 
 class GroupsOptions(NamedTuple):
@@ -77,7 +75,7 @@ def score(request: Request, options: GroupsOptions) -> TaskResult:
     )
 
 
-def rank_metrics(truth: NDArray[np.bool_], scores: Array, ties: NDArray[np.int64]) -> Metrics:
+def rank_metrics(truth: Bools, scores: F64, ties: I64) -> Metrics:
     """Return the metrics of rows of scores, large ones first; ``ties`` [n_groups] ranks equals."""
     order = np.lexsort((np.broadcast_to(ties, scores.shape), -scores), axis=1)
     hits = np.take_along_axis(truth, order, axis=1)
@@ -87,7 +85,7 @@ def rank_metrics(truth: NDArray[np.bool_], scores: Array, ties: NDArray[np.int64
     return {**precision, "mean_reciprocal_rank": float(np.mean(1.0 / (1 + hits.argmax(axis=1))))}
 
 
-def _by_documents(request: Request, sides: Sides, docs: NDArray[np.int64]) -> Array:
+def _by_documents(request: Request, sides: Sides, docs: I64) -> F64:
     """Let training documents vote for their groups, by Hellinger affinity of theta."""
     test = sides.test.select(docs)
     theta = newdocs.infer_theta(request.run, test, workers=request.workers).theta
@@ -96,7 +94,7 @@ def _by_documents(request: Request, sides: Sides, docs: NDArray[np.int64]) -> Ar
     return np.asarray(votes @ sides.train_tags[:, : sides.n_known])
 
 
-def _by_tfidf(sides: Sides, docs: NDArray[np.int64]) -> Array:
+def _by_tfidf(sides: Sides, docs: I64) -> F64:
     """Return the largest sublinear TF-IDF cosine of a document and those of each group."""
     idf = inverse_document_frequency(sides.train.counts)
     train = unit_vectors(sides.train.counts, idf, sublinear=True)

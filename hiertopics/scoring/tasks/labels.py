@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiertopics import seeds
+from hiertopics.arrays import F64, I64
 from hiertopics.errors import UsageError
 from hiertopics.scoring.request import Metrics, Request, TaskResult
 from hiertopics.scoring.tasks.baselines import logistic_scores
@@ -32,8 +32,6 @@ from hiertopics.scoring.tasks.tagging import (
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
 MAX_TRAIN_DOCS = 1000
 """Training documents that rule, strength and threshold are chosen on."""
-
-Array = NDArray[np.float64]
 
 
 class LabelsOptions(NamedTuple):
@@ -77,18 +75,18 @@ def score(request: Request, options: LabelsOptions) -> TaskResult:
     )
 
 
-def _choose_docs(request: Request, sides: Sides) -> NDArray[np.int64]:
+def _choose_docs(request: Request, sides: Sides) -> I64:
     order = seeds.derive(request.run.split.seed, "labels-train").permutation(sides.train.n_docs)
     return np.sort(order[:MAX_TRAIN_DOCS]).astype(np.int64)
 
 
-def _frequency(sides: Sides) -> Array:
+def _frequency(sides: Sides) -> F64:
     """Return the share of each known label among all marks of the training documents."""
     counts = sides.train_tags[:, : sides.n_known].sum(axis=0).astype(np.float64)
     return np.asarray(counts / counts.sum())
 
 
-def _baselines(sides: Sides, chosen: NDArray[np.int64]) -> dict[str, Metrics]:
+def _baselines(sides: Sides, chosen: I64) -> dict[str, Metrics]:
     """Score label frequencies and, where scikit-learn is there, logistic regression."""
     known = sides.train_tags[:, : sides.n_known]
     shares = known.mean(axis=0)
@@ -104,5 +102,5 @@ def _baselines(sides: Sides, chosen: NDArray[np.int64]) -> dict[str, Metrics]:
     return baselines
 
 
-def _repeat(row: Array, n_docs: int) -> Array:
+def _repeat(row: F64, n_docs: int) -> F64:
     return np.tile(row, (n_docs, 1))

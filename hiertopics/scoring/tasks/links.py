@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import seeds
+from hiertopics.arrays import F64, I64, Bools
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Metrics, Request, TaskResult
@@ -56,16 +56,14 @@ def score(request: Request, options: LinksOptions) -> TaskResult:
     )
 
 
-def _chances(
-    run: RunDir, query: NDArray[np.int64], pairs: sparse.csr_array, average: bool
-) -> NDArray[np.float64]:
+def _chances(run: RunDir, query: I64, pairs: sparse.csr_array, average: bool) -> F64:
     """Return p(l | j) of every pair, float64 [nnz]."""
     if not average:
         return word_chances(run.theta[query], run.tree.phi, pairs)
     chances = [word_chances(theta[query], tree.phi, pairs) for tree, theta in run.draws()]
     if not chances:
         raise UsageError(f"{run.path} kept no draws to average over")
-    mean: NDArray[np.float64] = np.mean(chances, axis=0)
+    mean: F64 = np.mean(chances, axis=0)
     return mean
 
 
@@ -79,11 +77,11 @@ class Candidates:
     """
 
     pairs: sparse.csr_array
-    positive: NDArray[np.bool_]
-    ties: NDArray[np.int64]
+    positive: Bools
+    ties: I64
 
     @cached_property
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> I64:
         """The query of each entry, int64 [nnz]."""
         return np.repeat(np.arange(self.pairs.shape[0]), np.diff(self.pairs.indptr))
 
@@ -97,7 +95,7 @@ def candidates(
     return Candidates(pairs, pairs.data == 1, rng.permutation(pairs.nnz))
 
 
-def average_precisions(among: Candidates, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def average_precisions(among: Candidates, scores: F64) -> F64:
     """Return for each query the mean over its positives of the precision at their rank.
 
     scores: float64 [nnz], large ones first.
@@ -110,11 +108,11 @@ def average_precisions(among: Candidates, scores: NDArray[np.float64]) -> NDArra
     hits = seen - np.concatenate([[0], seen])[starts]
     precision = hits / (np.arange(len(rows)) - starts + 1)
     summed = np.bincount(rows, precision * hit, minlength=n_queries)
-    mean: NDArray[np.float64] = summed / np.bincount(rows, hit, minlength=n_queries)
+    mean: F64 = summed / np.bincount(rows, hit, minlength=n_queries)
     return mean
 
 
-def mean_with_error(values: NDArray[np.float64]) -> Metrics:
+def mean_with_error(values: F64) -> Metrics:
     """Return the mean over queries and its standard error (None for a single query)."""
     n_queries = len(values)
     error = float(values.std(ddof=1) / np.sqrt(n_queries)) if n_queries > 1 else None

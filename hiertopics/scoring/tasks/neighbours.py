@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import files, seeds
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
@@ -44,9 +44,9 @@ class _Sides(NamedTuple):
     """Training and test documents, with the label id of each."""
 
     train: Corpus
-    train_label: NDArray[np.int64]
+    train_label: I64
     test: Corpus
-    label: NDArray[np.int64]
+    label: I64
     label_names: tuple[str, ...]
     unknown_tokens: int
     split: str
@@ -111,11 +111,11 @@ def _tags(corpus: Corpus) -> Tags:
     return corpus.labels
 
 
-def _label_ids(tags: Tags, names: Sequence[str]) -> NDArray[np.int64]:
+def _label_ids(tags: Tags, names: Sequence[str]) -> I64:
     """Return the place in ``names`` of the one label of each document."""
     place = {name: index for index, name in enumerate(names)}
     own = np.array([place[name] for name in tags.names], dtype=np.int64)
-    ids: NDArray[np.int64] = own[tags.members.indices]
+    ids: I64 = own[tags.members.indices]
     return ids
 
 
@@ -130,7 +130,7 @@ def _predict(
     return predict(test, train, sides.train_label, options.k, ties)
 
 
-def _accuracy(predicted: Predicted, label: NDArray[np.int64]) -> Metrics:
+def _accuracy(predicted: Predicted, label: I64) -> Metrics:
     return {
         "accuracy": float(np.mean(predicted.by_vote == label)),
         "accuracy_1": float(np.mean(predicted.by_nearest == label)),
@@ -152,16 +152,12 @@ def _baselines(request: Request, options: NeighboursOptions, sides: _Sides) -> d
 class Predicted(NamedTuple):
     """Label ids of the test rows, int64 [n_test]: by majority vote, and of the nearest alone."""
 
-    by_vote: NDArray[np.int64]
-    by_nearest: NDArray[np.int64]
+    by_vote: I64
+    by_nearest: I64
 
 
 def predict(
-    test: sparse.csr_array,
-    train: sparse.csr_array,
-    labels: NDArray[np.int64],
-    k: int,
-    rng: np.random.Generator,
+    test: sparse.csr_array, train: sparse.csr_array, labels: I64, k: int, rng: np.random.Generator
 ) -> Predicted:
     """Label each row of ``test`` by the ``k`` rows of ``train`` with the largest inner product.
 
@@ -180,7 +176,7 @@ def predict(
     return Predicted(np.concatenate(votes), np.concatenate(nearest))
 
 
-def _similarities(test: sparse.csr_array, train: sparse.csr_array) -> Iterator[NDArray[np.float64]]:
+def _similarities(test: sparse.csr_array, train: sparse.csr_array) -> Iterator[F64]:
     """Yield inner products block by block, float64 [n_rows, n_train]."""
     dense = train.nnz > FULL * train.shape[0] * train.shape[1]
     columns = np.ascontiguousarray(train.toarray().T) if dense else sparse.csr_array(train.T)
@@ -190,18 +186,18 @@ def _similarities(test: sparse.csr_array, train: sparse.csr_array) -> Iterator[N
         yield block.toarray() @ columns if dense else (block @ columns).toarray()
 
 
-def _nearest(similarity: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def _nearest(similarity: F64, k: int) -> I64:
     """Return the columns of the ``k`` largest of each row, largest first, ties by column."""
     n_rows, n_columns = similarity.shape
     least = np.partition(similarity, n_columns - k, axis=1)[:, n_columns - k]
     rows, columns = np.nonzero(similarity >= least[:, None])
     ranked = np.lexsort((columns, -similarity[rows, columns], rows))
     starts = np.searchsorted(rows, np.arange(n_rows))
-    near: NDArray[np.int64] = columns[ranked[starts[:, None] + np.arange(k)]]
+    near: I64 = columns[ranked[starts[:, None] + np.arange(k)]]
     return near
 
 
-def _vote(found: NDArray[np.int64], similarity: NDArray[np.float64]) -> NDArray[np.int64]:
+def _vote(found: I64, similarity: F64) -> I64:
     """Return the label of most neighbours of each row; found: label ids [n_rows, k]."""
     n_labels = int(found.max()) + 1
     place = np.arange(len(found))[:, None] * n_labels + found
@@ -209,5 +205,5 @@ def _vote(found: NDArray[np.int64], similarity: NDArray[np.float64]) -> NDArray[
     summed = np.bincount(place.ravel(), similarity.ravel())[place]
     # The sort is stable: a label that ties in both wins by its nearest neighbour.
     best = np.lexsort((-summed, -n_votes), axis=1)[:, :1]
-    winner: NDArray[np.int64] = np.take_along_axis(found, best, axis=1)[:, 0]
+    winner: I64 = np.take_along_axis(found, best, axis=1)[:, 0]
     return winner

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32
 from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.split import hash_of_file
@@ -48,10 +48,7 @@ def score(request: Request, options: ReconstructionOptions) -> TaskResult:
     baseline = pca_squared_distances(rows, train.rows, paths.node.shape[1])
     pca = float(baseline.mean())
     return TaskResult(
-        metrics={
-            "mean_squared_error": float(squared.mean()),
-            "pca_mean_squared_error": pca,
-        },
+        metrics={"mean_squared_error": float(squared.mean()), "pca_mean_squared_error": pca},
         sizes={"n_docs": len(rows), "n_nodes": len(run.tree.shown)},
         split=code,
         baselines={"pca": {"mean_squared_error": pca}},
@@ -59,9 +56,7 @@ def score(request: Request, options: ReconstructionOptions) -> TaskResult:
     )
 
 
-def squared_distances(
-    rows: NDArray[np.float64], tree: Tree, paths: NDArray[np.int32]
-) -> NDArray[np.float64]:
+def squared_distances(rows: F64, tree: Tree, paths: I32) -> F64:
     """Return the squared distance of each row to the space of the vectors on its path.
 
     paths: [n_docs, L], padded with -1 for levels outside the tree. Returns float64 [n_docs].
@@ -79,14 +74,12 @@ def squared_distances(
     return squared
 
 
-def pca_squared_distances(
-    rows: NDArray[np.float64], train: NDArray[np.float64], n_components: int
-) -> NDArray[np.float64]:
+def pca_squared_distances(rows: F64, train: F64, n_components: int) -> F64:
     """Return the squared distance of each row to the leading principal components of ``train``."""
     centre = train.mean(axis=0)
     _, _, axes = np.linalg.svd(train - centre, full_matrices=False)
     leading = axes[:n_components]
     centred = rows - centre
     rest = centred - (centred @ leading.T) @ leading
-    squared: NDArray[np.float64] = (rest**2).sum(axis=1)
+    squared: F64 = (rest**2).sum(axis=1)
     return squared

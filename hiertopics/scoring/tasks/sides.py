@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Bools
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.groups import groups_of
 from hiertopics.errors import UsageError
@@ -28,9 +28,9 @@ class Sides(NamedTuple):
     """
 
     train: Corpus
-    train_tags: NDArray[np.bool_]
+    train_tags: Bools
     test: Corpus
-    test_tags: NDArray[np.bool_]
+    test_tags: Bools
     names: tuple[str, ...]
     unknown_tokens: int
     split: str
@@ -95,7 +95,7 @@ def read_sides(request: Request, corpus: Path | str | None, kind: str) -> Sides:
     return Sides(train, rows[0], test, rows[1], names, found.unknown_tokens, found.split)
 
 
-def profiles(request: Request, sides: Sides, kind: str) -> NDArray[np.float64]:
+def profiles(request: Request, sides: Sides, kind: str) -> F64:
     """Return the weights over nodes of each tag with a training document [n_known, n_nodes].
 
     They are the model's own where its groups are these tags, else the mean of theta over the
@@ -119,7 +119,7 @@ def _tags(corpus: Corpus, kind: str, source: str) -> Tags:
     return tags
 
 
-def _columns(tags: Tags, names: tuple[str, ...]) -> NDArray[np.bool_]:
+def _columns(tags: Tags, names: tuple[str, ...]) -> Bools:
     """Return the members with a column for each of ``names``."""
     place = {name: column for column, name in enumerate(names)}
     rows = np.zeros((tags.members.shape[0], len(names)), dtype=bool)

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, Bools
 from hiertopics.scoring.request import Metrics
-
-Array = NDArray[np.float64]
 
 MAX_STEPS = 100
 TOLERANCE = 1e-4
@@ -32,12 +30,12 @@ class Tagger(NamedTuple):
     each tag beforehand [n_tags], positive, sum 1.
     """
 
-    theta: Array
-    phi: Array
-    prior: Array
+    theta: F64
+    phi: F64
+    prior: F64
 
 
-def mixture(chances: Array, counts: Array, prior: Array, strength: float) -> Array:
+def mixture(chances: F64, counts: F64, prior: F64, strength: float) -> F64:
     """Return the most probable mixing weights of tags [n_tags] under Dir(1 + strength prior).
 
     chances: p(word | tag) [n_tags, n_pairs]; counts [n_pairs]. By EM from the prior.
@@ -58,7 +56,7 @@ def mixture(chances: Array, counts: Array, prior: Array, strength: float) -> Arr
     return weights
 
 
-def single(chances: Array, counts: Array, prior: Array, strength: float) -> Array:
+def single(chances: F64, counts: F64, prior: F64, strength: float) -> F64:
     """Return the chance of each tag [n_tags] if a document has exactly one of them.
 
     Tokens are not independent of each other: ``strength`` of them count as one.
@@ -68,15 +66,12 @@ def single(chances: Array, counts: Array, prior: Array, strength: float) -> Arra
     return np.asarray(shares / shares.sum())
 
 
-RULES: dict[str, Callable[[Array, Array, Array, float], Array]] = {
-    "mixture": mixture,
-    "single": single,
-}
+RULES: dict[str, Callable[[F64, F64, F64, float], F64]] = {"mixture": mixture, "single": single}
 
 
 def tag_scores(
     tagger: Tagger, counts: sparse.csr_array, choices: list[tuple[str, float]]
-) -> list[Array]:
+) -> list[F64]:
     """Return a score of each tag for each document [n_docs, n_tags] by each (rule, strength).
 
     Rows sum to 1. A document without words gives the prior.
@@ -93,13 +88,13 @@ def tag_scores(
     return found
 
 
-def padded(scores: Array, n_tags: int) -> Array:
+def padded(scores: F64, n_tags: int) -> F64:
     """Return scores with columns of -1 for tags that no training document has, up to ``n_tags``."""
     return np.pad(scores, ((0, 0), (0, n_tags - scores.shape[1])), constant_values=-1.0)
 
 
-Truth = NDArray[np.bool_]
-Scores = NDArray[np.float64]
+Truth = Bools
+Scores = F64
 
 
 def metrics(truth: Truth, scores: Scores, predicted: Truth) -> Metrics:

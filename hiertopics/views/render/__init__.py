@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I64
 from hiertopics.data.tree import NONE, ROOT, Label, Labels, Tree
 from hiertopics.visible import visible
 
@@ -47,7 +47,7 @@ class View(NamedTuple):
     labels: Labels = NONE
     by_size: bool = False
 
-    def children(self, tree: Tree, node: int) -> NDArray[np.int64]:
+    def children(self, tree: Tree, node: int) -> I64:
         """Return the children of ``node`` (-1: the roots) that are shown, largest first."""
         children = tree.children(node)
         shown = tree.n_docs[children] >= self.min_docs
@@ -111,7 +111,7 @@ def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
     return view._replace(min_docs=min_docs, by_size=not flat)
 
 
-def _fewest_read(n_docs: NDArray[np.int64]) -> int:
+def _fewest_read(n_docs: I64) -> int:
     """Return below how many documents nodes are left out, so that ``MOST_READ`` stay at most.
 
     Where nearly all have the same number those stay.

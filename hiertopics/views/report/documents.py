@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import HiertopicsError
@@ -72,7 +72,7 @@ class Shares(NamedTuple):
 
     own: sparse.csr_array
     below: sparse.csr_array
-    home: NDArray[np.int64]
+    home: I64
 
 
 def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
@@ -101,7 +101,7 @@ def shares_of(run: RunDir, tree: Tree, layout: Layout) -> Shares:
     return Shares(own, below, home.astype(np.int64))
 
 
-def _main_path(below: sparse.csr_array, layout: Layout) -> NDArray[np.int64]:
+def _main_path(below: sparse.csr_array, layout: Layout) -> I64:
     """Return where the way ends that always goes into the child with the largest share."""
     columns = sparse.csc_array(below)
     home = np.full(below.shape[0], ROOT, dtype=np.int64)
@@ -120,7 +120,7 @@ def _nearest_shown(tree: Tree, layout: Layout, row: int) -> int:
     return int(layout.place[row]) if row >= 0 else -1
 
 
-def _moved(theta: sparse.csr_array, at: NDArray[np.int64], n_places: int) -> sparse.csr_array:
+def _moved(theta: sparse.csr_array, at: I64, n_places: int) -> sparse.csr_array:
     """Return theta with column j in place at[j]; columns without a place are left out."""
     rows, columns = np.flatnonzero(at >= 0), at[at >= 0]
     shape = (theta.shape[1], n_places)
@@ -140,7 +140,7 @@ def _upwards(layout: Layout) -> sparse.csr_array:
     return sparse.csr_array((ones, (below, above)), shape=(n, n))
 
 
-def leading(shares: Shares, n_docs: int) -> NDArray[np.int64]:
+def leading(shares: Shares, n_docs: int) -> I64:
     """Return the documents that are among the ``n_docs`` first ones of any node, ascending."""
     below = sparse.csc_array(shares.below)
     found = np.zeros(below.shape[0], dtype=bool)
@@ -154,9 +154,9 @@ def leading(shares: Shares, n_docs: int) -> NDArray[np.int64]:
 class Entries(NamedTuple):
     """The shares that are kept, flat: how many of each document, places, whole shares."""
 
-    n: NDArray[np.int64]
-    place: NDArray[np.int64]
-    share: NDArray[np.int64]
+    n: I64
+    place: I64
+    share: I64
 
 
 def entries_of(shares: Shares, most: int) -> Entries:
@@ -177,19 +177,14 @@ class Contents(NamedTuple):
     topic: which of the document's entries (``Entries``) the word most probably comes from.
     """
 
-    n: NDArray[np.int64]
-    word: NDArray[np.int64]
-    times: NDArray[np.int64]
-    topic: NDArray[np.int64]
+    n: I64
+    word: I64
+    times: I64
+    topic: I64
 
 
 def contents_of(
-    counts: sparse.csr_array,
-    entries: Entries,
-    tree: Tree,
-    layout: Layout,
-    docs: NDArray[np.int64],
-    most: int,
+    counts: sparse.csr_array, entries: Entries, tree: Tree, layout: Layout, docs: I64, most: int
 ) -> Contents:
     """Return the ``most`` most frequent words of some documents, each with its topic."""
     first = np.concatenate([[0], np.cumsum(entries.n)])
@@ -210,12 +205,7 @@ def contents_of(
 
 
 def _contents(
-    counts: sparse.csr_array,
-    docs: NDArray[np.int64],
-    entries: Entries,
-    first: NDArray[np.int64],
-    tree: Tree,
-    layout: Layout,
+    counts: sparse.csr_array, docs: I64, entries: Entries, first: I64, tree: Tree, layout: Layout
 ) -> Contents:
     n_words = np.diff(counts.indptr)
     doc = np.repeat(docs, n_words)
@@ -242,7 +232,7 @@ MOST_BARS = 200
 
 
 def columns_part(
-    tags: Mapping[str, Tags], home: NDArray[np.int64], layout: Layout, kept: NDArray[np.int64]
+    tags: Mapping[str, Tags], home: I64, layout: Layout, kept: I64
 ) -> list[dict[str, Any]]:
     """Return a record per column: its values, how often each occurs, and counts by node.
 
@@ -252,9 +242,7 @@ def columns_part(
     return [_column(name, one, home, layout, kept) for name, one in tags.items()]
 
 
-def _column(
-    name: str, tags: Tags, home: NDArray[np.int64], layout: Layout, kept: NDArray[np.int64]
-) -> dict[str, Any]:
+def _column(name: str, tags: Tags, home: I64, layout: Layout, kept: I64) -> dict[str, Any]:
     members = sparse.csr_array(tags.members, dtype=np.int64)
     totals = np.asarray(members.sum(axis=0)).ravel()
     used = np.flatnonzero(totals)
@@ -294,9 +282,7 @@ def _is_ordered(names: list[str], members: sparse.csr_array) -> bool:
         return False
 
 
-def _by_node(
-    members: sparse.csr_array, home: NDArray[np.int64], layout: Layout
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _by_node(members: sparse.csr_array, home: I64, layout: Layout) -> list[tuple[I64, I64]]:
     """Return of each place the values of the documents at or below it, ascending, and counts."""
     n = len(layout.rows)
     docs = np.flatnonzero(home >= 0)

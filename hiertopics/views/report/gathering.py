@@ -7,10 +7,10 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics import __version__
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.groups import groups_of
 from hiertopics.data.tree import ROOT, Tree
@@ -232,7 +232,7 @@ class _Gathering:
     def _say(self, what: str) -> None:
         self.left_out.append(f"{what}: {self.limit}")
 
-    def _documents(self, docs: NDArray[np.int64] | int, most: int) -> dict[str, Any]:
+    def _documents(self, docs: I64 | int, most: int) -> dict[str, Any]:
         """Return the part ``documents`` of these documents, or of the first ones of each node."""
         shares = self.placed.shares
         chosen = leading(shares, docs) if isinstance(docs, int) else docs
@@ -367,7 +367,7 @@ class _Gathering:
             "topic": found.topic[order].tolist(),
         }
 
-    def _background(self) -> NDArray[np.float64] | None:
+    def _background(self) -> F64 | None:
         """Return the share of each word among the training tokens."""
         counts = self.run.split.word_counts
         if self.tree.vectors is not None or len(counts) != len(self.run.vocab) or not counts.sum():
@@ -423,7 +423,7 @@ def _arranged(run: RunDir) -> Tree:
     return banded(arrange(tree, documents_with(run.theta, lengths)))
 
 
-def _places_of_ids(tree: Tree, layout: Layout) -> NDArray[np.int64]:
+def _places_of_ids(tree: Tree, layout: Layout) -> I64:
     """Return the place of each of the run's own nodes, -1 where it is not shown."""
     names = [tree.id_of(row) for row in layout.rows.tolist()]
     own = [(name, place) for place, name in enumerate(names) if isinstance(name, int)]
@@ -433,7 +433,7 @@ def _places_of_ids(tree: Tree, layout: Layout) -> NDArray[np.int64]:
     return at
 
 
-def _rows(shares: Shares, docs: NDArray[np.int64]) -> Shares:
+def _rows(shares: Shares, docs: I64) -> Shares:
     return Shares(
         sparse.csr_array(shares.own[docs]), sparse.csr_array(shares.below[docs]), shares.home[docs]
     )

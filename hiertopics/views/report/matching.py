@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I64, Bools
 from hiertopics.data.affinity import Named, affinities, matched
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
@@ -50,7 +50,7 @@ def comparison_part(
     other_tree: Tree,
     other_layout: Layout,
     other_shares: Shares | None,
-    kept: NDArray[np.int64],
+    kept: I64,
 ) -> dict[str, Any]:
     """Return the part ``comparison``: the other run's card and topics, matches, and moves.
 
@@ -89,7 +89,7 @@ def _moves(
     other_layout: Layout,
     other_shares: Shares,
     pairs: list[tuple[int, int]],
-    kept: NDArray[np.int64],
+    kept: I64,
 ) -> dict[str, Any]:
     """Return how many documents matched topics share, flows between branches, and homes."""
     both, only_mine, only_other = [], [], []
@@ -114,11 +114,11 @@ def _moves(
     }
 
 
-def _at(home: NDArray[np.int64], place: int, layout: Layout) -> NDArray[np.bool_]:
+def _at(home: I64, place: int, layout: Layout) -> Bools:
     return np.asarray((home >= place) & (home < layout.end[place]))
 
 
-def _branches(layout: Layout) -> NDArray[np.int64]:
+def _branches(layout: Layout) -> I64:
     """Return the branch of each place: its ancestor on the first level of at least FEW nodes.
 
     Where no level has so many, on the first one below a single root, else among the roots.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree
 from hiertopics.views.render import View
 
@@ -24,10 +24,10 @@ class Layout(NamedTuple):
     after the last one below each, int64 [n]. place: of each row of the tree, -1 if not shown.
     """
 
-    rows: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    end: NDArray[np.int64]
-    place: NDArray[np.int64]
+    rows: I64
+    parent: I64
+    end: I64
+    place: I64
 
 
 def lay_out(tree: Tree, min_docs: int = 0) -> Layout:
@@ -51,14 +51,12 @@ class Words(NamedTuple):
     """
 
     kind: str
-    ids: list[NDArray[np.int64]]
-    values: list[NDArray[np.float64]]
-    telling: list[NDArray[np.int64]]
+    ids: list[I64]
+    values: list[F64]
+    telling: list[I64]
 
 
-def words_of(
-    tree: Tree, layout: Layout, background: NDArray[np.float64] | None, n_words: int
-) -> Words:
+def words_of(tree: Tree, layout: Layout, background: F64 | None, n_words: int) -> Words:
     """Return the words of each node: the ``n_words`` best by probability and by relevance.
 
     background: share of each word in the corpus, float64 [n_words]; None where words have none.
@@ -80,14 +78,14 @@ def words_of(
     return Words("probability", ids, values, telling)
 
 
-def telling_words(tree: Tree, node: int, n_words: int) -> NDArray[np.int64]:
+def telling_words(tree: Tree, node: int, n_words: int) -> I64:
     """Return the words that tell a node of a tree of words from its parent and siblings."""
     layout = lay_out(tree)
     own = _own_words(tree, node, _tokens_below(tree)[node], n_words)
     return _telling(tree, layout, int(layout.place[node]), own)[:n_words]
 
 
-def _own_words(tree: Tree, row: int, n_tokens: float, n_words: int) -> NDArray[np.int64]:
+def _own_words(tree: Tree, row: int, n_tokens: float, n_words: int) -> I64:
     """Return the words that are expected at a node, at least its best ones."""
     own = np.flatnonzero(tree.phi[row] * n_tokens >= FEW_TOKENS)
     return own if len(own) >= n_words else tree.top_words(row, n_words)
@@ -106,18 +104,13 @@ def _of_vectors(tree: Tree, layout: Layout, n_words: int) -> Words:
     return Words("chance" if tree.has_words else "loading", ids, values, [none] * len(ids))
 
 
-def _tokens_below(tree: Tree) -> NDArray[np.float64]:
+def _tokens_below(tree: Tree) -> F64:
     """Return the tokens of each node; of one without, those of the nodes below it."""
     below = tree.below(tree.n_tokens.astype(np.float64))
     return np.where(tree.n_tokens > 0, tree.n_tokens, below)
 
 
-def _best(
-    own: NDArray[np.int64],
-    chances: NDArray[np.float64],
-    log_background: NDArray[np.float64] | None,
-    n_words: int,
-) -> NDArray[np.int64]:
+def _best(own: I64, chances: F64, log_background: F64 | None, n_words: int) -> I64:
     """Return the best words for any weight of relevance, most probable first, ties by word id."""
     log_chance = np.log(np.maximum(chances, 1e-300))
     found: set[int] = set()
@@ -135,7 +128,7 @@ def _best(
     return np.asarray(own[kept[order]])
 
 
-def _telling(tree: Tree, layout: Layout, place: int, own: NDArray[np.int64]) -> NDArray[np.int64]:
+def _telling(tree: Tree, layout: Layout, place: int, own: I64) -> I64:
     """Return the words that add most to the divergence of a node from parent and siblings."""
     row = layout.rows[place]
     near = np.flatnonzero(tree.parent == tree.parent[row])
@@ -153,9 +146,7 @@ def _telling(tree: Tree, layout: Layout, place: int, own: NDArray[np.int64]) -> 
     return np.asarray(own[leading[gain[leading] > 0]])
 
 
-def node_part(
-    tree: Tree, layout: Layout, words: Words, ids: Sequence[NDArray[np.int64]]
-) -> dict[str, Any]:
+def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> dict[str, Any]:
     """Return the columns of the part ``nodes``; ids: each node's words as the report numbers them.
 
     See docs/report.md for what each column holds.
@@ -188,12 +179,12 @@ def label_columns(labels: Labels, layout: Layout) -> dict[str, list[Any]]:
     return {name: [getattr(label, name) for label in said] for name in Label._fields}
 
 
-def rounded(values: NDArray[np.float64], digits: int) -> list[float]:
+def rounded(values: F64, digits: int) -> list[float]:
     """Return numbers with so many decimals; whole ones as they are written shortest."""
     return [_shortest(value) for value in np.round(values, digits).tolist()]
 
 
-def shortened(values: NDArray[np.float64], digits: int = 4) -> list[float]:
+def shortened(values: F64, digits: int = 4) -> list[float]:
     """Return numbers with so many significant digits."""
     return [_shortest(float(f"{value:.{digits}g}")) for value in values.tolist()]
 

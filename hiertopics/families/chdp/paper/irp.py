@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model, Sampled
@@ -52,13 +52,13 @@ class State(Draw):
     [n_options].
     """
 
-    z: NDArray[np.int32]
-    n_dk: NDArray[np.int32]
-    share: NDArray[np.float64]
-    seat: NDArray[np.int32]
-    table_option: NDArray[np.int32]
-    option_group: NDArray[np.int32]
-    option_topic: NDArray[np.int32]
+    z: I32
+    n_dk: I32
+    share: F64
+    seat: I32
+    table_option: I32
+    option_group: I32
+    option_topic: I32
 
     @property
     def documents(self) -> Documents:
@@ -226,9 +226,7 @@ def _urn(state: State, data: Data, model: Model) -> Urn:
     return Urn(data.parents, share, model.maximization, state.alpha_group, state.gamma)
 
 
-def _link(
-    group: NDArray[np.int32], n_groups: int, n_slots: int
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+def _link(group: I32, n_groups: int, n_slots: int) -> tuple[I32, I32, I32]:
     """Return the lists of each group's options: after, before [n_slots], head [n_groups + 1]."""
     after = np.full(n_slots, NOBODY, dtype=np.int32)
     before, head = after.copy(), np.full(n_groups + 1, NOBODY, dtype=np.int32)

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import BLOCK, draw_in_blocks, weigh
@@ -32,24 +32,24 @@ class Options(NamedTuple):
     size[1] is their number.
     """
 
-    group: NDArray[np.int32]
-    topic: NDArray[np.int32]
-    n_tables: NDArray[np.int32]
-    after: NDArray[np.int32]
-    before: NDArray[np.int32]
-    head: NDArray[np.int32]
-    free: NDArray[np.int32]
-    size: NDArray[np.int64]
-    by_group: NDArray[np.int32]
-    group_tables: NDArray[np.int64]
-    by_topic: NDArray[np.int64]
+    group: I32
+    topic: I32
+    n_tables: I32
+    after: I32
+    before: I32
+    head: I32
+    free: I32
+    size: I64
+    by_group: I32
+    group_tables: I64
+    by_topic: I64
 
 
 class Urn(NamedTuple):
     """What new tables are drawn by: links, shares of links [n_links], and concentrations."""
 
     parents: Parents
-    share: NDArray[np.float64]
+    share: F64
     maximization: bool
     alpha_group: float
     gamma: float
@@ -117,7 +117,7 @@ def new_topic(options: Options) -> int:
 
 
 @kernel()
-def global_row(options: Options, gamma: float, row: NDArray[np.float64]) -> None:
+def global_row(options: Options, gamma: float, row: F64) -> None:
     """Write the chances of a new option's topic to ``row`` [T].
 
     The first topic without an option stands for a new one; the others without have 0.
@@ -131,13 +131,7 @@ def global_row(options: Options, gamma: float, row: NDArray[np.float64]) -> None
 
 
 @kernel()
-def new_table_row(
-    doc: int,
-    options: Options,
-    urn: Urn,
-    served: NDArray[np.float64],
-    row: NDArray[np.float64],
-) -> float:
+def new_table_row(doc: int, options: Options, urn: Urn, served: F64, row: F64) -> float:
     """Write the chances of the topic of a document's next table to ``row`` [T] (theory/chdp 3.2).
 
     Under maximization this is the plug-in urn. served [T] takes what ``global_row`` gives.
@@ -172,12 +166,7 @@ def new_table_row(
 
 @kernel()
 def choose_parent(
-    doc: int,
-    topic: int,
-    served: float,
-    options: Options,
-    urn: Urn,
-    rng: np.random.Generator,
+    doc: int, topic: int, served: float, options: Options, urn: Urn, rng: np.random.Generator
 ) -> int:
     """Return the group that serves a new table of a topic; draws nothing for a single parent.
 
@@ -215,12 +204,7 @@ def choose_parent(
 
 @kernel()
 def seat_table(
-    doc: int,
-    topic: int,
-    served: float,
-    options: Options,
-    urn: Urn,
-    rng: np.random.Generator,
+    doc: int, topic: int, served: float, options: Options, urn: Urn, rng: np.random.Generator
 ) -> int:
     """Choose an option for a new table of a topic and add the table to it; return the slot."""
     group = choose_parent(doc, topic, served, options, urn, rng)
@@ -249,18 +233,13 @@ FACTORS = 12
 class Seats(NamedTuple):
     """Where tokens sit: seat and table_option int32 [n_tokens], as in ``State``."""
 
-    seat: NDArray[np.int32]
-    table_option: NDArray[np.int32]
+    seat: I32
+    table_option: I32
 
 
 @kernel()
 def seat_at_random(
-    cells: Cells,
-    z: NDArray[np.int32],
-    seats: Seats,
-    options: Options,
-    urn: Urn,
-    rng: np.random.Generator,
+    cells: Cells, z: I32, seats: Seats, options: Options, urn: Urn, rng: np.random.Generator
 ) -> None:
     """Seat all tokens of a document and topic at one table, its option a random parent's."""
     n_topics = len(options.by_topic)
@@ -402,9 +381,9 @@ def sweep_tables(
 
 @kernel()
 def sweep_options(
-    owner: NDArray[np.int32],
-    word: NDArray[np.int32],
-    option_of: NDArray[np.int32],
+    owner: I32,
+    word: I32,
+    option_of: I32,
     tables: Tables,
     options: Options,
     gamma: float,
@@ -448,13 +427,7 @@ def sweep_options(
 
 
 @kernel()
-def take_words(
-    words: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
-    n_k: NDArray[np.int64],
-    topic: int,
-    sign: int,
-) -> None:
+def take_words(words: I32, n_wk: I32, n_k: I64, topic: int, sign: int) -> None:
     """Add a block of words to a topic (sign 1) or take it away (-1)."""
     for word in words:
         n_wk[word, topic] += sign
@@ -463,12 +436,7 @@ def take_words(
 
 @kernel()
 def draw_topic_of_block(
-    words: NDArray[np.int32],
-    n_wk: NDArray[np.int32],
-    n_k: NDArray[np.int64],
-    eta: float,
-    row: NDArray[np.float64],
-    rng: np.random.Generator,
+    words: I32, n_wk: I32, n_k: I64, eta: float, row: F64, rng: np.random.Generator
 ) -> int:
     """Return a topic drawn in proportion to row [T] times the chance of all words together.
 

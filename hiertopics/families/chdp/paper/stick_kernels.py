@@ -12,14 +12,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I32, I64, Floats
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import digamma
 
-Array = NDArray[np.floating]
+Array = Floats
 
 
 class Seating(NamedTuple):
@@ -31,7 +31,7 @@ class Seating(NamedTuple):
     option: Array
     dish: Array
     orphan: Array
-    orphan_at: NDArray[np.int64]
+    orphan_at: I64
 
 
 class Logs(NamedTuple):
@@ -47,7 +47,7 @@ class Logs(NamedTuple):
 
 @kernel()
 def break_sticks(
-    counts: Array, concentration: float, logs: Array, order: NDArray[np.int64], means: Array
+    counts: Array, concentration: float, logs: Array, order: I64, means: Array
 ) -> tuple[float, float]:
     """Fit the sticks of one unit to its expected counts [n]; write E[log weight] and E[weight].
 
@@ -73,7 +73,7 @@ def break_sticks(
 
 
 @kernel()
-def _order(counts: Array, concentration: float, order: NDArray[np.int64]) -> float:
+def _order(counts: Array, concentration: float, order: I64) -> float:
     """Write the best order of the sticks; return the logarithm of their evidence under it.
 
     With N_j the counts from place j on, the evidence is a^(n-1) prod_j Gamma(1 + count_j)
@@ -147,7 +147,7 @@ def seat_documents(
 
 
 @kernel()
-def table_sizes(tokens: NDArray[np.floating], seat: Array, sizes: Array) -> None:
+def table_sizes(tokens: Floats, seat: Array, sizes: Array) -> None:
     """Write the expected tokens of each table of a document to ``sizes`` [T]."""
     sizes[:] = 0.0
     for pair in range(len(tokens)):
@@ -174,12 +174,7 @@ def topics_of_tables(doc: int, parents: Parents, seating: Seating, topics: Array
 
 @kernel()
 def seat_tokens(
-    words: NDArray[np.int32],
-    seat: Array,
-    by_topic: Array,
-    log_word: Array,
-    log_size: Array,
-    scores: Array,
+    words: I32, seat: Array, by_topic: Array, log_word: Array, log_size: Array, scores: Array
 ) -> None:
     """Refit the seats of a document's pairs; by_topic [K, T]: chances of each table's topic."""
     for pair in range(len(words)):
@@ -193,13 +188,7 @@ def seat_tokens(
 
 
 @kernel()
-def judge_tables(
-    words: NDArray[np.int32],
-    tokens: NDArray[np.floating],
-    seat: Array,
-    log_word: Array,
-    found: Array,
-) -> None:
+def judge_tables(words: I32, tokens: Floats, seat: Array, log_word: Array, found: Array) -> None:
     """Write sum_n Y_nt E[log phi_k,w] of a document's tables to ``found`` [T, K]."""
     found[:] = 0.0
     for pair in range(len(words)):

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, entr, gammaln
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.families.chdp import layout
@@ -50,8 +50,6 @@ from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import regrouped, topic_counts
 from hiertopics.model import Backend, Context, Sharded, Summary, always, without
 
-Array = NDArray[np.float64]
-
 SPREAD = 2.0
 """Standard deviation of the log weights that indicators begin with; even ones never move."""
 
@@ -65,10 +63,10 @@ class Local(NamedTuple):
     [n_orphans, tables, T]. n_dk: [n_docs, T].
     """
 
-    resp: Array
-    option: Array
-    orphan: Array
-    n_dk: Array
+    resp: F64
+    option: F64
+    orphan: F64
+    n_dk: F64
 
 
 @dataclass
@@ -81,12 +79,12 @@ class State:
     """
 
     local: Pieces[Piece, Local]
-    dish: Array
-    n_wk: Array
-    n_k: Array
-    n_tables: Array
-    share: Array
-    pi: Array
+    dish: F64
+    n_wk: F64
+    n_k: F64
+    n_tables: F64
+    share: F64
+    pi: F64
     alpha_doc: float
     alpha_group: float
     gamma: float
@@ -98,22 +96,22 @@ class State:
         return len(self.n_k)
 
     @property
-    def resp(self) -> Array:
+    def resp(self) -> F64:
         """The chances of tables of all documents; of a single piece not a copy."""
         return joined(self.local, "resp")
 
     @property
-    def option(self) -> Array:
+    def option(self) -> F64:
         """The chances of options of all documents; of a single piece not a copy."""
         return joined(self.local, "option")
 
     @property
-    def orphan(self) -> Array:
+    def orphan(self) -> F64:
         """The chances of topics of documents without parents; of a single piece not a copy."""
         return joined(self.local, "orphan")
 
     @property
-    def n_dk(self) -> Array:
+    def n_dk(self) -> F64:
         """The counts of all documents [n_docs, T]; of a single piece not a copy."""
         return joined(self.local, "n_dk")
 
@@ -125,8 +123,8 @@ class Sticks(NamedTuple):
     sum of E[log(1 - stick)] over ``number`` sticks.
     """
 
-    logs: Array
-    means: Array
+    logs: F64
+    means: F64
     bound: float
     taken: float
     number: int
@@ -176,7 +174,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     return state
 
 
-def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+def bounds(data: Data) -> dict[str, I64]:
     """Return where pieces cut what has a row for each document, pair, link or orphan."""
     docs, parents = data.cells.doc_bounds, data.parents
     orphans = np.concatenate([[0], np.cumsum(parents.orphaned, dtype=np.int64)])
@@ -206,11 +204,11 @@ class Asked(NamedTuple):
     """What the documents of a piece are seated by; of logs those of the piece's own links."""
 
     logs: kernels.Logs
-    dish: Array
+    dish: F64
     alpha_doc: float
 
 
-def _seat(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Array]:
+def _seat(piece: Piece, local: Local, asked: Asked) -> tuple[Local, F64]:
     """Refit seats and options; answer with what tables' words say of topics [n_docs, tables, T]."""
     seating = _seating(piece.parents, local, asked.dish)
     found = np.zeros((piece.n_docs, local.resp.shape[1], asked.dish.shape[2]))
@@ -219,7 +217,7 @@ def _seat(piece: Piece, local: Local, asked: Asked) -> tuple[Local, Array]:
 
 
 def _choose(
-    state: State, data: Data, log_topic: kernels.Array, found: Array, context: Context
+    state: State, data: Data, log_topic: kernels.Array, found: F64, context: Context
 ) -> None:
     """Refit the topics of all options, so many groups at a time as there are pieces."""
     at = np.linspace(0, data.parents.n_groups, state.local.n_pieces + 1).astype(np.int64)
@@ -228,7 +226,7 @@ def _choose(
     state.dish = stacked(context.map(_dishes, [(first, dish, *given) for first, dish in parts]))
 
 
-def _dishes(message: tuple[int, Array, Parents, Array, kernels.Array, Array]) -> Array:
+def _dishes(message: tuple[int, F64, Parents, F64, kernels.Array, F64]) -> F64:
     kernels.choose_dishes(*message)
     return message[1]
 
@@ -271,12 +269,12 @@ def memory(corpus: Corpus, settings: Settings) -> int:
     return 8 * (seats + dishes)
 
 
-def _chances(rng: np.random.Generator, *shape: int) -> Array:
+def _chances(rng: np.random.Generator, *shape: int) -> F64:
     weights = np.exp(SPREAD * rng.standard_normal(shape))
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
-def _seating(parents: Parents, local: Local | State, dish: Array) -> kernels.Seating:
+def _seating(parents: Parents, local: Local | State, dish: F64) -> kernels.Seating:
     at = np.cumsum(parents.orphaned, dtype=np.int64) - 1
     return kernels.Seating(local.resp, local.option, dish, local.orphan, at)
 
@@ -304,7 +302,7 @@ def _count(state: State, data: Data) -> None:
 
 def _count_block(
     piece: Piece, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Array, ...], None]]:
+) -> tuple[Local, tuple[tuple[F64, ...], None]]:
     if block.turn == 0:
         local.n_dk[:] = 0.0
     seating, tables = _seating(piece.parents, local, block.given), (local.n_dk, *block.rows)
@@ -312,7 +310,7 @@ def _count_block(
     return local, (block.rows, None)
 
 
-def _break_documents(state: State, data: Data) -> tuple[Sticks, Array]:
+def _break_documents(state: State, data: Data) -> tuple[Sticks, F64]:
     """Return the sticks of documents, without their logs and means, and the tables by topic [T]."""
     used, nothing = np.zeros(state.n_topics), np.empty(0)
     seating = _seating(data.parents, state, state.dish)

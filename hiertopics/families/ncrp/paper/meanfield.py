@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from hiertopics.arrays import F64, I32
 from hiertopics.families.ncrp.paper.meanfield_kernels import meanfield_step
 from hiertopics.families.ncrp.variational import state as structured
 from hiertopics.families.ncrp.variational.backend import variational
@@ -27,8 +28,8 @@ RARE = 1e-8
 class Local(NamedTuple):
     """What belongs to the documents of a piece: tau float64 [n_docs, depth], and chances."""
 
-    tau: NDArray[np.float64]
-    chances: NDArray[np.float64]
+    tau: F64
+    chances: F64
 
 
 @dataclass(kw_only=True)
@@ -38,20 +39,16 @@ class State(MeanField, structured.State):
     Local: ClassVar[Callable[..., Any]] = Local
 
     @staticmethod
-    def begun(
-        tau: NDArray[np.float64], slot_mass: NDArray[np.float64]
-    ) -> dict[str, NDArray[np.float64]]:
+    def begun(tau: F64, slot_mass: F64) -> dict[str, F64]:
         """Return what pieces begin with: every document in slots as all of them are."""
         share = slot_mass / slot_mass.sum()
         return {"tau": tau, "chances": np.tile(share, (len(tau), 1))}
 
-    def given(
-        self, rounds: int, columns: NDArray[np.int32], dtype: DTypeLike | None = None
-    ) -> Given:
+    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
         """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
         return Given(tables_of(self, dtype, logs=True), Schedule(rounds, RARE), columns, _visit)
 
-    def slot_chances(self) -> NDArray[np.float64]:
+    def slot_chances(self) -> F64:
         """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
         return self.chances
 

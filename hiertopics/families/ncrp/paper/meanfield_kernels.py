@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.ncrp.variational.slot_kernels import (
     Cells,
     Globals,
@@ -24,8 +24,8 @@ def meanfield_step(
     cells: Cells,
     first: int,
     last: int,
-    tau: NDArray[np.float64],
-    chances: NDArray[np.float64],
+    tau: F64,
+    chances: F64,
     given: Globals,
     schedule: Schedule,
     sums: Statistics,
@@ -64,12 +64,7 @@ def meanfield_step(
 
 
 @kernel()
-def pass_through(
-    slots: Slots,
-    chances: NDArray[np.float64],
-    passing: NDArray[np.float64],
-    covered: NDArray[np.float64],
-) -> None:
+def pass_through(slots: Slots, chances: F64, passing: F64, covered: F64) -> None:
     """Write Q [n_nodes], the chance to pass each node, and its sum over each level [depth]."""
     passing[:] = chances
     for node in range(len(passing) - 1, 0, -1):
@@ -82,13 +77,13 @@ def pass_through(
 def _levels_of_words(
     cells: Cells,
     doc: int,
-    e_log_theta: NDArray[np.float64],
-    passing: NDArray[np.float64],
-    covered: NDArray[np.float64],
+    e_log_theta: F64,
+    passing: F64,
+    covered: F64,
     given: Globals,
     rare: float,
-    resp: NDArray[np.float64],
-    tokens: NDArray[np.float64],
+    resp: F64,
+    tokens: F64,
 ) -> float:
     """Write q(level) of each pair to ``resp`` and its tokens per level to ``tokens``.
 
@@ -117,12 +112,7 @@ def _levels_of_words(
 
 @kernel()
 def _meanfield_scores(
-    cells: Cells,
-    doc: int,
-    resp: NDArray[np.float64],
-    tokens: NDArray[np.float64],
-    given: Globals,
-    scores: NDArray[np.float64],
+    cells: Cells, doc: int, resp: F64, tokens: F64, given: Globals, scores: F64
 ) -> None:
     """Write LM plus the linear score of each slot (theory/ncrp 2.5 A)."""
     slots = given.slots
@@ -144,7 +134,7 @@ def _meanfield_scores(
 
 
 @kernel()
-def _log_mass_gap(log_mass: NDArray[np.float64], chances: NDArray[np.float64]) -> float:
+def _log_mass_gap(log_mass: F64, chances: F64) -> float:
     """Return E_c of one document: the sum of q (LM - log q)."""
     value = 0.0
     for slot in range(len(chances)):
@@ -157,10 +147,10 @@ def _log_mass_gap(log_mass: NDArray[np.float64], chances: NDArray[np.float64]) -
 def _add_meanfield(
     cells: Cells,
     doc: int,
-    resp: NDArray[np.float64],
-    passing: NDArray[np.float64],
-    covered: NDArray[np.float64],
-    bounds: NDArray[np.int64],
+    resp: F64,
+    passing: F64,
+    covered: F64,
+    bounds: I64,
     rare: float,
     sums: Statistics,
 ) -> None:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import psi
 
+from hiertopics.arrays import F64, I64
 from hiertopics.families.ncrp.variational.draft import Draft
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
@@ -24,7 +24,7 @@ SAME_DOCUMENTS = 0.95
 
 
 def grow(
-    state: State, data: Data, chances: NDArray[np.float64], most_nodes: int, context: Context
+    state: State, data: Data, chances: F64, most_nodes: int, context: Context
 ) -> tuple[State, int]:
     """Return the state grown by both rules, and by how many paths.
 
@@ -52,7 +52,7 @@ def grow(
     return state, n_grown
 
 
-def expand(state: State, slot: int, seeds: NDArray[np.float64] | None = None) -> State:
+def expand(state: State, slot: int, seeds: F64 | None = None) -> State:
     """Return the state with a new chain of nodes from inner node ``slot`` to the last level.
 
     The new sticks are the prior's. seeds: word counts [n_new, n_words] for the new topics; None
@@ -84,8 +84,8 @@ class Opened(NamedTuple):
 
     slot: int
     stay: float
-    shares: NDArray[np.float64]
-    order: NDArray[np.int64]
+    shares: F64
+    order: I64
 
 
 def _expand(piece: Cells, local: Any, opened: Opened) -> tuple[Any, None]:
@@ -95,7 +95,7 @@ def _expand(piece: Cells, local: Any, opened: Opened) -> tuple[Any, None]:
     return local._replace(chances=np.ascontiguousarray(chances[:, opened.order])), None
 
 
-def _seeds(state: State, data: Data, slot: int, doc: int) -> NDArray[np.float64]:
+def _seeds(state: State, data: Data, slot: int, doc: int) -> F64:
     """Return the words [n_new, n_words] that a document in ``slot`` puts at the levels below."""
     cells, path = data.cells, state.nodes.path[slot]
     pairs = slice(cells.ptr[doc], cells.ptr[doc + 1])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import psi, softmax
 
+from hiertopics.arrays import F64, I32
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.state import Data
@@ -34,7 +34,7 @@ class Growing:
         """Number of full paths."""
         return self.level.count(self.depth - 1)
 
-    def log_mass(self) -> NDArray[np.float64]:
+    def log_mass(self) -> F64:
         """Return LM of each slot for the documents so far."""
         parent = np.array(self.parent)
         order = in_order(parent, np.arange(len(parent)))
@@ -44,7 +44,7 @@ class Growing:
         result[order] = log_masses(nodes, sticks, self.gamma)
         return result
 
-    def log_chances(self, words: NDArray[np.int32]) -> NDArray[np.float64]:
+    def log_chances(self, words: I32) -> F64:
         """Return E log phi of some words by slot and level, [n_words, n_nodes, depth]."""
         n_nodes = len(self.parent)
         n_words = len(self.counts)
@@ -69,7 +69,7 @@ class Growing:
                 self.totals = np.append(self.totals, np.zeros_like(self.totals))
         return node
 
-    def add(self, leaf: int, words: NDArray[np.int32], tokens: NDArray[np.float64]) -> None:
+    def add(self, leaf: int, words: I32, tokens: F64) -> None:
         """Put a document on a full path; tokens [n_words, depth]."""
         self.mass[leaf] += 1.0
         path = np.array(self.path[leaf])
@@ -78,7 +78,7 @@ class Growing:
 
 
 def grow_by_documents(
-    data: Data, settings: Settings, prior: NDArray[np.float64], most_leaves: int, context: Context
+    data: Data, settings: Settings, prior: F64, most_leaves: int, context: Context
 ) -> Growing:
     """Return the tree after every document, in random order, has taken a path.
 
@@ -105,13 +105,7 @@ def grow_by_documents(
     return tree
 
 
-def _slot_scores(
-    log_table: NDArray[np.float64],
-    count: NDArray[np.float64],
-    log_mass: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    prior: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _slot_scores(log_table: F64, count: F64, log_mass: F64, tau: F64, prior: F64) -> F64:
     """Return the slots' log weights for one document; tau [depth] is fitted in place."""
     scores = log_mass
     for _ in range(ROUNDS):

@@ -24,10 +24,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
+from hiertopics.arrays import F64, I64
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
@@ -115,7 +115,7 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         return begin(sequential(data, prior, rng), prior)
     doc_pairs, n_leaves = np.diff(data.words.pair_ptr), leaves_for(data.n_docs)
 
-    def counts(docs: NDArray[np.int64]) -> sparse.csr_array:
+    def counts(docs: I64) -> sparse.csr_array:
         return counts_of(words_of(data.words, docs), data.n_words)
 
     branch = branches_of(counts, doc_pairs, settings.model.depth, n_leaves, rng)
@@ -329,7 +329,7 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
     counts = corpus.counts
     n_nodes, depth = len(fitted.parent), len(fitted.level_prior)
 
-    def sample(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def sample(doc: int) -> tuple[F64, F64]:
         cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
         # One type, so that the same counts have the same bytes however they were read.
         words, times = counts.indices[cells].astype(np.int32), counts.data[cells].astype(np.int32)

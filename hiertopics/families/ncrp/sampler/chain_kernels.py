@@ -12,8 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I8, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
@@ -31,20 +31,20 @@ class Chain(NamedTuple):
     of each level, then C; column 0 is the root.
     """
 
-    path: NDArray[np.int32]
-    level: NDArray[np.int8]
-    n_dl: NDArray[np.int32]
-    n_wk: NDArray[np.int32]
-    n_k: NDArray[np.int64]
-    parent: NDArray[np.int32]
-    visits: NDArray[np.int32]
-    first: NDArray[np.int64]
+    path: I32
+    level: I8
+    n_dl: I32
+    n_wk: I32
+    n_k: I64
+    parent: I32
+    visits: I32
+    first: I64
 
 
 class Prior(NamedTuple):
     """Hyperparameters: level, float64 [L], the Dirichlet of levels; gamma; eta."""
 
-    level: NDArray[np.float64]
+    level: F64
     gamma: float
     eta: float
 
@@ -60,23 +60,23 @@ class Scratch(NamedTuple):
     document's tokens by level. row, scale, add: factors ``scale * count + add`` of its words.
     """
 
-    log_total: NDArray[np.float64]
-    log_docs: NDArray[np.float64]
-    log_room: NDArray[np.float64]
-    product: NDArray[np.float64]
-    score: NDArray[np.float64]
-    above: NDArray[np.float64]
-    inside: NDArray[np.float64]
-    share: NDArray[np.float64]
-    below: NDArray[np.float64]
-    log_weight: NDArray[np.float64]
-    new_score: NDArray[np.float64]
-    used: NDArray[np.int64]
-    free: NDArray[np.int64]
-    pairs: NDArray[np.int32]
-    row: NDArray[np.int64]
-    scale: NDArray[np.float64]
-    add: NDArray[np.float64]
+    log_total: F64
+    log_docs: F64
+    log_room: F64
+    product: F64
+    score: F64
+    above: F64
+    inside: F64
+    share: F64
+    below: F64
+    log_weight: F64
+    new_score: F64
+    used: I64
+    free: I64
+    pairs: I32
+    row: I64
+    scale: F64
+    add: F64
 
 
 @kernel(inline=True)
@@ -170,7 +170,7 @@ def note_free(level: int, column: int, chain: Chain, scratch: Scratch) -> None:
 
 
 @kernel()
-def trace(path: NDArray[np.int32], node: int, chain: Chain, scratch: Scratch) -> None:
+def trace(path: I32, node: int, chain: Chain, scratch: Scratch) -> None:
     """Write the path to ``node`` and, from an inner node, free columns for what lies below it.
 
     ``path`` ends above the last level where only so much of it is wanted.
@@ -187,9 +187,7 @@ def trace(path: NDArray[np.int32], node: int, chain: Chain, scratch: Scratch) ->
 
 
 @kernel()
-def occupy(
-    path: NDArray[np.int32], n_docs: int, chain: Chain, prior: Prior, scratch: Scratch
-) -> None:
+def occupy(path: I32, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
     """Add documents to the nodes of a path, or of its upper part; new nodes come to be."""
     for level in range(len(path)):
         column = path[level]
@@ -203,9 +201,7 @@ def occupy(
 
 
 @kernel()
-def vacate(
-    path: NDArray[np.int32], n_docs: int, chain: Chain, prior: Prior, scratch: Scratch
-) -> None:
+def vacate(path: I32, n_docs: int, chain: Chain, prior: Prior, scratch: Scratch) -> None:
     """Take documents off the nodes of a path, or of its upper part; empty ones become free."""
     for level in range(len(path)):
         column = path[level]
@@ -268,7 +264,7 @@ def log_trees(chain: Chain, gamma: float) -> float:
 
 
 @kernel()
-def log_levels(n_dl: NDArray[np.int32], level_prior: NDArray[np.float64]) -> float:
+def log_levels(n_dl: I32, level_prior: F64) -> float:
     """Return the log probability of all tokens' levels."""
     mass, total = level_prior.sum(), 0.0
     for doc in range(n_dl.shape[0]):
@@ -284,7 +280,7 @@ def log_levels(n_dl: NDArray[np.int32], level_prior: NDArray[np.float64]) -> flo
 
 
 @kernel()
-def count_counts(n_wk: NDArray[np.int32]) -> NDArray[np.int64]:
+def count_counts(n_wk: I32) -> I64:
     """Return how often each count occurs, int64 [largest count + 1], zeros not counted."""
     largest = 0
     for word in range(n_wk.shape[0]):
@@ -301,13 +297,7 @@ def count_counts(n_wk: NDArray[np.int32]) -> NDArray[np.int64]:
 
 @kernel()
 def count_all(
-    path: NDArray[np.int32],
-    level: NDArray[np.int8],
-    pair_ptr: NDArray[np.int64],
-    word: NDArray[np.int32],
-    token_ptr: NDArray[np.int64],
-    n_wk: NDArray[np.int32],
-    n_dl: NDArray[np.int32],
+    path: I32, level: I8, pair_ptr: I64, word: I32, token_ptr: I64, n_wk: I32, n_dl: I32
 ) -> None:
     """Add every token to n_wk [n_words, C] and n_dl [n_docs, L]."""
     for doc in range(len(path)):

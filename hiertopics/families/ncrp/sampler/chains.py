@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import I8, I32, I64, Bools, Ints
 from hiertopics.chains import Chains
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
@@ -58,9 +58,9 @@ def sequential(data: Data, prior: Prior, rng: np.random.Generator) -> Chain:
     return visit(data, chain, prior, rng.permutation(data.n_docs), rng, fresh=True)
 
 
-def without_level(data: Data) -> NDArray[np.int8]:
+def without_level(data: Data) -> I8:
     """Return levels of tokens none of which has one."""
-    level: NDArray[np.int8] = data.room.empty(data.n_tokens, np.int8)
+    level: I8 = data.room.empty(data.n_tokens, np.int8)
     level[:] = -1
     return level
 
@@ -89,9 +89,7 @@ def joined_by(before: Arrays, data: Data, prior: Prior, rng: np.random.Generator
     return visit(data, chain, prior, order, rng, fresh=True)
 
 
-def on_branches(
-    data: Data, branch: NDArray[np.integer], prior: Prior, rng: np.random.Generator
-) -> Chain:
+def on_branches(data: Data, branch: Ints, prior: Prior, rng: np.random.Generator) -> Chain:
     """Return a chain of documents on known paths, their tokens on levels drawn from the prior.
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
@@ -110,7 +108,7 @@ def on_branches(
     return recounted(data, slot, level)
 
 
-def _named(data: Data, slot: NDArray[np.int32]) -> NDArray[np.int32]:
+def _named(data: Data, slot: I32) -> I32:
     """Return the slots at level 1 [n_docs], those of a name where it has much of their tokens."""
     seeds, words = data.seeds, data.words
     if not seeds.names or not data.n_tokens:
@@ -140,15 +138,15 @@ def hold(seeds: Seeds, chain: Chain) -> None:
     chain.n_k[:] += seeds.totals(len(chain.n_k), chain.first[1] + named)
 
 
-def is_held(seeds: Seeds, chain: Chain) -> NDArray[np.bool_]:
+def is_held(seeds: Seeds, chain: Chain) -> Bools:
     """Return which columns [C] are on paths of names."""
     place = np.arange(len(chain.visits)) - np.repeat(chain.first[:-1], np.diff(chain.first))
-    held: NDArray[np.bool_] = place < len(seeds.names)
+    held: Bools = place < len(seeds.names)
     held[0] = False
     return held
 
 
-def n_documents(seeds: Seeds, chain: Chain) -> NDArray[np.int64]:
+def n_documents(seeds: Seeds, chain: Chain) -> I64:
     """Return the documents through each node [C], without those that names are."""
     own = chain.visits.astype(np.int64) - is_held(seeds, chain)
     own[0] -= len(seeds.names)
@@ -190,7 +188,7 @@ def visit(
     data: Data,
     chain: Chain,
     prior: Prior,
-    order: NDArray[np.int64],
+    order: I64,
     rng: np.random.Generator,
     *,
     fresh: bool = False,
@@ -207,7 +205,7 @@ def visit(
         chain = moved(chain, grown(chain))
 
 
-def grown(chain: Chain) -> NDArray[np.int64]:
+def grown(chain: Chain) -> I64:
     """Return ``first`` of the chain with more columns at the levels that have no free one."""
     widths = np.diff(chain.first)
     for level in range(1, len(widths)):
@@ -216,7 +214,7 @@ def grown(chain: Chain) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(widths)])
 
 
-def moved(chain: Chain, first: NDArray[np.int64]) -> Chain:
+def moved(chain: Chain, first: I64) -> Chain:
     """Return the chain with its levels starting at other columns; none may get narrower."""
     level_of = np.repeat(np.arange(len(first) - 1), np.diff(chain.first))
     column = np.arange(chain.first[-1]) + (first - chain.first)[level_of]
@@ -230,7 +228,7 @@ def moved(chain: Chain, first: NDArray[np.int64]) -> Chain:
     return chain._replace(path=path, n_wk=n_wk, n_k=n_k, parent=parent, visits=visits, first=first)
 
 
-def recounted(data: Data, slot: NDArray[np.int32], level: NDArray[np.int8]) -> Chain:
+def recounted(data: Data, slot: I32, level: I8) -> Chain:
     """Return the chain of these paths and levels, everything else counted afresh.
 
     slot: int32 [n_docs, L], columns of a path counted from the first of their level.
@@ -265,8 +263,8 @@ class Tries(NamedTuple):
     best: its mean log joint, -inf: none yet. total: that of the try at hand, summed so far.
     """
 
-    slot: NDArray[np.int32]
-    level: NDArray[np.int8]
+    slot: I32
+    level: I8
     prior: Prior
     best: float = -np.inf
     total: float = 0.0
@@ -299,12 +297,12 @@ def revive(kept: State, data: Data) -> State:
     return begin(recounted(data, slots(kept.chain), kept.chain.level), kept.prior)
 
 
-def duplicate(level: NDArray[np.int8]) -> NDArray[np.int8]:
+def duplicate(level: I8) -> I8:
     """Return a copy of levels of tokens where these lie."""
     return beside(level).copy(level)
 
 
-def slots(chain: Chain) -> NDArray[np.int32]:
+def slots(chain: Chain) -> I32:
     """Return paths [n_docs, L], columns counted from the first of their level.
 
     That stays when levels get wider.

@@ -6,8 +6,8 @@ Priors: gamma and eta are Exponential(1), each entry of the level prior Exponent
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
@@ -27,7 +27,7 @@ def log_prior(prior: Prior) -> float:
 
 def draw_from_prior(
     asked: tuple[bool, bool, bool], depth: int, rng: np.random.Generator
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, F64]:
     """Draw gamma, eta and level_prior [depth], those that are asked for, before anything is seen.
 
     What lies above HIGHEST has no mass to speak of.
@@ -76,9 +76,7 @@ def draw_eta(chain: Chain, eta: float, rng: np.random.Generator) -> float:
     return draw_by_slice(eta, log_density, (LOWEST, HIGHEST), rng)
 
 
-def draw_level_prior(
-    n_dl: NDArray[np.int32], level_prior: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
+def draw_level_prior(n_dl: I32, level_prior: F64, rng: np.random.Generator) -> F64:
     """Draw the level prior, one level after the other, by slice sampling of its logarithm."""
     drawn = level_prior.copy()
     lengths, n_with = np.unique(n_dl.sum(axis=1), return_counts=True)
@@ -87,10 +85,7 @@ def draw_level_prior(
         others = drawn.sum() - drawn[level]
 
         def log_density(
-            value: float,
-            counts: NDArray[np.int32] = counts,
-            times: NDArray[np.int64] = times,
-            others: float = others,
+            value: float, counts: I32 = counts, times: I64 = times, others: float = others
         ) -> float:
             by_level = times @ log_rising(value, counts)
             by_doc = n_with @ log_rising(others + value, lengths)

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
@@ -25,22 +25,22 @@ class FittedTree(NamedTuple):
     prior probability of each slot. level_prior: float64 [L].
     """
 
-    phi: NDArray[np.float64]
-    parent: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    log_mass: NDArray[np.float64]
-    level_prior: NDArray[np.float64]
+    phi: F64
+    parent: I32
+    depth: I32
+    log_mass: F64
+    level_prior: F64
 
 
 @kernel()
 def sample_document(
-    words: NDArray[np.int32],
-    counts: NDArray[np.int32],
+    words: I32,
+    counts: I32,
     tree: FittedTree,
     burn_in: int,
     n_samples: int,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> F64:
     """Return the share of each slot and level [n, L], an average over the samples.
 
     It is the chance of the slot times the weight of the level there. Path given level weights,
@@ -65,12 +65,7 @@ def sample_document(
 
 
 @kernel()
-def slot_chances(
-    words: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    tree: FittedTree,
-) -> NDArray[np.float64]:
+def slot_chances(words: I32, counts: I32, weights: F64, tree: FittedTree) -> F64:
     """Return P(slot | words, level weights), levels summed out, float64 [n]."""
     n_nodes, n_levels = len(tree.parent), len(weights)
     flat = 1.0 / tree.phi.shape[0]
@@ -107,13 +102,8 @@ def slot_chances(
 
 @kernel()
 def draw_levels(
-    words: NDArray[np.int32],
-    counts: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    slot: int,
-    tree: FittedTree,
-    rng: np.random.Generator,
-) -> NDArray[np.int64]:
+    words: I32, counts: I32, weights: F64, slot: int, tree: FittedTree, rng: np.random.Generator
+) -> I64:
     """Draw the level of each token given path and weights; return tokens by level, int64 [L]."""
     n_levels = len(weights)
     n_dl, path = np.zeros(n_levels, np.int64), np.empty(n_levels, np.int64)
@@ -133,7 +123,7 @@ def draw_levels(
 
 
 @kernel()
-def draw(weights: NDArray[np.float64], rng: np.random.Generator) -> int:
+def draw(weights: F64, rng: np.random.Generator) -> int:
     """Draw an index by unnormalised weights."""
     target = rng.random() * weights.sum()
     chosen = 0

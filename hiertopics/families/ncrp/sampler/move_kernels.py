@@ -26,8 +26,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
@@ -77,12 +77,7 @@ def leap_all(
 
 @kernel()
 def leap(
-    doc: int,
-    words: Words,
-    chain: Chain,
-    prior: Prior,
-    scratch: Scratch,
-    rng: np.random.Generator,
+    doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scratch, rng: np.random.Generator
 ) -> bool:
     """Propose path and levels for a document; return whether they were accepted."""
     path = chain.path[doc]
@@ -110,7 +105,7 @@ def leap(
 
 
 @kernel()
-def slot_of(path: NDArray[np.int32], chain: Chain) -> int:
+def slot_of(path: I32, chain: Chain) -> int:
     """Return the last node of a path that stands without the path's own document."""
     level = 0
     while level < len(path) - 1 and chain.visits[path[level + 1]] > 0:
@@ -229,7 +224,7 @@ def score_slots(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scr
 
 
 @kernel()
-def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> NDArray[np.float64]:
+def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> F64:
     """Set ``share`` of each node to share_l/(n_k + V eta); return what is outside by level.
 
     Outside a slot at a level are the new nodes below it: the sum of share_l/V over their levels.
@@ -255,9 +250,7 @@ def set_shares(chain: Chain, prior: Prior, scratch: Scratch) -> NDArray[np.float
 
 
 @kernel()
-def copy_parents(
-    inside: NDArray[np.float64], parent: NDArray[np.int32], above: NDArray[np.float64]
-) -> None:
+def copy_parents(inside: F64, parent: I32, above: F64) -> None:
     """Set ``above`` of a level's nodes to ``inside`` of their parents.
 
     On its own, because a loop with such look-ups is not made vector code.
@@ -267,20 +260,14 @@ def copy_parents(
 
 
 @kernel()
-def add_chances(
-    row: NDArray[np.int32],
-    share: NDArray[np.float64],
-    eta: float,
-    above: NDArray[np.float64],
-    inside: NDArray[np.float64],
-) -> None:
+def add_chances(row: I32, share: F64, eta: float, above: F64, inside: F64) -> None:
     """Set ``inside`` of a level's nodes to that of the parent plus a word's chance at the node."""
     for k in range(len(inside)):
         inside[k] = above[k] + share[k] * (row[k] + eta)
 
 
 @kernel()
-def multiply_by(inside: NDArray[np.float64], rest: float, product: NDArray[np.float64]) -> None:
+def multiply_by(inside: F64, rest: float, product: F64) -> None:
     """Multiply ``product`` by a word's chance under each slot of a level."""
     for k in range(len(product)):
         product[k] *= inside[k] + rest
@@ -292,7 +279,7 @@ def graft_level(
     chain: Chain,
     prior: Prior,
     level: int,
-    order: NDArray[np.int64],
+    order: I64,
     start: int,
     rng: np.random.Generator,
 ) -> int:
@@ -328,7 +315,7 @@ def graft_level(
 
 
 @kernel()
-def gather(docs: NDArray[np.int64], words: Words, chain: Chain, block: NDArray[np.int32]) -> None:
+def gather(docs: I64, words: Words, chain: Chain, block: I32) -> None:
     """Count the documents' words at the levels of ``block`` [n_words, level], not at the root."""
     block[:] = 0
     for doc in docs:
@@ -340,7 +327,7 @@ def gather(docs: NDArray[np.int64], words: Words, chain: Chain, block: NDArray[n
 
 
 @kernel()
-def move_words(sign: int, path: NDArray[np.int32], block: NDArray[np.int32], chain: Chain) -> None:
+def move_words(sign: int, path: I32, block: I32, chain: Chain) -> None:
     """Put the block's words on a path (sign 1) or take them off it (sign -1)."""
     for word in range(len(block)):
         for level in range(1, len(path)):
@@ -351,9 +338,7 @@ def move_words(sign: int, path: NDArray[np.int32], block: NDArray[np.int32], cha
 
 
 @kernel()
-def score_block(
-    level: int, chain: Chain, prior: Prior, scratch: Scratch, block: NDArray[np.int32]
-) -> None:
+def score_block(level: int, chain: Chain, prior: Prior, scratch: Scratch, block: I32) -> None:
     """Write the log likelihood ratio of the block's words under each node above ``level``."""
     word_total = len(block) * prior.eta
     scratch.new_score[:] = 0.0

@@ -30,8 +30,8 @@ from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I8, I32, I64
 from hiertopics.data.seedwords import NONE, Seeds
 from hiertopics.data.shelf import Bags
 from hiertopics.engine import stacked
@@ -90,7 +90,7 @@ def sweep(data: Data, chain: Chain, prior: Prior, shards: Shards) -> Chain:
 
 
 def draw_topics(
-    chain: Chain, prior: Prior, place: NDArray[np.int64], shards: Shards, seeds: Seeds = NONE
+    chain: Chain, prior: Prior, place: I64, shards: Shards, seeds: Seeds = NONE
 ) -> Topics:
     """Draw topics and branch weights given all paths and levels.
 
@@ -120,15 +120,15 @@ def draw_topics(
 class Drawing(NamedTuple):
     """What the topics of some words are drawn by. first: the number of the first of them."""
 
-    n_wk: NDArray[np.int32]
-    node: NDArray[np.int64]
+    n_wk: I32
+    node: I64
     eta: float
     key: int
     first: int
     rng: np.random.Generator
 
 
-def _draw_masses(words: Drawing) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def _draw_masses(words: Drawing) -> tuple[F32, F64]:
     """Return masses [n_words, K], and their sums by node."""
     n_words, n_nodes = len(words.n_wk), len(words.node)
     mass = np.empty((n_words, n_nodes), np.float32)
@@ -137,9 +137,7 @@ def _draw_masses(words: Drawing) -> tuple[NDArray[np.float32], NDArray[np.float6
     return mass, total
 
 
-def _lay(
-    message: tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]],
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _lay(message: tuple[F32, F32, I64]) -> tuple[F32, F32]:
     """Return the chances of some words at the root and below, of masses, their scale and nodes."""
     mass, scale, row = message
     n_words, (n_levels, n_paths) = len(mass), row.shape
@@ -153,7 +151,7 @@ def _lay(
     return topics.root, topics.below
 
 
-def list_paths(chain: Chain) -> NDArray[np.int32]:
+def list_paths(chain: Chain) -> I32:
     """Return the path to each leaf that has documents, int32 [P, L], ascending."""
     n_levels = chain.path.shape[1]
     leaf = chain.first[-2] + np.flatnonzero(chain.visits[chain.first[-2] :] > 0)
@@ -164,7 +162,7 @@ def list_paths(chain: Chain) -> NDArray[np.int32]:
     return path
 
 
-def draw_log_weights(chain: Chain, gamma: float, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw_log_weights(chain: Chain, gamma: float, rng: np.random.Generator) -> F64:
     """Draw the log weight of each column among its siblings, 0 for the root, float64 [C]."""
     below = chain.visits > 0
     below[0] = False
@@ -178,13 +176,7 @@ def draw_log_weights(chain: Chain, gamma: float, rng: np.random.Generator) -> ND
 
 
 def redraw(
-    data: Data,
-    chain: Chain,
-    prior: Prior,
-    topics: Topics,
-    docs: NDArray[np.int64],
-    place: NDArray[np.int64],
-    shards: Shards,
+    data: Data, chain: Chain, prior: Prior, topics: Topics, docs: I64, place: I64, shards: Shards
 ) -> None:
     """Redraw path and levels of ``docs`` given topics; the tables of counts stay as they were."""
     number = np.searchsorted(topics.path[:, -1], chain.path[docs, -1])
@@ -203,15 +195,15 @@ class Documents(NamedTuple):
     """Documents to be redrawn: n_dl [n, L]; places in the order and rows in ``topics`` [n]."""
 
     part: Part
-    n_dl: NDArray[np.int32]
-    place: NDArray[np.int64]
-    number: NDArray[np.int64]
+    n_dl: I32
+    place: I64
+    number: I64
     prior: Prior
     topics: Topics
     rng: np.random.Generator
 
 
-def _redraw(documents: Documents) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+def _redraw(documents: Documents) -> tuple[I32, I8]:
     """Return the new paths and levels of documents, some of which are drawn at a time."""
     part, n_dl, place, number, prior, topics, rng = documents
     none, nowhere = np.empty(0, np.int32), np.empty(0, np.int64)

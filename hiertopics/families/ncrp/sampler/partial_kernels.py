@@ -21,8 +21,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I8, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE
@@ -45,7 +45,7 @@ OPEN = np.float32(-1.0)
 
 
 @kernel()
-def begin_draws(key: np.uint64, first: int, shape: float, draws: NDArray[np.float32]) -> None:
+def begin_draws(key: np.uint64, first: int, shape: float, draws: F32) -> None:
     """Draw Gamma variables of a shape <= 1 by entries ``first`` and on; some are left ``OPEN``."""
     b, inverse = 1.0 + shape / math.e, 1.0 / shape
     half = np.float32(0.5)
@@ -77,13 +77,13 @@ def finish_draw(key: np.uint64, number: int, shape: float, rng: np.random.Genera
 def draw_masses(
     begin: int,
     end: int,
-    n_wk: NDArray[np.int32],
-    node: NDArray[np.int64],
+    n_wk: I32,
+    node: I64,
     eta: float,
     key: np.uint64,
-    mass: NDArray[np.float32],
+    mass: F32,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> F64:
     """Draw ``mass`` [n_words, K] of some words, Gamma(n_wk + eta); return their sums by node.
 
     node: the K columns of n_wk that are drawn. Divided by the sums over all words, a column is
@@ -126,32 +126,25 @@ class Topics(NamedTuple):
     at each lower level of each path.
     """
 
-    path: NDArray[np.int32]
-    first: NDArray[np.int64]
-    log_weight: NDArray[np.float64]
-    root: NDArray[np.float32]
-    below: NDArray[np.float32]
+    path: I32
+    first: I64
+    log_weight: F64
+    root: F32
+    below: F32
 
 
 class Table(NamedTuple):
     """Memory of a document's draw: by path chance, product, exponent, weight; by level share."""
 
-    chance: NDArray[np.float32]
-    product: NDArray[np.float64]
-    exponent: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    share: NDArray[np.float64]
+    chance: F32
+    product: F64
+    exponent: I64
+    weight: F64
+    share: F64
 
 
 @kernel()
-def lay_topics(
-    begin: int,
-    end: int,
-    mass: NDArray[np.float32],
-    scale: NDArray[np.float32],
-    node: NDArray[np.int64],
-    topics: Topics,
-) -> None:
+def lay_topics(begin: int, end: int, mass: F32, scale: F32, node: I64, topics: Topics) -> None:
     """Fill ``root`` and ``below`` of some words from ``mass`` [n_words, K] times ``scale`` [K].
 
     node: int64 [L, P], the place in ``mass`` of each path's node at each level.
@@ -167,9 +160,9 @@ def lay_topics(
 
 @kernel()
 def redraw(
-    docs: NDArray[np.int64],
-    place: NDArray[np.int64],
-    number: NDArray[np.int64],
+    docs: I64,
+    place: I64,
+    number: I64,
     words: Words,
     chain: Chain,
     prior: Prior,
@@ -201,12 +194,7 @@ def redraw(
 
 
 @kernel()
-def draw_shares(
-    n_tokens: NDArray[np.int32],
-    prior: NDArray[np.float64],
-    share: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> None:
+def draw_shares(n_tokens: I32, prior: F64, share: F64, rng: np.random.Generator) -> None:
     """Draw the shares of levels of a document with these tokens at each level."""
     for level in range(len(share)):
         share[level] = rng.standard_gamma(prior[level] + n_tokens[level])
@@ -245,21 +233,21 @@ def mix(word: int, topics: Topics, table: Table) -> None:
 
 
 @kernel()
-def add(share: np.float32, row: NDArray[np.float32], chance: NDArray[np.float32]) -> None:
+def add(share: np.float32, row: F32, chance: F32) -> None:
     """Add a level's part to ``chance``."""
     for k in range(len(chance)):
         chance[k] += share * row[k]
 
 
 @kernel()
-def multiply(chance: NDArray[np.float32], product: NDArray[np.float64]) -> None:
+def multiply(chance: F32, product: F64) -> None:
     """Multiply ``product`` by ``chance``."""
     for k in range(len(product)):
         product[k] *= chance[k]
 
 
 @kernel()
-def take_exponents(product: NDArray[np.float64], exponent: NDArray[np.int64]) -> None:
+def take_exponents(product: F64, exponent: I64) -> None:
     """Move the binary exponents of ``product`` to ``exponent``; leave factors from 1 to 2."""
     bits = product.view(np.int64)
     for k in range(len(bits)):
@@ -268,7 +256,7 @@ def take_exponents(product: NDArray[np.float64], exponent: NDArray[np.int64]) ->
 
 
 @kernel()
-def draw_path(log_weight: NDArray[np.float64], rng: np.random.Generator) -> int:
+def draw_path(log_weight: F64, rng: np.random.Generator) -> int:
     """Draw a place by log weights, which are overwritten."""
     largest, total = log_weight.max(), 0.0
     for k in range(len(log_weight)):
@@ -290,7 +278,7 @@ def draw_levels(
     words: Words,
     chain: Chain,
     topics: Topics,
-    share: NDArray[np.float64],
+    share: F64,
     rng: np.random.Generator,
 ) -> None:
     """Draw the level of each token of a document on path ``chosen``, shares and topics held."""
@@ -311,12 +299,7 @@ def draw_levels(
 
 
 @kernel()
-def put_levels(
-    docs: NDArray[np.int64],
-    words: Words,
-    own: NDArray[np.int8],
-    level: NDArray[np.int8],
-) -> None:
+def put_levels(docs: I64, words: Words, own: I8, level: I8) -> None:
     """Write the levels of some documents, ``own``, to their places among those of all tokens."""
     done = 0
     for doc in docs:

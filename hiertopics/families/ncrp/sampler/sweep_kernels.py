@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import (
     Chain,
@@ -72,13 +72,7 @@ def score_nodes(doc: int, words: Words, chain: Chain, prior: Prior, scratch: Scr
 
 
 @kernel()
-def multiply(
-    n_wk: NDArray[np.int32],
-    n_factors: int,
-    first: int,
-    scratch: Scratch,
-    score: NDArray[np.float64],
-) -> None:
+def multiply(n_wk: I32, n_factors: int, first: int, scratch: Scratch, score: F64) -> None:
     """Add the logs of the products of ``scale * n_wk[row] + add`` to ``score``, from ``first`` on.
 
     The factor lists must have room for FACTORS more: what fills up the last pass is 1.
@@ -107,15 +101,7 @@ def multiply(
 
 
 @kernel()
-def multiply_four(
-    a: NDArray[np.int32],
-    b: NDArray[np.int32],
-    c: NDArray[np.int32],
-    d: NDArray[np.int32],
-    scale: NDArray[np.float64],
-    add: NDArray[np.float64],
-    product: NDArray[np.float64],
-) -> None:
+def multiply_four(a: I32, b: I32, c: I32, d: I32, scale: F64, add: F64, product: F64) -> None:
     """Multiply ``product`` by four factors, one of each row of counts."""
     sa, sb, sc, sd = scale[0], scale[1], scale[2], scale[3]
     aa, ab, ac, ad = add[0], add[1], add[2], add[3]
@@ -125,7 +111,7 @@ def multiply_four(
 
 
 @kernel()
-def take_logs(product: NDArray[np.float64], score: NDArray[np.float64]) -> None:
+def take_logs(product: F64, score: F64) -> None:
     """Add the logs of the products to ``score``; set the products to one."""
     for k in range(len(product)):
         score[k] += log(product[k])
@@ -133,12 +119,7 @@ def take_logs(product: NDArray[np.float64], score: NDArray[np.float64]) -> None:
 
 
 @kernel()
-def divide(
-    n_k: NDArray[np.int64],
-    log_total: NDArray[np.float64],
-    total: float,
-    score: NDArray[np.float64],
-) -> None:
+def divide(n_k: I64, log_total: F64, total: float, score: F64) -> None:
     """Add the first line of F to ``score``; ``total`` is x + V eta."""
     for k in range(len(score)):
         score[k] += log_total[k] - log_gamma(n_k[k] + total)
@@ -196,7 +177,7 @@ def sweep(
     words: Words,
     chain: Chain,
     prior: Prior,
-    order: NDArray[np.int64],
+    order: I64,
     start: int,
     fresh: bool,
     rng: np.random.Generator,

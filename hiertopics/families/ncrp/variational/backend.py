@@ -22,8 +22,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.engine import Each
@@ -160,7 +160,7 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
     return Sums(words, slot, n_outside, 0.0)
 
 
-def _visit(state: State, data: Data, docs: NDArray[np.int64], rounds: int) -> Sums:
+def _visit(state: State, data: Data, docs: I64, rounds: int) -> Sums:
     """Do the local step of some documents."""
     given, first = state.given(rounds, state.nodes.path), data.shard_bounds
     by_piece = np.split(docs, np.searchsorted(docs, first[1:-1]))
@@ -172,7 +172,7 @@ class Batch(NamedTuple):
     """What a piece takes to some of its documents, int64 [n]."""
 
     given: Given
-    docs: NDArray[np.int64]
+    docs: I64
 
 
 def _some(piece: Cells, local: Any, batch: Batch) -> tuple[Any, Sums]:
@@ -233,7 +233,7 @@ def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> P
     given = expectations.plug_in_tables(phi, nodes, log_mass, level_prior)
     data = lay_out(corpus, 1)
 
-    def fit(doc: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def fit(doc: int) -> tuple[F64, F64]:
         tau = level_prior * (1.0 + data.doc_lengths[doc] / level_prior.sum())
         chances, weights = np.empty(nodes.n_nodes), np.empty((nodes.n_nodes, depth))
         scratch = expectations.scratch_for(nodes.n_nodes, np.float64)

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, polygamma, psi
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.nested.slots import Nodes, Sticks, log_series, sticks_term
 
@@ -24,12 +24,12 @@ LOWEST, HIGHEST = 1e-3, 1e3
 LARGEST_STEP = 2.0
 
 
-def words_term(lam: NDArray[np.floating], eta: float) -> float:
+def words_term(lam: Floats, eta: float) -> float:
     """Return E_beta, E log p - E log q over the topics; lam [n_words, n_nodes]."""
     return float(topic_terms(lam, eta).sum())
 
 
-def topic_terms(lam: NDArray[np.floating], eta: float) -> NDArray[np.float64]:
+def topic_terms(lam: Floats, eta: float) -> F64:
     """Return E log p - E log q of each topic, float64 [n_nodes]; lam [n_words, n_nodes].
 
     Most entries are the prior's; they add nothing but to their topic's total.
@@ -43,7 +43,7 @@ def topic_terms(lam: NDArray[np.floating], eta: float) -> NDArray[np.float64]:
     return np.asarray(np.bincount(node, cells, lam.shape[1]) + whole)
 
 
-def levels_term(tau: NDArray[np.float64], level_prior: NDArray[np.float64]) -> float:
+def levels_term(tau: F64, level_prior: F64) -> float:
     """Return E_theta over the documents; tau [n_docs, depth]."""
     total = tau.sum(axis=1)
     e_log = psi(tau) - psi(total)[:, None]
@@ -52,7 +52,7 @@ def levels_term(tau: NDArray[np.float64], level_prior: NDArray[np.float64]) -> f
     return float((own + ((level_prior - tau) * e_log).sum(axis=1)).sum())
 
 
-def best_gamma(nodes: Nodes, sticks: Sticks, slot_mass: NDArray[np.float64], gamma: float) -> float:
+def best_gamma(nodes: Nodes, sticks: Sticks, slot_mass: F64, gamma: float) -> float:
     """Return the gamma that is best for the sticks and for the slots that leave the tree.
 
     slot_mass [n_nodes]: the documents' mass in each slot.
@@ -66,7 +66,7 @@ def best_gamma(nodes: Nodes, sticks: Sticks, slot_mass: NDArray[np.float64], gam
     return _better(loss, gamma)
 
 
-def best_eta(words: NDArray[np.floating], n_outside: float, eta: float) -> float:
+def best_eta(words: Floats, n_outside: float, eta: float) -> float:
     """Return a better eta for expected counts [n_words, n_nodes], lam at its best for each eta.
 
     The bound as a function of eta is the sum over topics of log B(counts + eta) / B(eta), plus
@@ -95,7 +95,7 @@ def _better(loss: Callable[[float], float], value: float) -> float:
     return float(np.exp(found.x)) if found.fun < loss(here) else value
 
 
-def best_level_prior(tau: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+def best_level_prior(tau: F64, prior: F64) -> F64:
     """Return a better level prior for q(theta) by Newton's steps (T. Minka, Estimating a
     Dirichlet distribution, 2000), of documents' mean E log theta; tau [n_docs, depth].
     """
@@ -103,7 +103,7 @@ def best_level_prior(tau: NDArray[np.float64], prior: NDArray[np.float64]) -> ND
         return prior
     target = (psi(tau) - psi(tau.sum(axis=1))[:, None]).mean(axis=0)
 
-    def value(alpha: NDArray[np.float64]) -> float:
+    def value(alpha: F64) -> float:
         return float(gammaln(alpha.sum()) - gammaln(alpha).sum() + ((alpha - 1) * target).sum())
 
     current = prior

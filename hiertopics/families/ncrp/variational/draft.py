@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.families.ncrp.variational.state import State, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 
@@ -27,26 +27,26 @@ class Draft:
     slot. chances: float64 [n_docs, n_nodes], q of slots.
     """
 
-    parent: NDArray[np.int32]
-    level: NDArray[np.int32]
-    words: NDArray[np.floating]
-    mass: NDArray[np.float64]
-    chances: NDArray[np.float64]
+    parent: I32
+    level: I32
+    words: Floats
+    mass: F64
+    chances: F64
 
     @property
     def depth(self) -> int:
         """Number of levels."""
         return self.words.shape[1]
 
-    def alive(self, level: int) -> NDArray[np.int64]:
+    def alive(self, level: int) -> I64:
         """Return the nodes of a level that are not gone."""
         return np.flatnonzero((self.parent != GONE) & (self.level == level))
 
-    def children(self, node: int) -> NDArray[np.int64]:
+    def children(self, node: int) -> I64:
         """Return the children of ``node``."""
         return np.flatnonzero(self.parent == node)
 
-    def ancestor(self, level: int) -> NDArray[np.int64]:
+    def ancestor(self, level: int) -> I64:
         """Return every node's ancestor-or-self at a level, -1 above it or for gone nodes."""
         found = np.where(self.parent == GONE, -1, np.arange(len(self.parent)))
         for _ in range(self.depth):
@@ -54,7 +54,7 @@ class Draft:
             found[lower] = self.parent[found[lower]]
         return np.where((found >= 0) & (self.level[found] == level), found, -1)
 
-    def over_subtrees(self, per_slot: NDArray[np.floating], level: int) -> NDArray[np.float64]:
+    def over_subtrees(self, per_slot: Floats, level: int) -> F64:
         """Return the sums over the subtrees of ``alive(level)``, [n_alive] or [n_alive, n_columns].
 
         per_slot: [n_nodes] or [n_nodes, n_columns].
@@ -68,11 +68,11 @@ class Draft:
         members = sparse.csr_array(ones, shape=(len(nodes), len(self.parent)))
         return np.asarray(members @ per_slot)
 
-    def counts(self, level: int) -> NDArray[np.float64]:
+    def counts(self, level: int) -> F64:
         """Return the expected word counts of the topics of ``alive(level)``."""
         return self.over_subtrees(self.words[:, level], level)
 
-    def passing(self, level: int) -> NDArray[np.float64]:
+    def passing(self, level: int) -> F64:
         """Return the documents that pass the nodes of ``alive(level)``."""
         return self.over_subtrees(self.mass, level)
 
@@ -127,7 +127,7 @@ class Draft:
             node = above
 
 
-def draft_of(state: State, chances: NDArray[np.float64]) -> Draft:
+def draft_of(state: State, chances: F64) -> Draft:
     """Return the draft of a state; the state is not touched.
 
     chances: q of slots [n_docs, n_nodes]. Words are counted with levels that depend on the path,

@@ -6,19 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F32, F64, I32, Floats
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import copy_row, exp, log
 
 
 @kernel(fastmath=REASSOCIATE)
-def expect_words(
-    lam: NDArray[np.floating],
-    log_total: NDArray[np.float64],
-    e_table: NDArray[np.floating],
-    log_table: NDArray[np.floating],
-) -> None:
+def expect_words(lam: Floats, log_total: F64, e_table: Floats, log_table: Floats) -> None:
     """Write exp E log phi, and E log phi unless its table has no rows (theory/ncrp 2.4).
 
     log_total [n_nodes]: psi of each topic's total.
@@ -35,9 +30,7 @@ def expect_words(
 
 
 @kernel(fastmath=REASSOCIATE)
-def expect_words_fast(
-    lam: NDArray[np.float32], scale: NDArray[np.float32], e_table: NDArray[np.float32]
-) -> None:
+def expect_words_fast(lam: F32, scale: F32, e_table: F32) -> None:
     """Write exp E log phi in single precision throughout, to about 2e-6 of each entry.
 
     scale [n_nodes]: exp of minus psi of each topic's total.
@@ -82,12 +75,7 @@ def _digamma(x: float) -> float:
 
 @kernel(fastmath=REASSOCIATE)
 def spread_by_slot(
-    e_table: NDArray[np.floating],
-    parents: NDArray[np.int32],
-    outside: float,
-    by_slot: NDArray[np.floating],
-    at_root: NDArray[np.floating],
-    log_scale: NDArray[np.float64],
+    e_table: Floats, parents: I32, outside: float, by_slot: Floats, at_root: Floats, log_scale: F64
 ) -> None:
     """Write ``Globals.by_slot``, ``at_root`` and ``log_scale`` of a table of topics.
 

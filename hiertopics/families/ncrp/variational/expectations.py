@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy.special import psi
 
+from hiertopics.arrays import F64, Floats
 from hiertopics.families.ncrp.variational import expectation_kernels
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
 from hiertopics.families.nested.slots import Nodes
@@ -30,11 +31,11 @@ def outside_log_chance(eta: float, n_words: int) -> float:
 
 
 def given_tables(
-    lam: NDArray[np.floating],
+    lam: Floats,
     nodes: Nodes,
-    log_mass: NDArray[np.float64],
+    log_mass: F64,
     eta: float,
-    level_prior: NDArray[np.float64],
+    level_prior: F64,
     dtype: DTypeLike | None = None,
     *,
     by_slot: bool = False,
@@ -58,12 +59,7 @@ def given_tables(
     return kernels.Globals(e_table, *spread, log_table, slots, level_prior, e0)
 
 
-def plug_in_tables(
-    phi: NDArray[np.float64],
-    nodes: Nodes,
-    log_mass: NDArray[np.float64],
-    level_prior: NDArray[np.float64],
-) -> kernels.Globals:
+def plug_in_tables(phi: F64, nodes: Nodes, log_mass: F64, level_prior: F64) -> kernels.Globals:
     """Return what local steps need where the topics phi [n_nodes, n_words] are known for sure."""
     n_words = phi.shape[1]
     table = np.ascontiguousarray(phi.T)
@@ -75,12 +71,12 @@ def plug_in_tables(
 class Spread(NamedTuple):
     """The fields of ``Globals`` of these names."""
 
-    by_slot: NDArray[np.floating]
-    at_root: NDArray[np.floating]
-    log_scale: NDArray[np.float64]
+    by_slot: Floats
+    at_root: Floats
+    log_scale: F64
 
 
-def _by_slot(table: NDArray[np.floating], slots: kernels.Slots) -> Spread:
+def _by_slot(table: Floats, slots: kernels.Slots) -> Spread:
     """Return a table of topics spread over slots."""
     n_words, n_nodes = table.shape
     below = slots.path[:, 1:].T
@@ -91,7 +87,7 @@ def _by_slot(table: NDArray[np.floating], slots: kernels.Slots) -> Spread:
     return found
 
 
-def _slots(nodes: Nodes, log_mass: NDArray[np.float64], outside: float) -> kernels.Slots:
+def _slots(nodes: Nodes, log_mass: F64, outside: float) -> kernels.Slots:
     parent = nodes.parent.astype(np.uint32)
     return kernels.Slots(parent, nodes.bounds, nodes.path, log_mass, outside)
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, Bools
 from hiertopics.numeric.jit import kernel
 
 NOTHING = 1e-6
 
 
 @kernel()
-def topic_scores(counts: NDArray[np.float64], eta: float) -> NDArray[np.float64]:
+def topic_scores(counts: F64, eta: float) -> F64:
     """Return log B(counts + eta) / B(eta) of each row, float64 [n_nodes]."""
     n_nodes, n_words = counts.shape
     scores = np.empty(n_nodes)
@@ -34,12 +34,7 @@ def topic_scores(counts: NDArray[np.float64], eta: float) -> NDArray[np.float64]
 
 
 @kernel()
-def join_gains(
-    counts: NDArray[np.float64],
-    others: NDArray[np.float64],
-    wanted: NDArray[np.bool_],
-    eta: float,
-) -> NDArray[np.float64]:
+def join_gains(counts: F64, others: F64, wanted: Bools, eta: float) -> F64:
     """Return what is gained by adding row i of ``others`` to row j of ``counts``, [n_others, n].
 
     The entry is the score of the sum minus that of row j alone; row i's own score is not

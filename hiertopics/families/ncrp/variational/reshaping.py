@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from hiertopics.arrays import F64, I64, Bools, Floats
 from hiertopics.families.ncrp.variational import gain_kernels as kernels
 from hiertopics.families.ncrp.variational.draft import Draft
 
@@ -56,7 +56,7 @@ def proposals(draft: Draft, gamma: float, eta: float) -> list[Move]:
     return found
 
 
-def _join_gains(draft: Draft, level: int, gamma: float, eta: float) -> NDArray[np.float64]:
+def _join_gains(draft: Draft, level: int, gamma: float, eta: float) -> F64:
     """Return what is gained by making one node of two of a level, [n_alive, n_alive].
 
     Minus infinity for pairs neither of which is among the other's ``NEIGHBOURS``.
@@ -69,9 +69,7 @@ def _join_gains(draft: Draft, level: int, gamma: float, eta: float) -> NDArray[n
     return gains + _mass_terms(mass[:, None] + mass, gamma, inner=inner) - alone[:, None] - alone
 
 
-def union_gains(
-    counts: NDArray[np.float64], siblings: NDArray[np.bool_], eta: float
-) -> NDArray[np.float64]:
+def union_gains(counts: F64, siblings: Bools, eta: float) -> F64:
     """Return what is gained by making one topic of two, [n, n], symmetric.
 
     It is minus infinity but for the most similar pairs, of siblings [n, n] and of all.
@@ -84,7 +82,7 @@ def union_gains(
     return np.maximum(gains, gains.T)
 
 
-def similarities(counts: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.floating]:
+def similarities(counts: F64, others: F64) -> Floats:
     """Return how similar the words of rows of ``others`` and ``counts`` are, [n_others, n]."""
     roots = [np.sqrt(np.maximum(rows, 0.0)).astype(np.float32) for rows in (others, counts)]
     norms = [np.sqrt((rows**2).sum(axis=1)) for rows in roots]
@@ -92,13 +90,13 @@ def similarities(counts: NDArray[np.float64], others: NDArray[np.float64]) -> ND
     return np.asarray(roots[0] @ roots[1].T / np.where(scale > 0, scale, 1.0))
 
 
-def highest(similar: NDArray[np.floating]) -> NDArray[np.bool_]:
+def highest(similar: Floats) -> Bools:
     """Mark the ``NEIGHBOURS`` highest entries of each row, none that is minus infinity."""
     least = np.sort(similar, axis=1)[:, -NEIGHBOURS:][:, :1]
     return (similar >= least) & (similar > -np.inf)
 
 
-def merges(draft: Draft, level: int, joins: NDArray[np.float64]) -> list[Move]:
+def merges(draft: Draft, level: int, joins: F64) -> list[Move]:
     """Return the merges of siblings of a level that gain; joins: see ``_join_gains``."""
     nodes = draft.alive(level)
     siblings = draft.parent[nodes][:, None] == draft.parent[nodes]
@@ -110,9 +108,7 @@ def merges(draft: Draft, level: int, joins: NDArray[np.float64]) -> list[Move]:
     return found
 
 
-def transfers(
-    draft: Draft, level: int, joins: NDArray[np.float64], gamma: float, eta: float
-) -> list[Move]:
+def transfers(draft: Draft, level: int, joins: F64, gamma: float, eta: float) -> list[Move]:
     """Return the best gainful transfer of each node of a level to another parent, or a new one.
 
     Its documents take along the words that they have at the levels between. Leaves may join
@@ -149,11 +145,11 @@ def transfers(
 class Joins(NamedTuple):
     """For each leaf and possible parent, the gain and the leaf of the best merge there."""
 
-    gain: NDArray[np.float64]
-    leaf: NDArray[np.int64]
+    gain: F64
+    leaf: I64
 
 
-def _best_joins(draft: Draft, level: int, joins: NDArray[np.float64]) -> Joins:
+def _best_joins(draft: Draft, level: int, joins: F64) -> Joins:
     leaves, parents = draft.alive(level), draft.alive(level - 1)
     gains = joins.copy()
     np.fill_diagonal(gains, -np.inf)
@@ -170,7 +166,7 @@ def _best_joins(draft: Draft, level: int, joins: NDArray[np.float64]) -> Joins:
 
 def _moved_words(
     draft: Draft, level: int, between: int, gamma: float, eta: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[I64, F64, F64, F64]:
     """Return the nodes of level ``between``, and what each gains by the words there of each node
     of ``level``; what the node's own ancestor gains by losing them; and a new node's worth.
     """
@@ -191,7 +187,7 @@ def _moved_words(
     return tops, arrive, leave, alone
 
 
-def _mass_terms(mass: NDArray[np.float64], gamma: float, *, inner: bool) -> NDArray[np.float64]:
+def _mass_terms(mass: F64, gamma: float, *, inner: bool) -> F64:
     """Return what nodes with so many documents are worth to the nested CRP."""
     some = np.maximum(mass, LEAST_MASS)
     terms = gammaln(some) + np.log(gamma)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, I64, U32, Floats
 from hiertopics.families.ncrp.variational.slot_simd import multiply_four
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import LOG_2, digamma, log
@@ -27,9 +28,9 @@ NOTHING = -45.0
 class Cells(NamedTuple):
     """A corpus: pairs ``ptr[d] .. ptr[d + 1]`` of document d have ``word`` and ``tokens``."""
 
-    ptr: NDArray[np.int64]
-    word: NDArray[np.int32]
-    tokens: NDArray[np.int32]
+    ptr: I64
+    word: I32
+    tokens: I32
 
 
 class Slots(NamedTuple):
@@ -38,10 +39,10 @@ class Slots(NamedTuple):
     parent is unsigned, so that no index is taken for one from the end; the root's is not used.
     """
 
-    parent: NDArray[np.uint32]
-    bounds: NDArray[np.int64]
-    path: NDArray[np.int32]
-    log_mass: NDArray[np.float64]
+    parent: U32
+    bounds: I64
+    path: I32
+    log_mass: F64
     outside: float
 
 
@@ -54,13 +55,13 @@ class Globals(NamedTuple):
     Tables that a step does not need have no rows.
     """
 
-    e_table: NDArray[np.floating]
-    by_slot: NDArray[np.floating]
-    at_root: NDArray[np.floating]
-    log_scale: NDArray[np.float64]
-    log_table: NDArray[np.floating]
+    e_table: Floats
+    by_slot: Floats
+    at_root: Floats
+    log_scale: F64
+    log_table: Floats
     slots: Slots
-    level_prior: NDArray[np.float64]
+    level_prior: F64
     e0: float
 
 
@@ -78,10 +79,10 @@ class Statistics(NamedTuple):
     go, -1: none.
     """
 
-    words: NDArray[np.floating]
-    slot: NDArray[np.float64]
-    outside: NDArray[np.float64]
-    columns: NDArray[np.int32]
+    words: Floats
+    slot: F64
+    outside: F64
+    columns: I32
 
 
 class Scratch(NamedTuple):
@@ -90,22 +91,17 @@ class Scratch(NamedTuple):
     bits, the exponent's bias, the mask of the mantissa and the bits of 1.0.
     """
 
-    acc: NDArray[np.floating]
-    prod: NDArray[np.floating]
+    acc: Floats
+    prod: Floats
     bits: NDArray[np.signedinteger]
     exponent: NDArray[np.signedinteger]
-    rest: NDArray[np.float64]
+    rest: F64
     float_format: tuple[int, int, int, int]
 
 
 @kernel(fastmath=REASSOCIATE, apart=True)
 def slot_scores(
-    cells: Cells,
-    doc: int,
-    e_theta: NDArray[np.floating],
-    given: Globals,
-    scratch: Scratch,
-    scores: NDArray[np.float64],
+    cells: Cells, doc: int, e_theta: Floats, given: Globals, scratch: Scratch, scores: F64
 ) -> None:
     """Write to ``scores`` [n_nodes] the sum over tokens of log sum over levels (theory/ncrp 3.1 B).
 
@@ -164,12 +160,7 @@ def _halvings(x: float, most: int) -> int:
 
 @kernel(fastmath=REASSOCIATE)
 def _multiply_group(
-    prod: NDArray[np.floating],
-    acc: NDArray[np.floating],
-    group: NDArray[np.int32],
-    e_theta: NDArray[np.floating],
-    by_slot: NDArray[np.floating],
-    at_root: NDArray[np.floating],
+    prod: Floats, acc: Floats, group: I32, e_theta: Floats, by_slot: Floats, at_root: Floats
 ) -> None:
     """Multiply ``prod`` by the chances of up to ``GROUP`` words in each slot."""
     if len(group) < GROUP or len(e_theta) != 3:
@@ -200,12 +191,7 @@ def _multiply_group(
 
 
 @kernel(fastmath=REASSOCIATE)
-def _mix(
-    rows: NDArray[np.floating],
-    e_theta: NDArray[np.floating],
-    at_root: float,
-    acc: NDArray[np.floating],
-) -> None:
+def _mix(rows: Floats, e_theta: Floats, at_root: float, acc: Floats) -> None:
     """Write a word's chance in each slot to ``acc``; rows [depth - 1, n_nodes]."""
     share = e_theta[1]
     for node in range(len(acc)):
@@ -217,7 +203,7 @@ def _mix(
 
 
 @kernel(fastmath=REASSOCIATE)
-def _multiply_power(prod: NDArray[np.floating], acc: NDArray[np.floating], count: int) -> None:
+def _multiply_power(prod: Floats, acc: Floats, count: int) -> None:
     """Multiply ``prod`` by ``acc`` to the power of ``count`` >= 1; acc is overwritten."""
     while True:
         if count & 1:
@@ -241,13 +227,13 @@ def _split(scratch: Scratch) -> None:
 
 
 @kernel(fastmath=REASSOCIATE)
-def _add_logs(rest: NDArray[np.float64], acc: NDArray[np.floating], count: int) -> None:
+def _add_logs(rest: F64, acc: Floats, count: int) -> None:
     for node in range(len(rest)):
         rest[node] += count * log(float(acc[node]))
 
 
 @kernel()
-def level_terms(tau: NDArray[np.float64], e_log_theta: NDArray[np.float64]) -> None:
+def level_terms(tau: F64, e_log_theta: F64) -> None:
     """Write E log theta under Dirichlet(tau), both [depth]."""
     mass = 0.0
     for level in range(len(tau)):
@@ -261,11 +247,11 @@ def level_terms(tau: NDArray[np.float64], e_log_theta: NDArray[np.float64]) -> N
 def weigh_slots(
     cells: Cells,
     doc: int,
-    tau: NDArray[np.float64],
+    tau: F64,
     given: Globals,
     scratch: Scratch,
-    log_weights: NDArray[np.float64],
-    chances: NDArray[np.float64],
+    log_weights: F64,
+    chances: F64,
 ) -> float:
     """Write a document's log weights and chances of all slots [n_nodes] under its tau [depth].
 
@@ -280,9 +266,7 @@ def weigh_slots(
 
 
 @kernel()
-def level_chances(
-    tau: NDArray[np.float64], e_log_theta: NDArray[np.float64], e_theta: NDArray[np.floating]
-) -> None:
+def level_chances(tau: F64, e_log_theta: F64, e_theta: Floats) -> None:
     """Write E log theta under Dirichlet(tau), and exp of it, all [depth]."""
     level_terms(tau, e_log_theta)
     for level in range(len(tau)):
@@ -290,9 +274,7 @@ def level_chances(
 
 
 @kernel()
-def levels_gap(
-    tau: NDArray[np.float64], prior: NDArray[np.float64], e_log_theta: NDArray[np.float64]
-) -> float:
+def levels_gap(tau: F64, prior: F64, e_log_theta: F64) -> float:
     """Return E_theta of one document, but for what does not depend on tau."""
     mass = 0.0
     for level in range(len(tau)):
@@ -304,7 +286,7 @@ def levels_gap(
 
 
 @kernel()
-def normalise(log_weights: NDArray[np.float64], chances: NDArray[np.float64]) -> float:
+def normalise(log_weights: F64, chances: F64) -> float:
     """Write exp(log_weights) scaled to sum 1; return the log of the sum.
 
     What is too small to change the sum is 0. A NaN makes the sum NaN.

@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from hiertopics.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.engine import Each, stacked
 from hiertopics.families.ncrp.clustering import cluster, weighted_rows
 from hiertopics.families.ncrp.variational import bound
@@ -57,16 +57,11 @@ class Split(NamedTuple):
     """A node, and those of its documents that go to a new one beside it, int64 [n]."""
 
     node: int
-    docs: NDArray[np.int64]
+    docs: I64
 
 
 def split_level(
-    state: State,
-    data: Data,
-    chances: NDArray[np.float64],
-    level: int,
-    most_nodes: int,
-    context: Context,
+    state: State, data: Data, chances: F64, level: int, most_nodes: int, context: Context
 ) -> tuple[State, int]:
     """Return a state in which the nodes of ``level`` that gain by it are split; and their number.
 
@@ -92,7 +87,7 @@ def split_level(
     return keep_gainful(state, data, before, plan, group[at], len(found))
 
 
-def _wanted(state: State, at: NDArray[np.int32], level: int, most_nodes: int) -> list[int]:
+def _wanted(state: State, at: I32, level: int, most_nodes: int) -> list[int]:
     """Return the nodes to be split, the largest first."""
     sizes = np.bincount(at[at >= 0], minlength=state.n_nodes)
     room = max(0, (most_nodes - state.n_nodes) // (state.nodes.depth - level))
@@ -101,7 +96,7 @@ def _wanted(state: State, at: NDArray[np.int32], level: int, most_nodes: int) ->
 
 
 def _second_clusters(
-    state: State, data: Data, at: NDArray[np.int32], wanted: list[int], context: Context
+    state: State, data: Data, at: I32, wanted: list[int], context: Context
 ) -> list[Split]:
     """Return the second of two clusters of documents of each node that has two, by node."""
     rng = context.rng("split")
@@ -116,12 +111,7 @@ def _second_clusters(
 
 
 def _split_plan(
-    state: State,
-    best: NDArray[np.int64],
-    at: NDArray[np.int32],
-    splits: list[Split],
-    level: int,
-    group: NDArray[np.integer],
+    state: State, best: I64, at: I32, splits: list[Split], level: int, group: Ints
 ) -> Plan:
     """Return the plan of these splits; a new node starts with the topic of an old one."""
     nodes = state.nodes
@@ -148,9 +138,7 @@ def _chain_of(state: State, slot: int, level: int) -> list[int]:
     return [int(node) if node >= 0 else slot for node in path]
 
 
-def join_level(
-    state: State, data: Data, chances: NDArray[np.float64], level: int
-) -> tuple[State, int]:
+def join_level(state: State, data: Data, chances: F64, level: int) -> tuple[State, int]:
     """Return a state in which pairs of siblings of an inner level that gain by it are one node.
 
     The most alike pairs are tried. chances: q of slots [n_docs, n_nodes].
@@ -183,9 +171,7 @@ def _alike_pairs(state: State, level: int) -> list[tuple[int, int]]:
     return [(int(here[i]), int(here[j])) for i, j in disjoint_pairs(gains, -np.inf)]
 
 
-def _join_plan(
-    state: State, best: NDArray[np.int64], pairs: list[tuple[int, int]], group: NDArray[np.integer]
-) -> Plan:
+def _join_plan(state: State, best: I64, pairs: list[tuple[int, int]], group: Ints) -> Plan:
     """Return the plan in which the second of each pair becomes the first."""
     parent, lam = state.parent.astype(np.int64), state.lam.copy()
     slot = np.arange(len(parent))
@@ -210,18 +196,18 @@ class Plan(NamedTuple):
     where there is none. group: int [n_nodes], the move to which a node belongs, or -1.
     """
 
-    parent: NDArray[np.integer]
-    lam: NDArray[np.floating]
-    first: NDArray[np.integer]
-    candidates: NDArray[np.integer]
-    group: NDArray[np.integer]
+    parent: Ints
+    lam: Floats
+    first: Ints
+    candidates: Ints
+    group: Ints
 
 
 class Outcome(NamedTuple):
     """The state after a trial, and the worth of each group that has nodes, float64 [n_groups]."""
 
     state: State
-    worth: NDArray[np.float64]
+    worth: F64
 
 
 def keep_gainful(
@@ -229,7 +215,7 @@ def keep_gainful(
     data: Data,
     before: Plan,
     plan: Callable[[Sequence[int]], Plan],
-    group_of_doc: NDArray[np.integer],
+    group_of_doc: Ints,
     n_groups: int,
 ) -> tuple[State, int]:
     """Return a state in which those of ``n_groups`` moves are made that gain, and their number.
@@ -246,15 +232,13 @@ def keep_gainful(
     return new.state, len(kept)
 
 
-def unchanged(state: State, best: NDArray[np.int64], group: NDArray[np.integer]) -> Plan:
+def unchanged(state: State, best: I64, group: Ints) -> Plan:
     """Return the plan that leaves tree and documents as they are, to compare with."""
     candidates = np.column_stack([best, np.full(len(best), -1)])
     return Plan(state.parent, state.lam, best, candidates, group)
 
 
-def run(
-    state: State, data: Data, plan: Plan, group_of_doc: NDArray[np.integer], n_groups: int
-) -> Outcome:
+def run(state: State, data: Data, plan: Plan, group_of_doc: Ints, n_groups: int) -> Outcome:
     """Carry out a plan; ``state`` is not touched.
 
     The worth of a group adds up its documents' share of the bound, its topics' and its nodes'
@@ -284,7 +268,7 @@ def run(
     return Outcome(replace(made, local=made.in_slots(chances)), worth)
 
 
-def _sweep(state: State, candidates: NDArray[np.int32]) -> NDArray[np.float64]:
+def _sweep(state: State, candidates: I32) -> F64:
     """Do a sweep in which documents weigh their candidates alone; return their shares."""
     answers = state.local.step(_restricted, _asked(state, tables_of(state), candidates))
     words, slot, _ = answers[0]
@@ -300,21 +284,20 @@ class Asked(NamedTuple):
     """What the documents of a piece are asked: candidates [n_docs, 2] of each under ``given``."""
 
     given: kernels.Globals
-    candidates: NDArray[np.int32]
+    candidates: I32
 
 
-def _asked(state: State, given: kernels.Globals, candidates: NDArray[np.int32]) -> Each:
+def _asked(state: State, given: kernels.Globals, candidates: I32) -> Each:
     rows = each(state.local, candidates=candidates)
     return Each([Asked(given, **own) for own in rows.messages])
 
 
-def _restricted(
-    piece: Cells, local: Local, asked: Asked
-) -> tuple[Local, tuple[NDArray[np.floating], NDArray[np.float64], NDArray[np.float64]]]:
+def _restricted(piece: Cells, local: Local, asked: Asked) -> tuple[Local, tuple[Floats, F64, F64]]:
     """Answer with words [n_words, n_nodes], documents in slots [n_nodes] and shares."""
     given, candidates = asked
-    words = np.zeros(given.e_table.shape, given.e_table.dtype)
-    slot, shares = np.zeros(words.shape[1]), np.zeros(candidates.shape)
+    n_words, n_nodes = given.e_table.shape
+    words = np.zeros((n_words, n_nodes), given.e_table.dtype)
+    slot, shares = np.zeros(n_nodes), np.zeros(candidates.shape)
     sums = kernels.Statistics(words, slot, np.zeros(1), given.slots.path)
     docs, once = (0, len(candidates)), kernels.Schedule(1, 0.0)
     restricted_step(piece, *docs, local.tau, given, once, candidates, shares, sums)
@@ -322,13 +305,8 @@ def _restricted(
 
 
 def _worth(
-    state: State,
-    candidates: NDArray[np.int32],
-    shares: NDArray[np.float64],
-    group: NDArray[np.integer],
-    group_of_doc: NDArray[np.integer],
-    n_groups: int,
-) -> NDArray[np.float64]:
+    state: State, candidates: I32, shares: F64, group: Ints, group_of_doc: Ints, n_groups: int
+) -> F64:
     """Return each group's share of the bound, sticks in the nested CRP's measure."""
     given = tables_of(state)
     weightless = given._replace(slots=given.slots._replace(log_mass=np.zeros(state.n_nodes)))
@@ -348,15 +326,13 @@ def _worth(
     return worth
 
 
-def _bounds(piece: Cells, local: Local, asked: Asked) -> NDArray[np.float64]:
+def _bounds(piece: Cells, local: Local, asked: Asked) -> F64:
     per_doc = np.zeros(len(local.tau))
     restricted_bounds(piece, local.tau, asked.given, asked.candidates, per_doc)
     return per_doc
 
 
-def _chances_of(
-    candidates: NDArray[np.int32], shares: NDArray[np.float64], n_nodes: int
-) -> NDArray[np.float64]:
+def _chances_of(candidates: I32, shares: F64, n_nodes: int) -> F64:
     chances = np.zeros((len(candidates), n_nodes))
     for column in range(2):
         docs = np.flatnonzero(candidates[:, column] >= 0)

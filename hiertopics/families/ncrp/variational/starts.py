@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
@@ -44,9 +44,9 @@ LEAP_EVERY = 2
 
 def state_of(
     kind: type[State],
-    parent: NDArray[np.int32],
-    counts: NDArray[np.floating],
-    slot_mass: NDArray[np.float64],
+    parent: I32,
+    counts: Floats,
+    slot_mass: F64,
     data: Data,
     settings: Settings,
     context: Context,
@@ -74,7 +74,7 @@ def state_of(
     )
 
 
-def word_counts(data: Data) -> NDArray[np.float64]:
+def word_counts(data: Data) -> F64:
     """Return how often each word occurs, float64 [n_words]."""
     counts = np.bincount(data.cells.word, data.cells.tokens, minlength=data.n_words)
     return counts.astype(np.float64)
@@ -116,7 +116,7 @@ def overcomplete(kind: type[State], data: Data, settings: Settings, context: Con
     return state_of(kind, parents, counts, mass, data, settings, context)
 
 
-def cluster_branches(data: Data, settings: Settings, context: Context) -> NDArray[np.int64]:
+def cluster_branches(data: Data, settings: Settings, context: Context) -> I64:
     """Return the branches of a tree of clusters of documents, int [n_docs, depth - 1]."""
     n_leaves = starting_leaves(data, settings)
     return nested_clusters(csr_of(data), settings.model.depth, n_leaves, context.rng("start"))
@@ -130,7 +130,7 @@ def starting_leaves(data: Data, settings: Settings) -> int:
 
 
 def from_paths(
-    kind: type[State], branch: NDArray[np.integer], data: Data, settings: Settings, context: Context
+    kind: type[State], branch: Ints, data: Data, settings: Settings, context: Context
 ) -> State:
     """Return the tree in which each document takes a path, its words shared by all levels.
 
@@ -145,7 +145,7 @@ def from_paths(
     return state_of(kind, parent, words, mass, data, settings, context)
 
 
-def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _tree_of(branch: Ints) -> tuple[I32, I64]:
     """Return a tree's parents, and the nodes on each document's path [n_docs, depth].
 
     Nodes are numbered as in ``nested.slots``, siblings by decreasing number of documents.
@@ -168,8 +168,8 @@ def _tree_of(branch: NDArray[np.integer]) -> tuple[NDArray[np.int32], NDArray[np
 
 def from_assignment(
     kind: type[State],
-    branch: NDArray[np.integer],
-    level_tokens: NDArray[np.floating],
+    branch: Ints,
+    level_tokens: Floats,
     data: Data,
     settings: Settings,
     context: Context,
@@ -270,7 +270,7 @@ def _prior(settings: Settings) -> Prior:
     return Prior(level_prior(model), model.gamma, model.eta)
 
 
-def folded(path: NDArray[np.integer], max_nodes: int) -> NDArray[np.int64]:
+def folded(path: Ints, max_nodes: int) -> I64:
     """Return paths [n_docs, L] through at most ``max_nodes`` nodes, or through one leaf.
 
     The smallest leaves go first, each to the largest leaf with which it has the most nodes in

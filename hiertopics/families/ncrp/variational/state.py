@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
+from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.errors import NumericalError
@@ -33,8 +34,8 @@ class Data(NamedTuple):
     """A corpus laid out: its cells, and the bounds of the shards of documents [n_shards + 1]."""
 
     cells: Cells
-    shard_bounds: NDArray[np.int64]
-    doc_lengths: NDArray[np.int64]
+    shard_bounds: I64
+    doc_lengths: I64
     n_words: int
 
     @property
@@ -65,7 +66,7 @@ def lay_out(corpus: Corpus, n_shards: int) -> Data:
     return Data(cells, bounds, corpus.doc_lengths, corpus.n_words)
 
 
-def selected(cells: Cells, n_words: int, docs: NDArray[np.int64]) -> Cells:
+def selected(cells: Cells, n_words: int, docs: I64) -> Cells:
     """Return the cells of some documents."""
     return _cells_of(_counts(cells, n_words)[docs])
 
@@ -94,7 +95,7 @@ def _counts(cells: Cells, n_words: int) -> sparse.csr_array:
 class Local(NamedTuple):
     """What belongs to the documents of a piece: tau float64 [n_docs, depth]."""
 
-    tau: NDArray[np.float64]
+    tau: F64
 
 
 @dataclass(kw_only=True)
@@ -106,14 +107,14 @@ class State(TreeState):
 
     Local: ClassVar[Callable[..., Any]] = Local
 
-    lam: NDArray[np.floating]
-    level_prior: NDArray[np.float64]
+    lam: Floats
+    level_prior: F64
     gamma: float
     eta: float
     n_outside: float
 
     @property
-    def tau(self) -> NDArray[np.float64]:
+    def tau(self) -> F64:
         """The level weights of all documents [n_docs, depth]; of a single piece not a copy."""
         return joined(self.local, "tau")
 
@@ -123,28 +124,24 @@ class State(TreeState):
         return nodes_of(self.parent, len(self.level_prior))
 
     @property
-    def log_mass(self) -> NDArray[np.float64]:
+    def log_mass(self) -> F64:
         """LM of each slot."""
         return log_masses(self.nodes, self.sticks, self.gamma)
 
-    def by_node(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def by_node(self, order: I64) -> dict[str, NDArray[Any]]:
         """Return the topics of nodes in another order."""
         return {"lam": np.ascontiguousarray(self.lam[:, order])}
 
     @staticmethod
-    def begun(
-        tau: NDArray[np.float64], slot_mass: NDArray[np.float64]
-    ) -> dict[str, NDArray[np.float64]]:
+    def begun(tau: F64, slot_mass: F64) -> dict[str, F64]:
         """Return what pieces begin with; tau [n_docs, depth], documents in slots [n_nodes]."""
         return {"tau": tau}
 
-    def given(
-        self, rounds: int, columns: NDArray[np.int32], dtype: DTypeLike | None = None
-    ) -> Given:
+    def given(self, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
         """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
         return by_path(self, rounds, columns, dtype)
 
-    def slot_chances(self) -> NDArray[np.float64]:
+    def slot_chances(self) -> F64:
         """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
         return stacked(self.local.ask(_slot_chances, tables_of(self, by_slot=True)))
 
@@ -162,8 +159,8 @@ class Sums(NamedTuple):
     but for E_theta.
     """
 
-    words: NDArray[np.floating]
-    slot: NDArray[np.float64]
+    words: Floats
+    slot: F64
     n_outside: float
     log_normaliser: float
 
@@ -177,23 +174,19 @@ class Given(NamedTuple):
 
     tables: kernels.Globals
     schedule: kernels.Schedule
-    columns: NDArray[np.int32]
+    columns: I32
     visit: Callable[[Cells, Any, Given, kernels.Statistics], float]
 
 
 def place(
-    kind: type[State],
-    data: Data,
-    context: Context,
-    tau: NDArray[np.float64],
-    slot_mass: NDArray[np.float64],
+    kind: type[State], data: Data, context: Context, tau: F64, slot_mass: F64
 ) -> Pieces[Cells, Any]:
     """Place the corpus in pieces; tau [n_docs, depth], slot_mass [n_nodes]: see ``begun``."""
     states = cut(kind.Local, kind.begun(tau, slot_mass), bounds(data))
     return context.place(build_piece, parts_of(data), as_given, Each(states))
 
 
-def bounds(data: Data) -> dict[str, NDArray[np.int64]]:
+def bounds(data: Data) -> dict[str, I64]:
     """Return where pieces cut what has a row for each document, int64 [n_pieces + 1]."""
     return {"tau": data.shard_bounds, "chances": data.shard_bounds}
 
@@ -209,9 +202,7 @@ def local_pass(state: State, rounds: int, *, dtype: DTypeLike | None = None) -> 
     return added(local.step(_local_step, given) if rounds else local.ask(visit, given))
 
 
-def by_path(
-    state: State, rounds: int, columns: NDArray[np.int32], dtype: DTypeLike | None = None
-) -> Given:
+def by_path(state: State, rounds: int, columns: I32, dtype: DTypeLike | None = None) -> Given:
     """Return what a pass takes to the documents where levels depend on the path."""
     tables = tables_of(state, dtype, by_slot=True)
     return Given(tables, kernels.Schedule(rounds, RARE), columns, _visit)
@@ -264,7 +255,7 @@ def _visit(piece: Cells, local: Local, given: Given, sums: kernels.Statistics) -
     return float(value)
 
 
-def words_by_level(state: State, columns: NDArray[np.int32]) -> Sums:
+def words_by_level(state: State, columns: I32) -> Sums:
     """Return the sums of a pass of one round with levels that depend on the path, and undo it.
 
     columns: int32 [n_nodes, depth], where the words of a slot's levels are added up.
@@ -293,7 +284,7 @@ def elbo(state: State) -> float:
     )
 
 
-def _levels_term(piece: Cells, local: Local, level_prior: NDArray[np.float64]) -> float:
+def _levels_term(piece: Cells, local: Local, level_prior: F64) -> float:
     return bound.levels_term(local.tau, level_prior)
 
 
@@ -302,7 +293,7 @@ def _log_normaliser(piece: Cells, local: Local, given: kernels.Globals) -> float
     return float(log_normaliser(piece, 0, len(local.tau), local.tau, given, scratch))
 
 
-def _slot_chances(piece: Cells, local: Local, given: kernels.Globals) -> NDArray[np.float64]:
+def _slot_chances(piece: Cells, local: Local, given: kernels.Globals) -> F64:
     n_docs, n_nodes = len(local.tau), given.e_table.shape[1]
     scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)
     chances = np.empty((n_docs, n_nodes))

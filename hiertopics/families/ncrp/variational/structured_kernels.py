@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hiertopics.arrays import F64, I32, Floats
 from hiertopics.families.ncrp.variational.slot_kernels import (
     Cells,
     Globals,
@@ -28,12 +28,7 @@ from hiertopics.numeric.special import copy_row, log
 
 @kernel()
 def gather_chances(
-    cells: Cells,
-    doc: int,
-    given: Globals,
-    active: NDArray[np.int32],
-    chance: NDArray[np.floating],
-    count: NDArray[np.floating],
+    cells: Cells, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
 ) -> None:
     """Write exp E log phi of a document's words on the active paths [n_active, depth, n_pairs]
     and their ``count`` [n_pairs].
@@ -51,12 +46,7 @@ def gather_chances(
 
 @kernel()
 def gather_scaled(
-    cells: Cells,
-    doc: int,
-    given: Globals,
-    active: NDArray[np.int32],
-    chance: NDArray[np.floating],
-    count: NDArray[np.floating],
+    cells: Cells, doc: int, given: Globals, active: I32, chance: Floats, count: Floats
 ) -> None:
     """Do as ``gather_chances`` does, each word's chances over exp(``Globals.log_scale``).
 
@@ -75,12 +65,7 @@ def gather_scaled(
 
 @kernel(fastmath=REASSOCIATE)
 def levels_of_slot(
-    chance: NDArray[np.floating],
-    count: NDArray[np.floating],
-    e_theta: NDArray[np.floating],
-    total: NDArray[np.floating],
-    scale: NDArray[np.floating],
-    tokens: NDArray[np.float64],
+    chance: Floats, count: Floats, e_theta: Floats, total: Floats, scale: Floats, tokens: F64
 ) -> None:
     """Write each pair's chance on one path to ``total`` and count / total to ``scale`` [n_pairs],
     and the expected tokens of each level to ``tokens``; chance [depth, n_pairs].
@@ -101,7 +86,7 @@ def levels_of_slot(
 
 
 @kernel(fastmath=REASSOCIATE)
-def log_chance(count: NDArray[np.floating], total: NDArray[np.floating]) -> float:
+def log_chance(count: Floats, total: Floats) -> float:
     """Return the sum over pairs of count * log(total)."""
     value = 0.0
     for pair in range(len(count)):
@@ -116,9 +101,9 @@ def add_words(
     given: Globals,
     slot: int,
     share: float,
-    chance: NDArray[np.floating],
-    scale: NDArray[np.floating],
-    e_theta: NDArray[np.floating],
+    chance: Floats,
+    scale: Floats,
+    e_theta: Floats,
     sums: Statistics,
 ) -> None:
     """Add ``share`` of a document's expected tokens in one slot to ``sums``.
@@ -146,7 +131,7 @@ def structured_step(
     cells: Cells,
     first: int,
     last: int,
-    tau: NDArray[np.float64],
+    tau: F64,
     given: Globals,
     schedule: Schedule,
     scratch: Scratch,
@@ -182,11 +167,11 @@ def restricted_step(
     cells: Cells,
     first: int,
     last: int,
-    tau: NDArray[np.float64],
+    tau: F64,
     given: Globals,
     schedule: Schedule,
-    candidates: NDArray[np.int32],
-    shares: NDArray[np.float64],
+    candidates: I32,
+    shares: F64,
     sums: Statistics,
 ) -> None:
     """Do as ``structured_step`` does where each document may only be in its ``candidates``.
@@ -204,7 +189,7 @@ def restricted_step(
 
 
 @kernel()
-def _listed(candidates: NDArray[np.int32]) -> NDArray[np.int32]:
+def _listed(candidates: I32) -> I32:
     """Return one document's candidates without what pads them."""
     n_listed = 0
     while n_listed < len(candidates) and candidates[n_listed] >= 0:
@@ -213,13 +198,7 @@ def _listed(candidates: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 @kernel()
-def restricted_bounds(
-    cells: Cells,
-    tau: NDArray[np.float64],
-    given: Globals,
-    candidates: NDArray[np.int32],
-    bounds: NDArray[np.float64],
-) -> None:
+def restricted_bounds(cells: Cells, tau: F64, given: Globals, candidates: I32, bounds: F64) -> None:
     """Write each document's log normaliser over its ``candidates`` plus its E_theta, [n_docs].
 
     E_theta is without what does not depend on tau.
@@ -248,13 +227,7 @@ def restricted_bounds(
 
 @kernel()
 def weigh_documents(
-    cells: Cells,
-    first: int,
-    last: int,
-    tau: NDArray[np.float64],
-    given: Globals,
-    scratch: Scratch,
-    chances: NDArray[np.float64],
+    cells: Cells, first: int, last: int, tau: F64, given: Globals, scratch: Scratch, chances: F64
 ) -> None:
     """Write chances of slots [n_docs, n_nodes] of documents ``first .. last`` under their tau.
 
@@ -267,12 +240,7 @@ def weigh_documents(
 
 @kernel()
 def log_normaliser(
-    cells: Cells,
-    first: int,
-    last: int,
-    tau: NDArray[np.float64],
-    given: Globals,
-    scratch: Scratch,
+    cells: Cells, first: int, last: int, tau: F64, given: Globals, scratch: Scratch
 ) -> float:
     """Return the sum of log normalisers of documents ``first .. last`` under their tau."""
     log_weights, chances = np.empty((2, len(given.slots.path)))
@@ -286,13 +254,13 @@ def log_normaliser(
 def _local_rounds(
     cells: Cells,
     doc: int,
-    tau: NDArray[np.float64],
+    tau: F64,
     given: Globals,
     schedule: Schedule,
-    active: NDArray[np.int32],
+    active: I32,
     mass: float,
     scored: bool,
-    chances: NDArray[np.float64],
+    chances: F64,
     sums: Statistics,
 ) -> None:
     """Refit levels, tau and the chances of the active slots in turn, which share ``mass``.
@@ -340,12 +308,7 @@ def _local_rounds(
 
 
 @kernel()
-def _share(
-    scores: NDArray[np.float64],
-    active: NDArray[np.int32],
-    mass: float,
-    chances: NDArray[np.float64],
-) -> None:
+def _share(scores: F64, active: I32, mass: float, chances: F64) -> None:
     """Share ``mass`` among the active slots by their scores [n_active]."""
     largest, total = scores[0], 0.0
     for place in range(1, len(active)):
@@ -366,11 +329,11 @@ def infer_structured(
     doc: int,
     given: Globals,
     scratch: Scratch,
-    tau: NDArray[np.float64],
+    tau: F64,
     n_rounds: int,
     tolerance: float,
-    chances: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    chances: F64,
+    weights: F64,
 ) -> None:
     """Fit ``chances`` [n_nodes] and level weights [n_nodes, depth] of one document (theory/ncrp 6).
 
@@ -406,13 +369,7 @@ def infer_structured(
 
 @kernel()
 def _fit_slot(
-    cells: Cells,
-    doc: int,
-    given: Globals,
-    slot: int,
-    tau: NDArray[np.float64],
-    n_rounds: int,
-    tolerance: float,
+    cells: Cells, doc: int, given: Globals, slot: int, tau: F64, n_rounds: int, tolerance: float
 ) -> float:
     """Fit tau of one document in one slot; return its log weight, E_theta included."""
     depth, kind = len(tau), given.e_table.dtype
@@ -436,13 +393,7 @@ def _fit_slot(
 
 @kernel()
 def _add_tokens(
-    cells: Cells,
-    doc: int,
-    e_theta: NDArray[np.floating],
-    given: Globals,
-    slot: int,
-    share: float,
-    tokens: NDArray[np.float64],
+    cells: Cells, doc: int, e_theta: Floats, given: Globals, slot: int, share: float, tokens: F64
 ) -> None:
     """Add ``share`` of a document's expected tokens of each level in one slot to ``tokens``."""
     depth, kind = len(e_theta), given.e_table.dtype
@@ -456,13 +407,13 @@ def _add_tokens(
 
 
 @kernel()
-def _add(left: NDArray[np.float64], right: NDArray[np.float64], total: NDArray[np.float64]) -> None:
+def _add(left: F64, right: F64, total: F64) -> None:
     for level in range(len(total)):
         total[level] = left[level] + right[level]
 
 
 @kernel()
-def _scale(amounts: NDArray[np.float64], shares: NDArray[np.float64]) -> None:
+def _scale(amounts: F64, shares: F64) -> None:
     """Write the amounts over their sum to ``shares``."""
     total = 0.0
     for amount in amounts:
