@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -102,7 +103,8 @@ def fit(
     with Workers(workers) if cluster is None else on_cluster(cluster, workers) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
-        anew = not target.path.exists()
+        # Of a name that no folder can have, ``create`` says what is wrong with it.
+        anew = not os.path.exists(target.path)
         target.create()
         if isinstance(train, Shelf):
             train = replace(train, room=Room(target.path.resolve() / "checkpoints"))

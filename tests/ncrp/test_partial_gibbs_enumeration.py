@@ -86,9 +86,9 @@ def test_shards_keep_the_posterior() -> None:
     assert off(FOUR, FOUR_PRIOR, 5_000, n_shards=3) < 0.035
 
 
-def anyone_moves(chain: Chain, prior: Prior, place: Any, shards: Any) -> Any:
+def anyone_moves(chain: Chain, prior: Prior, place: Any, *others: Any) -> Any:
     """Draw topics, but let first documents leave their paths."""
-    topics = draw_topics(chain, prior, place, shards)
+    topics = draw_topics(chain, prior, place, *others)
     topics.first[:] = -1
     return topics
 

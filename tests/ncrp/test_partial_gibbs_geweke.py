@@ -50,14 +50,14 @@ def test_prior_draws_stay_prior_draws_where_topics_are_drawn() -> None:
     assert max(map(abs, scores.values())) < 4.0, scores
 
 
-def reversed_order(chain: Any, prior: Any, place: Any, shards: Any) -> Any:
+def reversed_order(chain: Any, prior: Any, place: Any, *others: Any) -> Any:
     """Draw topics, but take the last document of each path for its first."""
-    return draw_topics(chain, prior, len(place) - 1 - place, shards)
+    return draw_topics(chain, prior, len(place) - 1 - place, *others)
 
 
-def swapped_levels(chain: Any, prior: Any, place: Any, shards: Any) -> Any:
+def swapped_levels(chain: Any, prior: Any, place: Any, *others: Any) -> Any:
     """Draw topics, but mix up those of the last two levels."""
-    topics = draw_topics(chain, prior, place, shards)
+    topics = draw_topics(chain, prior, place, *others)
     return topics._replace(below=np.ascontiguousarray(topics.below[:, ::-1]))
 
 
