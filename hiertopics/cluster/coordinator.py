@@ -151,7 +151,7 @@ class Cluster:
                 sent: Any = messages[address]
                 self.sent += len(sent)
                 if len(sent) > INLINE:
-                    (sent,) = self._client.scatter([sent], workers=[address], hash=False)
+                    sent = self._sent_ahead(address, sent)
                 futures[address] = self._submit(address, own, sent, threads[address])
             self._wait(futures)
             answers = {
@@ -175,6 +175,13 @@ class Cluster:
             if answer.kind == "raised":
                 raise answer.results
         return answers
+
+    def _sent_ahead(self, address: str, message: bytes) -> Any:
+        try:
+            (future,) = self._client.scatter([message], workers=[address], hash=False)
+        except KeyError:  # so Dask's scheduler tells of a worker that has gone meanwhile
+            raise WorkersLost(f"the worker {address} is gone") from None
+        return future
 
     def _unpacked(self, answer: bytes) -> Answer:
         self.received += len(answer)
@@ -202,7 +209,8 @@ class Cluster:
             try:
                 wait(list(futures.values()), timeout=LOOK_EVERY)
                 return
-            except TimeoutError:
+            except TimeoutError as error:
+                error.__traceback__ = None  # Dask keeps it: its frames would keep pieces alive
                 there = self._threads()
                 for address in futures:
                     if address not in there and not futures[address].done():

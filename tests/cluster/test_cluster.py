@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -9,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -73,6 +75,14 @@ def fitted(
     return fit(
         corpus, run=run, backend=backend, overrides=settings, iterations=ITERATIONS, **others
     )
+
+
+def until(seen: Callable[[], bool]) -> None:
+    """Wait until something is so, at most a minute."""
+    end = time.monotonic() + 60
+    while not seen():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def products(run: Path) -> dict[str, bytes]:
@@ -162,8 +172,28 @@ def test_nobody_keeps_states_that_are_not_needed_any_more(client: Client, engine
     assert sum(client.run(_held, engine._name).values()) == 5
     del pieces
     few.step(_add, 1)
-    few.step(_add, 1)
-    assert sum(client.run(_held, engine._name).values()) == 1
+    until(lambda: sum(client.run(_held, engine._name).values()) == 1)
+
+
+@pytest.mark.slow
+def test_a_step_that_takes_long_keeps_no_pieces(
+    engine: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Dask raises after each look must not hold the frames that pieces live in."""
+    monkeypatch.setattr(coordinator, "LOOK_EVERY", 0.05)
+    pieces = engine.place(int, [1], _begin, 0)
+    pieces.ask(_sleep, 0.5)
+    left = weakref.ref(pieces)
+    gc.disable()
+    try:
+        del pieces
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def _sleep(piece: int, state: int, message: float) -> None:
+    time.sleep(message)
 
 
 def _held(name: str) -> int:
@@ -273,6 +303,22 @@ def test_of_a_death_one_line_is_told() -> None:
     with pytest.raises(WorkersLost) as caught:
         Cluster(Dying()).send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
     assert str(caught.value) == "a worker of the cluster is gone (CancelledError)"
+
+
+def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:
+    class Gone:
+        def nthreads(self) -> dict[str, int]:
+            return {"tcp://a:1": 1}
+
+        def scatter(self, data: Any, workers: Any, hash: bool) -> None:
+            raise KeyError(workers[0])
+
+        def cancel(self, futures: Any, force: bool) -> None:
+            pass
+
+    order = worker.Order("ask", "", 0, (), ())
+    with pytest.raises(WorkersLost, match="the worker tcp://a:1 is gone"):
+        Cluster(Gone()).send({"tcp://a:1": order}, {"tcp://a:1": bytes(coordinator.INLINE + 1)})
 
 
 def test_a_process_that_draws_other_numbers_is_named() -> None:
