@@ -9,7 +9,7 @@ from nhdp_cases import random_parent
 from hiertopics.families.nhdp.clusters import labels_at, nested, numbered, ward
 from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.layout import LANES, shape_of
-from hiertopics.families.nhdp.shapes import BROAD, MANY, Usage, arrange, find
+from hiertopics.families.nhdp.shapes import BRANCHES, BROAD, MANY, Usage, arrange, find
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -187,3 +187,14 @@ def test_a_branch_of_few_topics_may_be_in_most_documents() -> None:
     """As in a tree of four branches, whatever is planted there."""
     sizes = [MANY, 12, 11, 12]
     assert branches(sizes, shared(sizes)) == sizes
+
+
+def test_among_many_branches_none_of_few_topics_is_in_most_documents() -> None:
+    """One branch fewer, and it stays."""
+    few, other = MANY - 9, [3] * (BRANCHES - 1)
+    sizes = [few, *other]
+    found = branches(sizes, shared(sizes, n_docs=80))
+    assert found[-len(other) :] == other
+    assert len(found) > len(sizes) and sum(found) == sum(sizes)
+    fewer = sizes[:-1]
+    assert branches(fewer, shared(fewer, n_docs=80)) == fewer

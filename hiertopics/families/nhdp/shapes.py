@@ -39,6 +39,10 @@ USED, USERS, MUCH, MANY = 0.02, 0.4, 0.04, 15
 more, it holds more than ``MUCH`` of the tokens, and more than ``MANY`` distinct topics make it up:
 one of a few topics may well be in most documents."""
 
+BRANCHES = 20
+"""A root with so many children or more has no general one, of however few topics: among so many
+none needs to be in most documents."""
+
 BROAD_WITHIN = 12
 """Children that a family has at most within a branch that was found first."""
 
@@ -202,11 +206,14 @@ def find(merges: F64, usage: Usage, n_named: int = 0) -> Arranged:
     small, distinct = usage.n_k.sum() < SMALL_CORPUS, distinct_topics(merges)
     root = cut_broad(by_gaps(merges), merges, POWERS[small])
 
-    def unfit(topics: list[int]) -> bool:
-        general = len(set(distinct[topics].tolist())) > MANY and usage.is_general(topics)
+    def unfit(topics: list[int], many: int) -> bool:
+        general = len(set(distinct[topics].tolist())) > many and usage.is_general(topics)
         return general or have_several(topics, n_named)
 
-    return numbered(with_names(without(root, merges, unfit), n_named))
+    root = without(root, merges, lambda topics: unfit(topics, MANY))
+    if len(root.children) >= BRANCHES:
+        root = without(root, merges, lambda topics: unfit(topics, 1))
+    return numbered(with_names(root, n_named))
 
 
 def arrange(merges: F64, branches: Sequence[int], n_named: int = 0) -> Arranged:
