@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import psutil  # type: ignore[import-untyped]
 import pytest
 from distributed import CancelledError, Client, LocalCluster
 from scipy import sparse
@@ -46,18 +47,52 @@ PRODUCTS = ("model.npz", "theta.npz", "tree.json", "topics.csv")
 ITERATIONS = 6
 
 
+class Crew:
+    """A scheduler and two workers. Of those that die, this starts others, and Dask does not."""
+
+    def __init__(self, scheduler: str) -> None:
+        self.scheduler = scheduler
+        self.workers: dict[int, subprocess.Popen[bytes]] = {}
+        self.dying: list[subprocess.Popen[bytes]] = []
+
+    def complete(self) -> None:
+        """Start workers until there are two."""
+        while len(self.workers) < 2:
+            options = ["--no-nanny", "--no-dashboard", "--nthreads", "2", "--memory-limit", "0"]
+            started = subprocess.Popen(
+                [sys.executable, "-m", "distributed.cli.dask_worker", self.scheduler, *options],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            self.workers[started.pid] = started
+
+    def replace(self, pid: int) -> subprocess.Popen[bytes]:
+        """Start another worker in place of one that is about to die; return the latter."""
+        self.dying.append(self.workers.pop(pid))
+        self.complete()
+        return self.dying[-1]
+
+    def end(self) -> None:
+        """Kill all of them."""
+        for process in (*self.workers.values(), *self.dying):
+            process.kill()
+            process.wait(60)
+
+
 @pytest.fixture(scope="module")
-def processes() -> Iterator[LocalCluster]:
-    with LocalCluster(
-        n_workers=2, threads_per_worker=2, dashboard_address="127.0.0.1:0", silence_logs=50
-    ) as local:
-        yield local
+def crew() -> Iterator[Crew]:
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as local:
+        opened = Crew(local.scheduler_address)
+        yield opened
+        opened.end()
 
 
 @pytest.fixture
-def client(processes: LocalCluster) -> Iterator[Client]:
-    with Client(processes.scheduler_address) as opened:
-        opened.wait_for_workers(2)
+def client(crew: Crew) -> Iterator[Client]:
+    crew.complete()
+    with Client(crew.scheduler) as opened:
+        opened.wait_for_workers(2, timeout=120)
         yield opened
 
 
@@ -203,20 +238,26 @@ def _held(name: str) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["hdp-cvb0", "hdp-gibbs"])
 def test_a_worker_that_dies_costs_no_byte(
-    backend: str, tiny_file: Path, tmp_path: Path, client: Client
+    backend: str, tiny_file: Path, tmp_path: Path, client: Client, crew: Crew
 ) -> None:
     fitted(tiny_file, tmp_path / "here", backend)
     killed: list[int] = []
-    held: list[int] = []
+    before: list[int] = []
     at: list[float] = []
+
+    def held() -> list[int]:
+        return sorted(number for number, _ in client.run(_load).values())
 
     def kill(event: Any) -> None:
         at.append(time.perf_counter())
         if event.iteration == 4 and not killed:
+            before.extend(held())
             killed.append(max(client.run(_load).values())[1])
-            os.kill(killed[0], signal.SIGKILL)
+            victim = crew.replace(killed[0])
+            victim.kill()
+            victim.wait(60)
         if event.iteration == ITERATIONS:
-            held.extend(number for number, _ in client.run(_load).values())
+            until(lambda: held() == before)  # who took the dead one's place works, too
 
     done = fitted(
         tiny_file,
@@ -230,8 +271,11 @@ def test_a_worker_that_dies_costs_no_byte(
     # What came before the death belongs to the fit's time, and the wait for another worker.
     assert done.run.manifest["wall_seconds"] > at[-1] - at[0]
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
-    assert len(held) == 2 and max(held) - min(held) <= 1, "who took the dead one's place works, too"
     assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+def _die_at_the_next_order() -> None:
+    worker._carried_out = lambda *order: os._exit(1)
 
 
 def _load() -> tuple[int, int]:
@@ -336,7 +380,7 @@ def test_a_process_that_draws_other_numbers_is_named() -> None:
     ],
 )
 def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
-    backend: str, n_docs: int, chosen: tuple[str, ...], tmp_path: Path, client: Client
+    backend: str, n_docs: int, chosen: tuple[str, ...], tmp_path: Path, client: Client, crew: Crew
 ) -> None:
     """Documents of 250 tokens, whose files the workers open themselves."""
     rng = np.random.default_rng(5)
@@ -345,12 +389,14 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
     ones = np.ones(words.size, np.int32)
     counts = sparse.coo_array((ones, (rows, words.ravel()))).tocsr()
     write_bags(Corpus(counts, default_vocab(counts.shape[1])), tmp_path / "a.shards")
-    killed: list[int] = []
+    victims: list[subprocess.Popen[bytes]] = []
 
     def kill(event: Any) -> None:
-        if event.iteration == 4 and not killed:
-            killed.append(max(client.run(_load).values())[1])
-            os.kill(killed[0], signal.SIGKILL)
+        if event.iteration == 4 and not victims:
+            loads = client.run(_load)
+            address = max(loads, key=lambda each: loads[each])
+            client.run(_die_at_the_next_order, workers=[address])
+            victims.append(crew.replace(loads[address][1]))
 
     always = ("inference.collapse=partial", "inference.shards=4", "output.checkpoint_seconds=0")
     settings = (*always, *chosen)
@@ -367,7 +413,7 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
             iterations=ITERATIONS,
             **place,
         )
-    assert killed
+    assert [victim.wait(60) for victim in victims] == [1]
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
@@ -443,6 +489,27 @@ def test_without_any_worker_the_fit_stops_and_goes_on_elsewhere(
     assert RunDir.open(tmp_path / "there").manifest["status"] == "stopped"
     assert "the same command goes on from iteration" in log_of(tmp_path / "there")
     assert fitted(tiny_file, tmp_path / "there", "hdp-cvb0").status == "done"
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_local_process_that_dies_costs_no_byte(tiny_file: Path, tmp_path: Path) -> None:
+    """Dask starts it again, or the fit makes do with the one that is left."""
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    killed: list[int] = []
+
+    def kill(event: Any) -> None:
+        if event.iteration == 4 and not killed:
+            children = psutil.Process().children()
+            started = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+            killed.append(started[0].pid)
+            started[0].kill()
+
+    always = ("output.checkpoint_seconds=0",)
+    place: dict[str, Any] = {"cluster": "local:2", "callbacks": [kill]}
+    done = fitted(tiny_file, tmp_path / "there", "hdp-cvb0", always, **place)
+    assert killed and done.status == "done"
+    assert "going back to the last checkpoint" in log_of(tmp_path / "there")
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
 
