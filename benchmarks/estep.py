@@ -27,7 +27,7 @@ from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.config import VariationalInference
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
-from hiertopics.families.ncrp.variational.state import State, Sums, csr_of, local_pass, refit
+from hiertopics.families.ncrp.variational.state import State, Sums, local_pass, refit
 from hiertopics.model import Context, Settings
 
 LEAVES_PER_BRANCH = 7
@@ -55,10 +55,11 @@ class EStep:
         self._settings = Settings(variational.Model(), VariationalInference(moves="none"))
         self._context = Context(0, 0, Workers())
         self._data = variational.prepare(corpus, self._settings)
-        rows, rng = clustering.weighted_rows(csr_of(self._data)), self._context.rng("start")
+        rows, rng = clustering.weighted_rows(corpus.counts), self._context.rng("start")
         leaf = clustering.cluster(rows, n_nodes * LEAVES_PER_BRANCH // (LEAVES_PER_BRANCH + 1), rng)
         branch = np.column_stack([leaf // LEAVES_PER_BRANCH, leaf])
-        self._state = starts.from_paths(State, branch, self._data, self._settings, self._context)
+        tree = starts.from_paths(branch, self._data, self._settings)
+        self._state = starts.state_of(State, tree, self._data, self._settings, self._context)
         for _ in range(BURN_IN):
             refit(self._state, self._pass())
 

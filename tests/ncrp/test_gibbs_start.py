@@ -125,7 +125,8 @@ def test_sweeps_improve_on_clusters_of_documents() -> None:
     _, refined = prepared(start="clusters", start_sweeps=20, moves="none")
     branch = starts.cluster_branches(data, plain, at(0))
     found = start_of(data, plain, at(0))
-    assert np.array_equal(found.lam, starts.from_paths(State, branch, data, plain, at(0)).lam)
+    tree = starts.from_paths(branch, data, plain)
+    assert np.array_equal(found.lam, starts.state_of(State, tree, data, plain, at(0)).lam)
     ends = [bound(*fitted(CORPUS, settings, 0, 8)) for settings in (plain, refined)]
     assert ends[1] > ends[0] + 50
 

@@ -18,15 +18,25 @@ from variational_cases import (
     family,
     fitted,
     planted,
+    seated,
     settings_of,
 )
 
+from hiertopics.arrays import F64
+from hiertopics.engine import Each, Workers, as_given
+from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import moves, reshaping, splits, starts
-from hiertopics.families.ncrp.variational.draft import GONE, Draft, draft_of, state_of_draft
+from hiertopics.families.ncrp.variational import moves, reshaping, splits
+from hiertopics.families.ncrp.variational.draft import (
+    GONE,
+    Documents,
+    Draft,
+    draft_of,
+    state_of_draft,
+)
 from hiertopics.families.ncrp.variational.reshaping import FRESH
-from hiertopics.families.ncrp.variational.state import Data, State
+from hiertopics.families.ncrp.variational.state import Data, State, Weighing
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.states import to_arrays
 
@@ -39,10 +49,6 @@ def fit(request: pytest.FixtureRequest) -> tuple[State, Data]:
     """Return a state after some sweeps without moves, its tree too large and partly wrong."""
     settings = settings_of(mode=request.param, moves="none", start_leaves=12, gamma=GAMMA, eta=ETA)
     return fitted(CORPUS, settings, 1, 4)
-
-
-def draft(state: State, data: Data) -> Draft:
-    return draft_of(state, state.slot_chances())
 
 
 def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
@@ -62,7 +68,16 @@ def hard_draft(seed: int = 0, n_docs: int = 14, n_topics: int = 2) -> Draft:
         for depth in (3, 2, 1, 0):
             words[doc, depth] += rng.multinomial(5, topics[node])
             node = int(parent[node])
-    return Draft(parent, level, words, chances.sum(axis=0), chances)
+    one = Each([meanfield.Local(np.empty((n_docs, 4)), chances)])
+    local: Any = Workers().place(tuple, [()], as_given, one)
+    documents = Documents(local, Weighing(15, None, meanfield._weigh))
+    return Draft(parent, level, words, chances.sum(axis=0), documents)
+
+
+def chances_of(found: Draft) -> F64:
+    """Return q of slots of the documents of ``hard_draft``, to be written to."""
+    rows: F64 = found.documents.local.state_of(0).chances
+    return rows
 
 
 def worth(found: Draft) -> float:
@@ -124,7 +139,9 @@ def test_reshaping_ends_where_no_move_gains_and_loses_no_word() -> None:
     assert all_moves(found) == []
     assert worth(found) > before
     assert found.words.sum() == pytest.approx(words)
-    assert found.mass.sum() == docs and found.chances.sum() == pytest.approx(docs)
+    assert found.mass.sum() == docs and found.seating.now(chances_of(found)).sum() == pytest.approx(
+        docs
+    )
     for node in np.flatnonzero(found.parent != GONE)[1:]:
         assert found.level[found.parent[node]] == found.level[node] - 1
 
@@ -139,7 +156,7 @@ def test_chosen_moves_do_not_touch_each_other() -> None:
 
 def test_a_draft_that_is_not_changed_gives_the_state_back(fit: tuple[State, Data]) -> None:
     state, data = fit
-    again = state_of_draft(draft(state, data), state)
+    again = state_of_draft(draft_of(state), state)
     assert again.n_nodes == state.n_nodes
     assert again.lam.sum() == pytest.approx(state.lam.sum(), rel=1e-5)
     assert bound(again, data) >= bound(state, data) - 2.0
@@ -147,7 +164,7 @@ def test_a_draft_that_is_not_changed_gives_the_state_back(fit: tuple[State, Data
 
 def test_pruning_hands_documents_to_the_slot_above(fit: tuple[State, Data]) -> None:
     state, data = fit
-    found = draft(state, data)
+    found = draft_of(state)
     order = np.argsort(found.mass[found.alive(2)])
     least = float(found.mass[found.alive(2)][order[2]])
     assert found.prune(least) == 2
@@ -159,8 +176,9 @@ def test_pruning_hands_documents_to_the_slot_above(fit: tuple[State, Data]) -> N
 
 def test_paths_with_the_same_documents_are_merged_and_others_are_not() -> None:
     found = hard_draft(1)
-    found.chances[:, 9] = 0.9 * found.chances[:, 8]
-    found.chances[:, 12] = found.chances[:, 14]
+    chances = chances_of(found)
+    chances[:, 9] = 0.9 * chances[:, 8]
+    chances[:, 12] = chances[:, 14]
     assert paper_moves.merge_alike(found) == 2
     assert (found.parent[[8, 9]] == GONE).sum() == 1
     assert (found.parent[[12, 14]] == GONE).sum() == 1
@@ -169,10 +187,11 @@ def test_paths_with_the_same_documents_are_merged_and_others_are_not() -> None:
 
 def test_inner_siblings_with_the_same_documents_are_merged_with_their_children() -> None:
     found = hard_draft(1)
-    found.chances[:, [8, 9, 13]] += 0.1  # paths of 1 are alike enough, but not those of 2
-    found.chances[:, 10:13] = 0.0
-    found.chances[:, 13] = found.chances[:, [8, 9]].sum(axis=1)
-    found.chances[:, 14] = 0.0
+    chances = chances_of(found)
+    chances[:, [8, 9, 13]] += 0.1  # paths of 1 are alike enough, but not those of 2
+    chances[:, 10:13] = 0.0
+    chances[:, 13] = chances[:, [8, 9]].sum(axis=1)
+    chances[:, 14] = 0.0
     children = len(found.children(1)) + len(found.children(2))
     assert paper_moves._merge_level(found, 1) == 1
     assert (found.parent[[1, 2]] == GONE).sum() == 1
@@ -186,11 +205,10 @@ def test_a_branch_that_mixes_themes_is_split_and_the_bound_rises() -> None:
     state, data = fitted(CORPUS, settings, 0, 3)
     assert state.n_nodes == 3
     before = bound(state, data)
-    chances = state.slot_chances()
-    made, n_made = splits.split_level(state, data, chances, 1, 100, at(5))
+    made, n_made = splits.split_level(state, data, 1, 100, at(5))
     assert (made.n_nodes, n_made) == (5, 1)
     assert bound(made, data) > before + 10
-    same, none_made = splits.split_level(state, data, chances, 1, 4, at(5))
+    same, none_made = splits.split_level(state, data, 1, 4, at(5))
     assert same is state and none_made == 0
 
 
@@ -199,9 +217,8 @@ def test_leaves_of_one_theme_are_not_split() -> None:
     rng = np.random.default_rng(0)
     corpus = corpus_of(rng.multinomial(40, np.full(12, 1 / 12), 30))
     state, data = fitted(corpus, settings_of(moves="none", start_leaves=1, start_sweeps=0), 0, 3)
-    chances = state.slot_chances()
     for level in (1, 2):
-        assert splits.split_level(state, data, chances, level, 100, at(5))[1] == 0
+        assert splits.split_level(state, data, level, 100, at(5))[1] == 0
 
 
 def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
@@ -209,27 +226,24 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
     corpus, branch, by_level = planted(3, 120)
     settings = settings_of(moves="none", eta=ETA)
     data = variational.prepare(corpus, settings)
-    levels: Any = by_level[np.repeat(np.arange(120), np.diff(data.cells.ptr)), data.cells.word]
     cut = branch.copy()
     cut[branch[:, 1] == 0, 0] = 7
-    kind: Any = family(settings).State
-    state = starts.from_assignment(kind, cut, levels, data, settings, at(0))
+    state = seated(cut, by_level, data, settings)
     for iteration in range(1, 4):
         state, _ = variational.step(state, data, settings, at(iteration))
     assert state.nodes.bounds[2] == 5
     before = bound(state, data)
-    made, n_made = splits.join_level(state, data, state.slot_chances(), 1)
+    made, n_made = splits.join_level(state, data, 1)
     assert n_made == 1 and made.nodes.bounds[2] == 4
     assert bound(made, data) > before
     assert adjusted_rand(made.nodes.path[best_leaves(made, data), 1], branch[:, 0]) == 1.0
-    assert splits.join_level(made, data, made.slot_chances(), 1)[1] == 0
+    assert splits.join_level(made, data, 1)[1] == 0
 
 
 def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
     state, data = fit
-    chances = state.slot_chances()
-    tried = [splits.split_level(state, data, chances, level, 100, at(5)) for level in (1, 2)]
-    tried.append(splits.join_level(state, data, chances, 1))
+    tried = [splits.split_level(state, data, level, 100, at(5)) for level in (1, 2)]
+    tried.append(splits.join_level(state, data, 1))
     assert sum(n_made for _, n_made in tried) > 0
     for made, _ in tried:
         tokens = (made.lam - made.lam.dtype.type(made.eta)).sum()

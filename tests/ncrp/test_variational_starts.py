@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from stepping import at
@@ -12,16 +10,17 @@ from variational_cases import (
     adjusted_rand,
     best_leaves,
     bound,
-    family,
     fitted,
     planted,
+    seated,
     settings_of,
+    slot_chances,
 )
 
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
-from hiertopics.families.ncrp.variational.state import Data, State, csr_of
+from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.families.nested.tree_state import MeanField
 
 CORPUS, BRANCH, BY_LEVEL = planted(0, 150)
@@ -32,9 +31,7 @@ def from_truth(mode: str = "structured") -> tuple[State, Data]:
     """Return the state of the planted assignment."""
     settings = settings_of(mode=mode, moves="none", **FLAT)
     data = variational.prepare(CORPUS, settings)
-    levels: Any = BY_LEVEL[np.repeat(np.arange(150), np.diff(data.cells.ptr)), data.cells.word]
-    kind: Any = family(settings).State
-    return starts.from_assignment(kind, BRANCH, levels, data, settings, at(0)), data
+    return seated(BRANCH, BY_LEVEL, data, settings), data
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -105,7 +102,7 @@ def test_any_depth_goes(depth: int, start: str) -> None:
     settings = settings_of(start=start, depth=depth, moves_every=2, start_leaves=6)
     state, data = fitted(corpus, settings, 0, 6)
     assert state.nodes.depth == depth == state.tau.shape[1]
-    assert state.slot_chances().sum(axis=1) == pytest.approx(1)
+    assert slot_chances(state).sum(axis=1) == pytest.approx(1)
 
 
 @pytest.mark.slow
@@ -125,13 +122,13 @@ def test_overcomplete_best_of_five_is_near_the_truth() -> None:
 
 def test_clusters_of_clear_themes_are_those_themes() -> None:
     rng = np.random.default_rng(0)
-    rows = clustering.weighted_rows(csr_of(variational.prepare(CORPUS, settings_of())))
+    rows = clustering.weighted_rows(CORPUS.counts)
     labels = clustering.cluster(rows, 3, rng)
     assert adjusted_rand(labels, BRANCH[:, 0]) > 0.9
 
 
 def test_clusters_are_numbered_without_gaps_and_empty_rows_have_one() -> None:
-    rows = clustering.weighted_rows(csr_of(variational.prepare(CORPUS, settings_of())))
+    rows = clustering.weighted_rows(CORPUS.counts)
     rows = rows.tolil()
     rows[[3, 7]] = 0
     labels = clustering.cluster(rows.tocsr(), 40, np.random.default_rng(1))
@@ -145,8 +142,7 @@ def test_the_default_fit_finds_the_planted_tree() -> None:
     corpus, branch, by_level = planted(7, 300)
     settings = settings_of(**FLAT)
     data = variational.prepare(corpus, settings)
-    levels: Any = by_level[np.repeat(np.arange(300), np.diff(data.cells.ptr)), data.cells.word]
-    truth = starts.from_assignment(State, branch, levels, data, settings, at(0))
+    truth = seated(branch, by_level, data, settings)
     for iteration in range(1, 21):
         truth, _ = variational.step(truth, data, settings_of(moves="none", **FLAT), at(iteration))
     fits = [fitted(corpus, settings, seed, 30) for seed in range(5)]

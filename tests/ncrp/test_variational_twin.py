@@ -6,7 +6,16 @@ import naive_variational as naive
 import numpy as np
 import pytest
 from naive_variational import Q
-from variational_cases import MODES, TREE, bound, data_of, exact_sweep, state_of, varied
+from variational_cases import (
+    MODES,
+    TREE,
+    bound,
+    data_of,
+    exact_sweep,
+    slot_chances,
+    state_of,
+    varied,
+)
 
 from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import state as states
@@ -86,7 +95,7 @@ def test_shards_add_up_to_the_whole(q: Q) -> None:
 
 
 def test_chances_of_slots_are_the_naive_ones(q: Q) -> None:
-    found = state_of(q).slot_chances()
+    found = slot_chances(state_of(q))
     expected = naive.at_best_levels(q).chances if q.structured else q.chances
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-6)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import stepping
@@ -13,13 +13,16 @@ from numpy.typing import ArrayLike
 from stepping import at, corpus_of
 
 from hiertopics import registry
-from hiertopics.arrays import I64
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational import starts
+from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
     Data,
     State,
+    Weighing,
     lay_out,
     local_pass,
     place,
@@ -125,4 +128,23 @@ def adjusted_rand(first: ArrayLike, second: ArrayLike) -> float:
 
 def best_leaves(state: State, data: Data) -> I64:
     """Return the most probable slot of each document."""
-    return np.asarray(np.argmax(state.slot_chances(), axis=1))
+    return state.best_slots()
+
+
+def slot_chances(state: State) -> F64:
+    """Return q of slots of all documents, [n_docs, n_nodes]."""
+    return np.concatenate(state.local.ask(_chances, state.weighing()))
+
+
+def _chances(piece: Cells, local: Any, weighing: Weighing) -> F64:
+    return np.concatenate(list(weighing.blocks(piece, local)))
+
+
+def seated(branch: I64, by_level: I64, data: Data, settings: Settings) -> State:
+    """Return the state of documents on paths [n_docs, depth - 1], their tokens [n_docs, n_words,
+    depth] on levels.
+    """
+    doc = np.repeat(np.arange(data.n_docs), np.diff(data.cells.ptr))
+    levels = by_level[doc, data.cells.word].astype(np.int32)
+    tree, kind = starts.from_assignment(branch, levels, data, settings), family(settings).State
+    return starts.state_of(cast("type[State]", kind), tree, data, settings, at(0))

@@ -37,24 +37,53 @@ def branches_of(
     n_docs = len(doc_pairs)
     if doc_pairs.sum() <= MOST_PAIRS:
         return nested_clusters(counts_of(np.arange(n_docs)), depth, n_leaves, rng)
-    order = rng.permutation(n_docs)
-    n_seen = int(np.searchsorted(np.cumsum(doc_pairs[order]), MOST_PAIRS, side="right"))
-    docs = np.sort(order[: max(1, n_seen)])
+    docs = some_of(doc_pairs, rng)
     counts = counts_of(docs)
     branch = nested_clusters(counts, depth, n_leaves, rng)
-    leaf, importance = np.empty(n_docs, np.int64), importance_of(counts)
-    n_leaves = int(branch[:, -1].max()) + 1
-    centres = unit_rows(sums_of(_weighted(counts, importance), branch[:, -1], n_leaves))
+    importance = importance_of(_n_with(counts), len(docs))
+    rows = _weighted(counts, importance)
     del counts
-    ends = np.concatenate([[0], np.cumsum(doc_pairs)])
-    cuts = np.searchsorted(ends, np.arange(0, ends[-1] + CELLS, CELLS))
-    for first, last in pairwise(np.unique(np.minimum(cuts, n_docs)).tolist()):
-        rows = _weighted(counts_of(np.arange(first, last)), importance)
-        leaf[first:last] = nearest(rows, centres)
+    leaf = _joined(counts_of, doc_pairs, importance, rows, branch[:, -1])
     leaf[docs] = branch[:, -1]
-    way = np.empty((n_leaves, depth - 1), np.int64)
+    way = np.empty((int(branch[:, -1].max()) + 1, depth - 1), np.int64)
     way[branch[:, -1]] = branch
     return way[leaf]
+
+
+def in_two(counts_of: CountsOf, doc_pairs: I64, importance: F64, rng: np.random.Generator) -> I64:
+    """Return which of two clusters each document is in, int64 [n_docs]; of one cluster all in 0.
+
+    doc_pairs as in ``branches_of``, above ``MOST_PAIRS`` clusters are those of random documents,
+    too. importance: float64 [n_words], see ``importance_of``.
+    """
+    if doc_pairs.sum() <= MOST_PAIRS:
+        return cluster(_weighted(counts_of(np.arange(len(doc_pairs))), importance), 2, rng)
+    docs = some_of(doc_pairs, rng)
+    rows = _weighted(counts_of(docs), importance)
+    labels = cluster(rows, 2, rng)
+    found = _joined(counts_of, doc_pairs, importance, rows, labels)
+    found[docs] = labels
+    return found
+
+
+def some_of(doc_pairs: I64, rng: np.random.Generator) -> I64:
+    """Return random documents with ``MOST_PAIRS`` at most, at least one of them, ascending."""
+    order = rng.permutation(len(doc_pairs))
+    n_some = int(np.searchsorted(np.cumsum(doc_pairs[order]), MOST_PAIRS, side="right"))
+    return np.sort(order[: max(1, n_some)])
+
+
+def _joined(
+    counts_of: CountsOf, doc_pairs: I64, importance: F64, rows: sparse.csr_array, labels: I64
+) -> I64:
+    """Return the cluster that each document is most like; labels: the clusters of ``rows``."""
+    centres = unit_rows(sums_of(rows, labels, int(labels.max()) + 1))
+    found, ends = np.empty(len(doc_pairs), np.int64), np.concatenate([[0], np.cumsum(doc_pairs)])
+    cuts = np.searchsorted(ends, np.arange(0, ends[-1] + CELLS, CELLS))
+    for first, last in pairwise(np.unique(np.minimum(cuts, len(found))).tolist()):
+        own = _weighted(counts_of(np.arange(first, last)), importance)
+        found[first:last] = nearest(own, centres)
+    return found
 
 
 def nested_clusters(
@@ -87,13 +116,19 @@ def leaves_for(n_docs: int) -> int:
 
 def weighted_rows(counts: sparse.csr_array) -> sparse.csr_array:
     """Return rows of log(1 + count) times inverse document frequency, of length 1 (or 0)."""
-    return _weighted(counts, importance_of(counts))
+    return _weighted(counts, importance_of(_n_with(counts), counts.shape[0]))
 
 
-def importance_of(counts: sparse.csr_array) -> F64:
-    """Return the logarithm of each word's inverse document frequency, float64 [n_words]."""
-    n_with = np.bincount(counts.indices, minlength=counts.shape[1])
-    return np.asarray(np.log((1.0 + counts.shape[0]) / (1.0 + n_with)))
+def importance_of(n_with: I64, n_docs: int) -> F64:
+    """Return the logarithm of each word's inverse document frequency, float64 [n_words].
+
+    n_with: int64 [n_words], documents with each word.
+    """
+    return np.asarray(np.log((1.0 + n_docs) / (1.0 + n_with)))
+
+
+def _n_with(counts: sparse.csr_array) -> I64:
+    return np.bincount(counts.indices, minlength=counts.shape[1])
 
 
 def _weighted(counts: sparse.csr_array, importance: F64) -> sparse.csr_array:

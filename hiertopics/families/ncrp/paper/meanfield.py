@@ -18,7 +18,7 @@ from hiertopics.families.ncrp.paper.meanfield_kernels import meanfield_step
 from hiertopics.families.ncrp.variational import state as structured
 from hiertopics.families.ncrp.variational.backend import variational
 from hiertopics.families.ncrp.variational.slot_kernels import Cells, Schedule, Statistics
-from hiertopics.families.ncrp.variational.state import Given, local_pass, tables_of
+from hiertopics.families.ncrp.variational.state import Given, Weighing, local_pass, tables_of
 from hiertopics.families.nested.tree_state import MeanField
 from hiertopics.model import without
 
@@ -48,13 +48,17 @@ class State(MeanField, structured.State):
         """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
         return Given(tables_of(self, dtype, logs=True), Schedule(rounds, RARE), columns, _visit)
 
-    def slot_chances(self) -> F64:
-        """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
-        return self.chances
+    def weighing(self) -> Weighing:
+        """Return what it takes to weigh slots: nothing, pieces have it."""
+        return Weighing(self.n_nodes, None, _weigh)
 
     def log_normaliser(self) -> float:
         """Return the documents' share of the bound but for E_theta. Raises NumericalError."""
         return local_pass(self, 0, dtype=np.float64).log_normaliser
+
+
+def _weigh(piece: Cells, local: Local, given: None, first: int, last: int) -> F64:
+    return local.chances[first:last]
 
 
 def _visit(piece: Cells, local: Local, given: Given, sums: Statistics) -> float:

@@ -12,34 +12,35 @@ import numpy as np
 from scipy.special import psi
 
 from hiertopics.arrays import F64, I64
+from hiertopics.engine import Each
 from hiertopics.families.ncrp.variational.draft import Draft
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import Data, State
-from hiertopics.families.nested.pairs import cosines, disjoint_pairs
+from hiertopics.families.ncrp.variational.state import Data, State, Weighing, by_piece
+from hiertopics.families.nested.pairs import disjoint_pairs
 from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.model import Context
 
 SAME_DOCUMENTS = 0.95
 
 
-def grow(
-    state: State, data: Data, chances: F64, most_nodes: int, context: Context
-) -> tuple[State, int]:
+def grow(state: State, data: Data, most_nodes: int, context: Context) -> tuple[State, int]:
     """Return the state grown by both rules, and by how many paths.
 
     Rule 1: slots drawn from q of up to ten random documents, each seeded by its document. Rule
-    2: a slot drawn by its mass, grown neutrally. chances: q of slots [n_docs, n_nodes].
+    2: a slot drawn by its mass, grown neutrally.
     """
     rng = context.rng("grow")
     inner = np.flatnonzero(state.nodes.level < state.nodes.depth - 1)
     n_draws = min(data.n_docs, max(1, min(10, data.n_docs // 50)))
     wanted: list[tuple[int, int]] = []
-    for doc in rng.choice(data.n_docs, n_draws, replace=False):
-        slot = int(rng.choice(state.n_nodes, p=chances[doc] / chances[doc].sum()))
+    docs = rng.choice(data.n_docs, n_draws, replace=False)
+    chances, mass = _drawn(state, data, np.sort(docs))
+    for doc, row in zip(docs, chances[np.argsort(np.argsort(docs))], strict=True):
+        slot = int(rng.choice(state.n_nodes, p=row / row.sum()))
         if slot in inner:
             wanted.append((slot, int(doc)))
-    mass = chances[:, inner].sum(axis=0)
+    mass = mass[inner]
     if mass.sum() > 0:
         wanted.append((int(rng.choice(inner, p=mass / mass.sum())), -1))
     # From the last node to the first: expanding a node renumbers only what comes after it.
@@ -50,6 +51,32 @@ def grow(
             state = expand(state, slot, seeds)
             n_grown += 1
     return state, n_grown
+
+
+class Drawn(NamedTuple):
+    """Some documents of a piece, int64 [n], of which more is asked than of the others."""
+
+    weighing: Weighing
+    docs: I64
+
+
+def _drawn(state: State, data: Data, docs: I64) -> tuple[F64, F64]:
+    """Return q of slots of some documents, ascending [n, n_nodes], and all documents' sum."""
+    weighing = state.weighing()
+    asked = Each([Drawn(weighing, own) for own in by_piece(data, docs)])
+    rows, mass = zip(*state.local.ask(_look_at, asked), strict=True)
+    return np.concatenate(rows), np.sum(mass, axis=0)
+
+
+def _look_at(piece: Cells, local: Any, drawn: Drawn) -> tuple[F64, F64]:
+    weighing, docs = drawn
+    rows, mass, first = [np.empty((0, weighing.n_nodes))], np.zeros(weighing.n_nodes), 0
+    for chances in weighing.blocks(piece, local):
+        last = first + len(chances)
+        rows.append(chances[docs[(docs >= first) & (docs < last)] - first])
+        mass += chances.sum(axis=0)
+        first = last
+    return np.concatenate(rows), mass
 
 
 def expand(state: State, slot: int, seeds: F64 | None = None) -> State:
@@ -125,9 +152,10 @@ def merge_alike(draft: Draft) -> int:
 
 def _merge_level(draft: Draft, level: int) -> int:
     nodes = draft.alive(level)
-    columns = draft.over_subtrees(draft.chances.T, level).T
-    passing = columns.sum(axis=0)
-    cosine = cosines(columns)
+    products = draft.products(level)
+    passing, norms = products[-1, :-1], np.sqrt(np.diag(products)[:-1])
+    norms = np.where(norms > 0, norms, 1.0)
+    cosine = products[:-1, :-1] / norms / norms[:, None]
     if level < draft.depth - 1:
         cosine[draft.parent[nodes][:, None] != draft.parent[nodes]] = 0.0
     pairs = disjoint_pairs(cosine, SAME_DOCUMENTS)

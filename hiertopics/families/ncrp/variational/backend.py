@@ -22,8 +22,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
-from hiertopics.arrays import F64, I64
+from hiertopics.arrays import F64, I32, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.engine import Each
@@ -40,22 +41,24 @@ from hiertopics.families.ncrp.variational.state import (
     Given,
     State,
     Sums,
+    Weighing,
     added,
     bounds,
     build_piece,
+    by_piece,
     elbo,
     lay_out,
     local_pass,
     parts_of,
     refit,
-    selected,
-    visit,
+    visit_some,
 )
 from hiertopics.families.ncrp.variational.structured_kernels import infer_structured
 from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
 from hiertopics.families.nested.slots import fit_sticks, mean_masses, nodes_of
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
 from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary
+from hiertopics.room import Room, beside
 
 KERNELS = 32 << 20
 """Bytes by which the kernels of this backend are larger than those of others."""
@@ -93,7 +96,7 @@ START = {
     "gibbs": starts.from_gibbs,
     "root": starts.from_root,
 }
-"""The first state, by what ``inference.start`` says (theory/ncrp 4)."""
+"""The first tree, by what ``inference.start`` says (theory/ncrp 4)."""
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -162,10 +165,9 @@ def epoch(state: State, data: Data, settings: Settings, context: Context) -> Sum
 
 def _visit(state: State, data: Data, docs: I64, rounds: int) -> Sums:
     """Do the local step of some documents."""
-    given, first = state.given(rounds, state.nodes.path), data.shard_bounds
-    by_piece = np.split(docs, np.searchsorted(docs, first[1:-1]))
-    own = [part - start for part, start in zip(by_piece, first[:-1], strict=True)]
-    return added(state.local.step(_some, Each([Batch(given, part) for part in own])))
+    given = state.given(rounds, state.nodes.path)
+    batches = Each([Batch(given, own) for own in by_piece(data, docs)])
+    return added(state.local.step(_some, batches))
 
 
 class Batch(NamedTuple):
@@ -176,13 +178,7 @@ class Batch(NamedTuple):
 
 
 def _some(piece: Cells, local: Any, batch: Batch) -> tuple[Any, Sums]:
-    docs = batch.docs
-    cells = selected(piece, len(batch.given.tables.e_table), docs)
-    part = local._replace(**{name: rows[docs] for name, rows in local._asdict().items()})
-    sums = visit(cells, part, batch.given)
-    for rows, moved in zip(local, part, strict=True):
-        rows[docs] = moved
-    return local, sums
+    return local, visit_some(piece, local, batch.given, batch.docs)
 
 
 def _blend(state: State, sums: Sums, rate: float, scale: float) -> None:
@@ -199,18 +195,54 @@ def _blend(state: State, sums: Sums, rate: float, scale: float) -> None:
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
     """Return the tree of live nodes, and theta and best paths of the training documents."""
     n_wn = np.maximum(np.asarray(state.lam, dtype=np.float64) - state.eta, 0.0)
+    room, tau = beside(data.cells.word), state.tau
+    weights = room.empty(tau.shape, np.float64)
+    np.divide(tau, tau.sum(axis=1, keepdims=True), out=weights)
     fitted = common.Fitted(
         parent=state.parent,
         n_wn=n_wn,
-        slot_probs=sparse_rows(state.slot_chances()),
-        level_weights=state.tau / state.tau.sum(axis=1, keepdims=True),
+        slot_probs=_slot_probs(state, room),
+        level_weights=weights,
         log_mass=np.log(mean_masses(state.nodes, state.sticks)),
         eta=state.eta,
         level_prior=state.level_prior,
         n_tokens=float(data.doc_lengths.sum()),
         extra={"gamma": np.array([state.gamma])},
+        room=room,
     )
     return common.summarise(fitted)
+
+
+class Rows(NamedTuple):
+    """Chances of slots of documents one behind the other, and how many each has, int64 [n]."""
+
+    chances: F64
+    slots: I32
+    lengths: I64
+
+
+def _slot_probs(state: State, room: Room) -> sparse.csr_array:
+    """Return q of slots of the training documents without rare ones, rows summing to 1."""
+    parts = state.local.ask(_rows, state.weighing())
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
+    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
+    values, columns = room.growing(np.float64), room.growing(kind)
+    for part in parts:
+        values.append(part.chances)
+        columns.append(part.slots)
+    entries = (values.done(), columns.done(), indptr.astype(kind))
+    return sparse.csr_array(entries, shape=(len(indptr) - 1, state.n_nodes))
+
+
+def _rows(piece: Cells, local: Any, weighing: Weighing) -> Rows:
+    room, lengths = beside(piece.word), [np.empty(0, np.int64)]
+    values, columns = room.growing(np.float64), room.growing(np.int32)
+    for chances in weighing.blocks(piece, local):
+        rows = sparse_rows(chances)
+        values.append(rows.data)
+        columns.append(rows.indices)
+        lengths.append(np.diff(rows.indptr).astype(np.int64))
+    return Rows(values.done(), columns.done(), np.concatenate(lengths))
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
@@ -281,7 +313,8 @@ def variational(kind: type[State], renewed: Renewed) -> Backend[Corpus, Data, St
 
     def init(data: Data, settings: Settings, context: Context) -> State:
         """Return the first state by the start of the config."""
-        return START[settings.inference.start](kind, data, settings, context)
+        tree = START[settings.inference.start](data, settings, context)
+        return starts.state_of(kind, tree, data, settings, context)
 
     return Backend(
         Model=Model,

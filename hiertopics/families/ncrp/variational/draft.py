@@ -1,21 +1,52 @@
 """A tree under reconstruction: what its documents put where, slot by slot and level by level.
 
 Moves are weighed and made on a draft. With sticks and topics at their best for what it holds, the
-bound is a sum over nodes, so that the gain of a move is a difference of a few terms.
+bound is a sum over nodes, so that the gain of a move is a difference of a few terms. q of slots
+stays with the documents; where a question needs it, they are told what has become of their slots.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.special import xlogy
 
 from hiertopics.arrays import F64, I32, I64, Floats
-from hiertopics.families.ncrp.variational.state import State, words_by_level
+from hiertopics.engine import Pieces
+from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.state import State, Weighing, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 
 GONE = -2
+
+
+class Seating(NamedTuple):
+    """What became of slots: ``moved`` are pairs of nodes, the first of which lost its documents to
+    the second, one after the other. n_nodes: how many nodes there are now.
+    """
+
+    n_nodes: int
+    moved: tuple[tuple[int, int], ...]
+
+    def now(self, chances: F64) -> F64:
+        """Return q of the slots that there are now, [n, n_nodes], a copy."""
+        found = np.zeros((len(chances), self.n_nodes))
+        found[:, : chances.shape[1]] = chances
+        for node, to in self.moved:
+            found[:, to] += found[:, node]
+            found[:, node] = 0.0
+        return found
+
+
+class Documents(NamedTuple):
+    """Who has q of slots, and how it is known."""
+
+    local: Pieces[Cells, Any]
+    weighing: Weighing
 
 
 @dataclass
@@ -24,14 +55,21 @@ class Draft:
 
     parent: int32 [n_nodes]. level: int32 [n_nodes]. words: [n_nodes, depth, n_words], expected
     tokens of the documents in a node's slot by level. mass: float64 [n_nodes], documents in the
-    slot. chances: float64 [n_docs, n_nodes], q of slots.
+    slot. documents: who has q of slots, those of before.
     """
 
     parent: I32
     level: I32
     words: Floats
     mass: F64
-    chances: F64
+    documents: Documents
+    _moved: list[tuple[int, int]] = field(default_factory=list)
+    _lost: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    @property
+    def seating(self) -> Seating:
+        """What became of the slots that documents know."""
+        return Seating(len(self.parent), tuple(self._moved))
 
     @property
     def depth(self) -> int:
@@ -76,6 +114,24 @@ class Draft:
         """Return the documents that pass the nodes of ``alive(level)``."""
         return self.over_subtrees(self.mass, level)
 
+    def entropy_lost(self, pairs: Sequence[tuple[int, int]]) -> list[float]:
+        """Return the entropy of q that goes when the two slots of each pair become one."""
+        new = [pair for pair in pairs if pair not in self._lost]
+        if new:
+            asked = _Pairs(self.documents.weighing, self.seating, np.array(new))
+            lost = np.sum(self.documents.local.ask(_entropy_lost, asked), axis=0)
+            self._lost.update(zip(new, lost.tolist(), strict=True))
+        return [self._lost[pair] for pair in pairs]
+
+    def products(self, level: int) -> F64:
+        """Return the sums over documents of products of the chances to pass ``alive(level)``.
+
+        In a last row and column those of the chances themselves, [n_alive + 1, n_alive + 1].
+        """
+        members = self.over_subtrees(np.eye(len(self.parent)), level)
+        asked = _Members(self.documents.weighing, self.seating, members)
+        return np.asarray(np.sum(self.documents.local.ask(_products, asked), axis=0))
+
     def join(self, node: int, other: int) -> None:
         """Merge ``other`` into its sibling ``node``: slots, topics and children."""
         self.parent[self.children(other)] = node
@@ -88,7 +144,6 @@ class Draft:
         self.level = np.append(self.level, self.level[parent] + np.int32(1))
         self.words = np.concatenate([self.words, np.zeros_like(self.words[:1])])
         self.mass = np.append(self.mass, 0.0)
-        self.chances = np.column_stack([self.chances, np.zeros(len(self.chances))])
         return len(self.parent) - 1
 
     def hang(self, node: int, parent: int) -> None:
@@ -115,8 +170,9 @@ class Draft:
     def _hand_over(self, node: int, to: int) -> None:
         self.words[to] += self.words[node]
         self.mass[to] += self.mass[node]
-        self.chances[:, to] += self.chances[:, node]
-        self.words[node], self.mass[node], self.chances[:, node] = 0, 0.0, 0.0
+        self.words[node], self.mass[node] = 0, 0.0
+        self._moved.append((node, to))
+        self._lost = {pair: lost for pair, lost in self._lost.items() if not {node, to} & {*pair}}
 
     def _remove_if_empty(self, node: int, least: float = np.inf) -> None:
         """Let inner nodes go upwards from ``node`` that have no children (and few documents)."""
@@ -127,11 +183,48 @@ class Draft:
             node = above
 
 
-def draft_of(state: State, chances: F64) -> Draft:
+class _Pairs(NamedTuple):
+    """Pairs of nodes [n, 2] of which documents are asked."""
+
+    weighing: Weighing
+    seating: Seating
+    pairs: I64
+
+
+def _entropy_lost(piece: Cells, local: Any, asked: _Pairs) -> F64:
+    lost = np.zeros(len(asked.pairs))
+    for chances in asked.weighing.blocks(piece, local):
+        rows = np.asfortranarray(asked.seating.now(chances))
+        for number, (node, other) in enumerate(asked.pairs):
+            first, second = rows[:, node], rows[:, other]
+            both = first + second
+            lost[number] += (xlogy(both, both) - xlogy(first, first) - xlogy(second, second)).sum()
+    return lost
+
+
+class _Members(NamedTuple):
+    """Groups of nodes, float64 [n_groups, n_nodes], of which documents are asked."""
+
+    weighing: Weighing
+    seating: Seating
+    members: F64
+
+
+def _products(piece: Cells, local: Any, asked: _Members) -> F64:
+    n_groups = len(asked.members)
+    found = np.zeros((n_groups + 1, n_groups + 1))
+    for chances in asked.weighing.blocks(piece, local):
+        passing = np.ones((n_groups + 1, len(chances)))
+        passing[:-1] = asked.members @ asked.seating.now(chances).T
+        found += passing @ passing.T
+    return found
+
+
+def draft_of(state: State) -> Draft:
     """Return the draft of a state; the state is not touched.
 
-    chances: q of slots [n_docs, n_nodes]. Words are counted with levels that depend on the path,
-    in the mean-field family too: there a draft is an estimate.
+    Words are counted with levels that depend on the path, in the mean-field family too: there a
+    draft is an estimate. As long as the draft is used, what belongs to documents stays.
     """
     nodes = state.nodes
     columns = np.arange(nodes.n_nodes * nodes.depth, dtype=np.int32).reshape(-1, nodes.depth)
@@ -144,7 +237,7 @@ def draft_of(state: State, chances: F64) -> Draft:
         nodes.level.copy(),
         words.reshape(*columns.shape, n_words),
         sums.slot.copy(),
-        chances.copy(),
+        Documents(state.local, state.weighing()),
     )
 
 
@@ -164,5 +257,11 @@ def state_of_draft(draft: Draft, like: State) -> State:
         column = np.full(len(draft.parent), -1)
         column[kept] = np.arange(len(kept))
         lam[:, column[draft.alive(level)]] = (draft.counts(level) + like.eta).T
-    local = like.in_slots(np.ascontiguousarray(draft.chances[:, kept]))
+    local = like.reseated(_reseated, (draft.seating, kept))
     return replace(like, local=local, parent=parent, lam=lam, stick_a=sticks.a, stick_b=sticks.b)
+
+
+def _reseated(piece: Cells, local: Any, asked: tuple[Seating, I64]) -> tuple[Any, None]:
+    seating, kept = asked
+    chances = np.ascontiguousarray(seating.now(local.chances)[:, kept])
+    return local._replace(chances=chances), None

@@ -47,11 +47,10 @@ def paper_moves(
     state: State, data: Data, settings: Settings, context: Context
 ) -> tuple[State, int]:
     """Grow by both rules, sweep, merge paths with the same documents, prune."""
-    chances = state.slot_chances()
-    state, n_grown = grow(state, data, chances, settings.inference.max_nodes, context)
+    state, n_grown = grow(state, data, settings.inference.max_nodes, context)
     for _ in range(TRIAL_SWEEPS):
         _sweep(state, settings)
-    draft = draft_of(state, state.slot_chances())
+    draft = draft_of(state)
     n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
     return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
 
@@ -62,16 +61,16 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     """
     most, depth = settings.inference.max_nodes, settings.model.depth
     level = 1 + context.iteration // settings.inference.moves_every % (depth - 1)
-    state, n_moves = grow(state, data, state.slot_chances(), most, context)
-    state, n_made = split_level(state, data, state.slot_chances(), level, most, context)
+    state, n_moves = grow(state, data, most, context)
+    state, n_made = split_level(state, data, level, most, context)
     n_moves += n_made
     if level < depth - 1:
         _sweep(state, settings)
-        state, n_made = join_level(state, data, state.slot_chances(), level)
+        state, n_made = join_level(state, data, level)
         n_moves += n_made
     if n_moves:
         _sweep(state, settings)
-    draft = draft_of(state, state.slot_chances())
+    draft = draft_of(state)
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
 

@@ -7,10 +7,11 @@ on the order of siblings and lies a little below that; ``moves`` tries each resu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 
 from hiertopics.arrays import F64, I64, Bools, Floats
 from hiertopics.families.ncrp.variational import gain_kernels as kernels
@@ -47,12 +48,11 @@ def reshape(draft: Draft, gamma: float, eta: float) -> int:
 
 def proposals(draft: Draft, gamma: float, eta: float) -> list[Move]:
     """Return every merge of siblings that gains, and each node's best transfer if it gains."""
-    found = []
-    for level in range(1, draft.depth):
-        joins = _join_gains(draft, level, gamma, eta)
-        found += merges(draft, level, joins)
-        if level > 1:
-            found += transfers(draft, level, joins, gamma, eta)
+    levels = range(1, draft.depth)
+    joins = {level: _join_gains(draft, level, gamma, eta) for level in levels}
+    found = merges(draft, joins)
+    for level in levels[1:]:
+        found += transfers(draft, level, joins[level], gamma, eta)
     return found
 
 
@@ -96,16 +96,21 @@ def highest(similar: Floats) -> Bools:
     return (similar >= least) & (similar > -np.inf)
 
 
-def merges(draft: Draft, level: int, joins: F64) -> list[Move]:
-    """Return the merges of siblings of a level that gain; joins: see ``_join_gains``."""
-    nodes = draft.alive(level)
-    siblings = draft.parent[nodes][:, None] == draft.parent[nodes]
-    found = []
-    for i, j in zip(*np.nonzero(np.triu(siblings & (joins > 0), 1)), strict=True):
-        gain = joins[i, j] - _entropy_lost(draft, int(nodes[i]), int(nodes[j]))
-        if gain > 0:
-            found.append(Move(gain, int(nodes[j]), int(draft.parent[nodes[j]]), int(nodes[i])))
-    return found
+def merges(draft: Draft, joins: Mapping[int, F64]) -> list[Move]:
+    """Return the merges of siblings that gain; joins: by level, see ``_join_gains``."""
+    gains, pairs = [], []
+    for level, of_level in joins.items():
+        nodes = draft.alive(level)
+        siblings = draft.parent[nodes][:, None] == draft.parent[nodes]
+        i, j = np.nonzero(np.triu(siblings & (of_level > 0), 1))
+        gains += of_level[i, j].tolist()
+        pairs += list(zip(nodes[i].tolist(), nodes[j].tolist(), strict=True))
+    lost = draft.entropy_lost(pairs)
+    return [
+        Move(gain - less, other, int(draft.parent[other]), node)
+        for gain, less, (node, other) in zip(gains, lost, pairs, strict=True)
+        if gain > less
+    ]
 
 
 def transfers(draft: Draft, level: int, joins: F64, gamma: float, eta: float) -> list[Move]:
@@ -194,13 +199,6 @@ def _mass_terms(mass: F64, gamma: float, *, inner: bool) -> F64:
     if inner:
         terms = terms + gammaln(gamma) - gammaln(gamma + some)
     return np.asarray(terms)
-
-
-def _entropy_lost(draft: Draft, node: int, other: int) -> float:
-    """Return the entropy of q that goes when two slots become one."""
-    first, second = draft.chances[:, node], draft.chances[:, other]
-    both = first + second
-    return float((xlogy(both, both) - xlogy(first, first) - xlogy(second, second)).sum())
 
 
 def _compatible(draft: Draft, found: list[Move]) -> list[Move]:

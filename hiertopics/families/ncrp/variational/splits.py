@@ -16,19 +16,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.engine import Each, stacked
-from hiertopics.families.ncrp.clustering import cluster, weighted_rows
+from hiertopics.families.ncrp.clustering import importance_of, in_two
 from hiertopics.families.ncrp.variational import bound
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
 from hiertopics.families.ncrp.variational.reshaping import union_gains
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.state import Data, Local, State, csr_of, tables_of
+from hiertopics.families.ncrp.variational.state import (
+    Data,
+    Local,
+    State,
+    counts_of,
+    selected,
+    tables_of,
+)
 from hiertopics.families.ncrp.variational.structured_kernels import (
     restricted_bounds,
     restricted_step,
@@ -61,15 +69,14 @@ class Split(NamedTuple):
 
 
 def split_level(
-    state: State, data: Data, chances: F64, level: int, most_nodes: int, context: Context
+    state: State, data: Data, level: int, most_nodes: int, context: Context
 ) -> tuple[State, int]:
     """Return a state in which the nodes of ``level`` that gain by it are split; and their number.
 
-    chances: q of slots [n_docs, n_nodes]. The largest nodes come first where ``most_nodes``
-    forbids more. Every document is on its best path, or on either of two, afterwards.
+    The largest nodes come first where ``most_nodes`` forbids more. Every document is on its best
+    path, or on either of two, afterwards.
     """
-    nodes = state.nodes
-    best = np.argmax(chances, axis=1)
+    nodes, best = state.nodes, state.best_slots()
     at = nodes.path[best, level]
     found = _second_clusters(state, data, at, _wanted(state, at, level, most_nodes), context)
     if not found:
@@ -99,12 +106,15 @@ def _second_clusters(
     state: State, data: Data, at: I32, wanted: list[int], context: Context
 ) -> list[Split]:
     """Return the second of two clusters of documents of each node that has two, by node."""
-    rng = context.rng("split")
-    rows = weighted_rows(csr_of(data))
+    rng, importance = context.rng("split"), importance_of(data.n_with, data.n_docs)
     found = []
     for node in wanted:
         docs = np.flatnonzero(at == node)
-        second = docs[cluster(rows[docs], 2, rng) == 1]
+
+        def counts(some: I64, docs: I64 = docs) -> sparse.csr_array:
+            return counts_of(selected(data.cells, docs[some]), data.n_words)
+
+        second = docs[in_two(counts, np.diff(data.cells.ptr)[docs], importance, rng) == 1]
         if len(second):
             found.append(Split(node, second))
     return sorted(found, key=lambda split: split.node)
@@ -138,13 +148,12 @@ def _chain_of(state: State, slot: int, level: int) -> list[int]:
     return [int(node) if node >= 0 else slot for node in path]
 
 
-def join_level(state: State, data: Data, chances: F64, level: int) -> tuple[State, int]:
+def join_level(state: State, data: Data, level: int) -> tuple[State, int]:
     """Return a state in which pairs of siblings of an inner level that gain by it are one node.
 
-    The most alike pairs are tried. chances: q of slots [n_docs, n_nodes].
+    The most alike pairs are tried.
     """
-    nodes = state.nodes
-    best = np.argmax(chances, axis=1)
+    nodes, best = state.nodes, state.best_slots()
     pairs = _alike_pairs(state, level)
     if not pairs:
         return state, 0
@@ -264,8 +273,9 @@ def run(state: State, data: Data, plan: Plan, group_of_doc: Ints, n_groups: int)
     for turn in range(TURNS):
         shares = _sweep(made, candidates if turn else alone)
     worth = _worth(made, candidates, shares, plan.group[order], group_of_doc, n_groups)
-    chances = _chances_of(candidates, shares, nodes.n_nodes)
-    return Outcome(replace(made, local=made.in_slots(chances)), worth)
+    rows = each(made.local, candidates=candidates, shares=shares)
+    taken = Each([_Taken(nodes.n_nodes, **own) for own in rows.messages])
+    return Outcome(replace(made, local=made.reseated(_seated, taken)), worth)
 
 
 def _sweep(state: State, candidates: I32) -> F64:
@@ -332,9 +342,18 @@ def _bounds(piece: Cells, local: Local, asked: Asked) -> F64:
     return per_doc
 
 
-def _chances_of(candidates: I32, shares: F64, n_nodes: int) -> F64:
+class _Taken(NamedTuple):
+    """Slots that the documents of a piece have taken, int32 [n_docs, 2], -1: none; and shares."""
+
+    n_nodes: int
+    candidates: I32
+    shares: F64
+
+
+def _seated(piece: Cells, local: Any, taken: _Taken) -> tuple[Any, None]:
+    n_nodes, candidates, shares = taken
     chances = np.zeros((len(candidates), n_nodes))
     for column in range(2):
         docs = np.flatnonzero(candidates[:, column] >= 0)
         chances[docs, candidates[docs, column]] = shares[docs, column]
-    return chances
+    return local._replace(chances=chances), None

@@ -9,11 +9,12 @@ so. From a sequential start this is the "G" of C. Wang, D. Blei, NIPS 2009.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from hiertopics.arrays import F64, I32, I64, Floats, Ints
+from hiertopics.engine import Each
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
@@ -23,15 +24,11 @@ from hiertopics.families.ncrp.paper.one_by_one import grow_by_documents
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational.expectations import dtype_for
-from hiertopics.families.ncrp.variational.state import Data, State, csr_of, place
-from hiertopics.families.nested.slots import (
-    fit_sticks,
-    in_order,
-    nodes_of,
-    renumbered,
-    subtree_sums,
-)
-from hiertopics.families.nested.tree_state import having
+from hiertopics.families.ncrp.variational.slot_kernels import Cells
+from hiertopics.families.ncrp.variational.start_kernels import count_levels, seat_documents
+from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place
+from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
+from hiertopics.families.nested.tree_state import each
 from hiertopics.model import Context
 
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
@@ -42,28 +39,47 @@ LEAP_EVERY = 2
 """Leaps cost as much as several sweeps."""
 
 
-def state_of(
-    kind: type[State],
-    parent: I32,
-    counts: Floats,
-    slot_mass: F64,
-    data: Data,
-    settings: Settings,
-    context: Context,
-) -> State:
-    """Return the state of a tree with word counts [n_words, n_nodes] and documents per slot.
+class Tree(NamedTuple):
+    """A first tree, nodes in the order of ``nested.slots``.
 
-    tau starts where the level prior's mean shares out each document.
+    parent: int32 [n_nodes]. words: (expected) counts [n_words, n_nodes]. mass: float64 [n_nodes],
+    documents in each slot. seats: where its documents are, if that is known.
+    """
+
+    parent: I32
+    words: Floats
+    mass: F64
+    seats: Seats | None = None
+
+
+class Seats(NamedTuple):
+    """Documents in slots: leaf int64 [n_docs], in which a document is but for ``UNSURE``; and tau,
+    float64 [n_docs, depth].
+    """
+
+    leaf: I64
+    tau: F64
+
+
+def state_of(
+    kind: type[State], tree: Tree, data: Data, settings: Settings, context: Context
+) -> State:
+    """Return the state of a tree.
+
+    Where seats are not known, tau starts where the level prior's mean shares out each document.
     """
     model = settings.model
     prior = level_prior(model)
-    nodes = nodes_of(parent, model.depth)
-    sticks = fit_sticks(nodes, slot_mass, model.gamma)
-    lam = (counts + model.eta).astype(dtype_for(model.eta))
-    tau = prior + np.outer(data.doc_lengths, prior / prior.sum())
-    return kind(
-        local=place(kind, data, context, tau, slot_mass),
-        parent=parent,
+    nodes = nodes_of(tree.parent, model.depth)
+    sticks = fit_sticks(nodes, tree.mass, model.gamma)
+    lam = (tree.words + model.eta).astype(dtype_for(model.eta))
+    if tree.seats is None:
+        tau = prior + np.outer(data.doc_lengths, prior / prior.sum())
+    else:
+        tau = tree.seats.tau
+    state = kind(
+        local=place(kind, data, context, tau, tree.mass),
+        parent=tree.parent,
         stick_a=sticks.a,
         stick_b=sticks.b,
         lam=lam,
@@ -72,32 +88,45 @@ def state_of(
         eta=model.eta,
         n_outside=0.0,
     )
+    if tree.seats is None:
+        return state
+    rows = each(state.local, leaf=tree.seats.leaf)
+    seated = Each([_Seated(nodes.n_nodes, **own) for own in rows.messages])
+    return replace(state, local=state.reseated(_seated, seated))
 
 
-def word_counts(data: Data) -> F64:
-    """Return how often each word occurs, float64 [n_words]."""
-    counts = np.bincount(data.cells.word, data.cells.tokens, minlength=data.n_words)
-    return counts.astype(np.float64)
+class _Seated(NamedTuple):
+    """The leaf of each document of a piece, int64 [n_docs]."""
+
+    n_nodes: int
+    leaf: I64
 
 
-def from_root(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
+def _seated(piece: Cells, local: Any, seated: _Seated) -> tuple[Any, None]:
+    n_nodes, leaf = seated
+    chances = np.full((len(leaf), n_nodes), UNSURE / max(n_nodes - 1, 1))
+    chances[np.arange(len(leaf)), leaf] = 1.0 - UNSURE
+    return local._replace(chances=chances), None
+
+
+def from_root(data: Data, settings: Settings, context: Context) -> Tree:
     """Return the tree of a root alone."""
     parent = np.array([-1], dtype=np.int32)
     mass = np.array([float(max(data.n_docs, 1))])
-    return state_of(kind, parent, word_counts(data)[:, None], mass, data, settings, context)
+    return Tree(parent, data.word_counts[:, None].astype(np.float64), mass)
 
 
-def one_by_one(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
+def one_by_one(data: Data, settings: Settings, context: Context) -> Tree:
     """Return the tree that documents open one by one (the paper's start)."""
     prior, most = level_prior(settings.model), settings.inference.max_nodes // settings.model.depth
     tree = grow_by_documents(data, settings, prior, max(most, 1), context)
     parent, mass = np.array(tree.parent), np.array(tree.mass)
     order = in_order(parent, np.arange(len(parent)))
     counts = np.ascontiguousarray(tree.counts[:, order])
-    return state_of(kind, renumbered(parent, order), counts, mass[order], data, settings, context)
+    return Tree(renumbered(parent, order), counts, mass[order])
 
 
-def overcomplete(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
+def overcomplete(data: Data, settings: Settings, context: Context) -> Tree:
     """Return a full tree whose topics are a share of the corpus plus Gamma(1, 1) noise."""
     model = settings.model
     rng = context.rng("start")
@@ -108,18 +137,19 @@ def overcomplete(kind: type[State], data: Data, settings: Settings, context: Con
         row = list(below)
     parents = np.array(parent, dtype=np.int32)
     nodes = nodes_of(parents, model.depth)
-    share = word_counts(data) / len(parent)
+    share = data.word_counts / len(parent)
     counts = np.outer(share, 1.0 / np.diff(nodes.bounds)[nodes.level])
     counts += rng.gamma(1.0, 1.0, counts.shape)
     mass = np.zeros(len(parent))
     mass[nodes.leaves] = data.n_docs / len(nodes.leaves)
-    return state_of(kind, parents, counts, mass, data, settings, context)
+    return Tree(parents, counts, mass)
 
 
 def cluster_branches(data: Data, settings: Settings, context: Context) -> I64:
     """Return the branches of a tree of clusters of documents, int [n_docs, depth - 1]."""
     n_leaves = starting_leaves(data, settings)
-    return nested_clusters(csr_of(data), settings.model.depth, n_leaves, context.rng("start"))
+    counts = counts_of(data.cells, data.n_words)
+    return nested_clusters(counts, settings.model.depth, n_leaves, context.rng("start"))
 
 
 def starting_leaves(data: Data, settings: Settings) -> int:
@@ -129,20 +159,18 @@ def starting_leaves(data: Data, settings: Settings) -> int:
     return min(int(chosen or leaves_for(data.n_docs)), most)
 
 
-def from_paths(
-    kind: type[State], branch: Ints, data: Data, settings: Settings, context: Context
-) -> State:
+def from_paths(branch: Ints, data: Data, settings: Settings) -> Tree:
     """Return the tree in which each document takes a path, its words shared by all levels.
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
     """
     depth = settings.model.depth
     parent, path = _tree_of(branch)
-    counts = csr_of(data) / depth
+    counts = counts_of(data.cells, data.n_words) / depth
     rows = [sums_of(counts, path[:, level], len(parent)) for level in range(depth)]
     words = np.ascontiguousarray(np.sum([row.toarray() for row in rows], axis=0).T)
     mass = np.bincount(path[:, -1], minlength=len(parent)).astype(np.float64)
-    return state_of(kind, parent, words, mass, data, settings, context)
+    return Tree(parent, words, mass)
 
 
 def _tree_of(branch: Ints) -> tuple[I32, I64]:
@@ -166,61 +194,48 @@ def _tree_of(branch: Ints) -> tuple[I32, I64]:
     return renumbered(np.array(parent), order), new_id[path]
 
 
-def from_assignment(
-    kind: type[State],
-    branch: Ints,
-    level_tokens: Floats,
-    data: Data,
-    settings: Settings,
-    context: Context,
-) -> State:
-    """Return the state of documents on known paths, their tokens on known levels (start "G").
+def from_assignment(branch: Ints, level_tokens: I32, data: Data, settings: Settings) -> Tree:
+    """Return the tree of documents on known paths, their tokens on known levels (start "G").
 
     branch: int [n_docs, depth - 1], names of the nodes below the root, unique within a level.
-    level_tokens: [n_pairs, depth], tokens of each (document, word) pair by level. q of the path
-    is 1 - ``UNSURE``, the rest spread over all other slots; levels are smoothed by the level
+    level_tokens: int32 [n_pairs, depth], tokens of each (document, word) pair by level. q of the
+    path is 1 - ``UNSURE``, the rest spread over all other slots; levels are smoothed by the level
     prior's mean (theory/ncrp 4, initialisation 2).
     """
-    state = from_paths(kind, branch, data, settings, context)
-    nodes, prior = state.nodes, state.level_prior
-    count = data.cells.tokens[:, None]
-    tokens = count * (level_tokens + prior / prior.sum()) / (count + 1.0)
-    doc = np.repeat(np.arange(data.n_docs), np.diff(data.cells.ptr))
-    chances = np.full((data.n_docs, nodes.n_nodes), UNSURE / max(nodes.n_nodes - 1, 1))
-    chances[np.arange(data.n_docs), _tree_of(branch)[1][:, -1]] = 1.0 - UNSURE
-    passing = subtree_sums(nodes, chances)
-    lam = np.full((data.n_words, nodes.n_nodes), state.eta)
-    tau = np.empty((data.n_docs, nodes.depth))
-    for level in range(nodes.depth):
-        here = slice(nodes.bounds[level], nodes.bounds[level + 1])
-        cells = (tokens[:, level], (data.cells.word, doc))
-        by_word = sparse.csr_array(cells, shape=(data.n_words, data.n_docs))
-        lam[:, here] += by_word @ passing[:, here]
-        tau[:, level] = prior[level] + np.bincount(doc, tokens[:, level], data.n_docs)
-    state.lam = lam.astype(state.lam.dtype)
-    state.stick_a, state.stick_b = fit_sticks(nodes, chances.sum(axis=0), state.gamma)
-    return replace(state, local=having(state.in_slots(chances), tau=tau))
+    parent, path = _tree_of(branch)
+    nodes, prior, leaf = (
+        nodes_of(parent, settings.model.depth),
+        level_prior(settings.model),
+        path[:, -1],
+    )
+    words, mass = np.zeros((data.n_words, nodes.n_nodes)), np.zeros(nodes.n_nodes)
+    tau = np.zeros((data.n_docs, nodes.depth))
+    share = prior / prior.sum()
+    seat_documents(
+        data.cells, leaf, level_tokens, share, UNSURE, parent, nodes.bounds, words, mass, tau
+    )
+    return Tree(parent, words, mass, Seats(leaf, prior + tau))
 
 
-def from_gibbs(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
-    """Return the variational state of the best draw from a sequential start (theory/ncrp 4)."""
+def from_gibbs(data: Data, settings: Settings, context: Context) -> Tree:
+    """Return the tree of the best draw from a sequential start (theory/ncrp 4)."""
     prior = _prior(settings)
     chain = chains.sequential(_in_tokens(data), prior, context.rng("start"))
-    return _state_of(kind, most_probable(chain, data, settings, context), data, settings, context)
+    return _tree_of_chain(most_probable(chain, data, settings, context), data, settings)
 
 
-def from_clusters(kind: type[State], data: Data, settings: Settings, context: Context) -> State:
-    """Return the variational state of the best draw from a tree of clusters of documents.
+def from_clusters(data: Data, settings: Settings, context: Context) -> Tree:
+    """Return the tree of the best draw from a tree of clusters of documents.
 
     Without sweeps each document's words go in equal parts to the topics on its path.
     """
     branch = cluster_branches(data, settings, context)
     if settings.inference.start_sweeps == 0:
-        return from_paths(kind, branch, data, settings, context)
+        return from_paths(branch, data, settings)
     chain = chains.on_branches(
         _in_tokens(data), branch, _prior(settings), context.rng("start levels")
     )
-    return _state_of(kind, most_probable(chain, data, settings, context), data, settings, context)
+    return _tree_of_chain(most_probable(chain, data, settings, context), data, settings)
 
 
 def most_probable(chain: Chain, data: Data, settings: Settings, context: Context) -> Chain:
@@ -244,18 +259,16 @@ def _kept(chain: Chain) -> Chain:
     return chain._replace(path=chain.path.copy(), level=chain.level.copy())
 
 
-def _state_of(
-    kind: type[State], chain: Chain, data: Data, settings: Settings, context: Context
-) -> State:
-    """Return the variational state of a draw.
+def _tree_of_chain(chain: Chain, data: Data, settings: Settings) -> Tree:
+    """Return the tree of a draw.
 
     Documents on leaves that ``max_nodes`` has no room for join the largest leaf nearby.
     """
-    tokens = data.cells.tokens
-    levels = np.zeros((len(tokens), settings.model.depth))
-    np.add.at(levels, (np.repeat(np.arange(len(tokens)), tokens), chain.level), 1)
+    words = _in_tokens(data).words
+    levels = np.zeros((len(words.word), settings.model.depth), np.int32)
+    count_levels(words.token_ptr, chain.level, levels)
     branch = folded(chain.path, settings.inference.max_nodes)[:, 1:]
-    return from_assignment(kind, branch, levels, data, settings, context)
+    return from_assignment(branch, levels, data, settings)
 
 
 def _in_tokens(data: Data) -> token_layout.Data:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -15,6 +15,7 @@ from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.errors import NumericalError
+from hiertopics.families.flat.token_layout import spans
 from hiertopics.families.ncrp.variational import bound, expectations
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
@@ -29,19 +30,31 @@ from hiertopics.model import Context
 
 RARE = 1e-5
 
+CELLS = 1 << 22
+"""Chances of documents in slots that are in memory at a time."""
+
 
 class Data(NamedTuple):
-    """A corpus laid out: its cells, and the bounds of the shards of documents [n_shards + 1]."""
+    """A corpus laid out: its cells, and the bounds of the shards of documents [n_shards + 1].
+
+    n_with, word_counts: int64 [n_words], the documents and the tokens of each word.
+    """
 
     cells: Cells
     shard_bounds: I64
     doc_lengths: I64
-    n_words: int
+    n_with: I64
+    word_counts: I64
 
     @property
     def n_docs(self) -> int:
         """Number of documents, empty ones included."""
         return len(self.doc_lengths)
+
+    @property
+    def n_words(self) -> int:
+        """Size of the vocabulary."""
+        return len(self.n_with)
 
 
 def parts_of(data: Data) -> list[Cells]:
@@ -59,32 +72,43 @@ def build_piece(part: Cells) -> Cells:
 
 def lay_out(corpus: Corpus, n_shards: int) -> Data:
     """Lay ``corpus`` out, documents in contiguous shards of about equal work."""
-    cells = _cells_of(corpus.counts)
+    word, tokens = np.empty(corpus.n_pairs, np.int32), np.empty(corpus.n_pairs, np.int32)
+    n_with, word_counts = np.zeros((2, corpus.n_words), np.int64)
+    first = 0
+    for block in corpus.blocks():
+        here = slice(first, first + block.nnz)
+        word[here], tokens[here] = block.indices, block.data
+        n_with += np.bincount(block.indices, minlength=corpus.n_words)
+        word_counts += np.bincount(block.indices, block.data, corpus.n_words).astype(np.int64)
+        first = here.stop
+    cells = Cells(_starts(corpus.doc_pairs), word, tokens)
     targets = np.arange(1, n_shards) * (corpus.n_pairs / n_shards)
     inner = np.searchsorted(cells.ptr[1:], targets)
     bounds = np.concatenate([[0], inner, [corpus.n_docs]]).astype(np.int64)
-    return Data(cells, bounds, corpus.doc_lengths, corpus.n_words)
+    return Data(cells, bounds, corpus.doc_lengths, n_with, word_counts)
 
 
-def selected(cells: Cells, n_words: int, docs: I64) -> Cells:
+def by_piece(data: Data, docs: I64) -> list[I64]:
+    """Return ascending documents piece by piece, each counted from its piece's first."""
+    first = data.shard_bounds
+    parts = np.split(docs, np.searchsorted(docs, first[1:-1]))
+    return [part - start for part, start in zip(parts, first[:-1], strict=True)]
+
+
+def selected(cells: Cells, docs: I64) -> Cells:
     """Return the cells of some documents."""
-    return _cells_of(_counts(cells, n_words)[docs])
+    sizes = cells.ptr[docs + 1] - cells.ptr[docs]
+    ptr = _starts(sizes)
+    chosen = np.repeat(cells.ptr[docs] - ptr[:-1], sizes) + np.arange(ptr[-1])
+    return Cells(ptr, cells.word[chosen], cells.tokens[chosen])
 
 
-def csr_of(data: Data) -> sparse.csr_array:
-    """Return the corpus as counts again, float64 CSR [n_docs, n_words]."""
-    return _counts(data.cells, data.n_words)
+def _starts(sizes: I64) -> I64:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
-def _cells_of(counts: sparse.csr_array) -> Cells:
-    return Cells(
-        counts.indptr.astype(np.int64),
-        counts.indices.astype(np.int32),
-        counts.data.astype(np.int32),
-    )
-
-
-def _counts(cells: Cells, n_words: int) -> sparse.csr_array:
+def counts_of(cells: Cells, n_words: int) -> sparse.csr_array:
+    """Return cells as counts again, float64 CSR [n_docs, n_words]."""
     index = np.int32 if len(cells.word) < np.iinfo(np.int32).max else np.int64
     return sparse.csr_array(
         (cells.tokens.astype(np.float64), cells.word, cells.ptr.astype(index)),
@@ -141,9 +165,13 @@ class State(TreeState):
         """Return what a pass takes to the documents; see ``Given``, dtype as in ``local_pass``."""
         return by_path(self, rounds, columns, dtype)
 
-    def slot_chances(self) -> F64:
-        """Return q of slots for the training documents, float64 [n_docs, n_nodes]."""
-        return stacked(self.local.ask(_slot_chances, tables_of(self, by_slot=True)))
+    def weighing(self) -> Weighing:
+        """Return what it takes to weigh slots."""
+        return Weighing(self.n_nodes, tables_of(self, by_slot=True), _weigh)
+
+    def best_slots(self) -> I64:
+        """Return the most probable slot of each training document, int64 [n_docs]."""
+        return stacked(self.local.ask(_best_slots, self.weighing()))
 
     def log_normaliser(self) -> float:
         """Return the documents' share of the bound but for E_theta. Raises NumericalError."""
@@ -176,6 +204,23 @@ class Given(NamedTuple):
     schedule: kernels.Schedule
     columns: I32
     visit: Callable[[Cells, Any, Given, kernels.Statistics], float]
+
+
+class Weighing(NamedTuple):
+    """How q of slots is known of documents ``first .. last`` of a piece, [n, n_nodes].
+
+    given: tables; None where pieces have it.
+    """
+
+    n_nodes: int
+    given: kernels.Globals | None
+    weigh: Callable[[Cells, Any, Any, int, int], F64]
+
+    def blocks(self, piece: Cells, local: Any) -> Iterator[F64]:
+        """Yield q of slots of a piece's documents, some documents after the other."""
+        n_docs, step = len(local.tau), max(1, CELLS // self.n_nodes)
+        for first in range(0, n_docs, step):
+            yield self.weigh(piece, local, self.given, first, min(n_docs, first + step))
 
 
 def place(
@@ -240,12 +285,28 @@ def _local_step(piece: Cells, local: Any, given: Given) -> tuple[Any, Sums]:
 
 def visit(piece: Cells, local: Any, given: Given) -> Sums:
     """Do the local step of a piece's documents in place, if there are rounds."""
+    sums = _nothing(given)
+    value = given.visit(piece, local, given, sums)
+    return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
+
+
+def visit_some(piece: Cells, local: Any, given: Given, docs: I64) -> Sums:
+    """Do the local step of some of a piece's documents in place; their cells are copied."""
+    sums, value = _nothing(given), 0.0
+    for first, last in spans(piece.ptr[docs + 1] - piece.ptr[docs]):
+        here = docs[first:last]
+        part = local._replace(**{name: rows[here] for name, rows in local._asdict().items()})
+        value += given.visit(selected(piece, here), part, given, sums)
+        for rows, moved in zip(local, part, strict=True):
+            rows[here] = moved
+    return Sums(sums.words, sums.slot, float(sums.outside[0]), value)
+
+
+def _nothing(given: Given) -> kernels.Statistics:
     n_words, n_nodes = given.tables.e_table.shape
     n_columns = int(given.columns.max(initial=-1)) + 1 if given.schedule.rounds else 0
     words = np.zeros((n_words, n_columns), given.tables.e_table.dtype)
-    sums = kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), given.columns)
-    value = given.visit(piece, local, given, sums)
-    return Sums(words, sums.slot, float(sums.outside[0]), value)
+    return kernels.Statistics(words, np.zeros(n_nodes), np.zeros(1), given.columns)
 
 
 def _visit(piece: Cells, local: Local, given: Given, sums: kernels.Statistics) -> float:
@@ -293,12 +354,17 @@ def _log_normaliser(piece: Cells, local: Local, given: kernels.Globals) -> float
     return float(log_normaliser(piece, 0, len(local.tau), local.tau, given, scratch))
 
 
-def _slot_chances(piece: Cells, local: Local, given: kernels.Globals) -> F64:
-    n_docs, n_nodes = len(local.tau), given.e_table.shape[1]
+def _weigh(piece: Cells, local: Local, given: kernels.Globals, first: int, last: int) -> F64:
+    n_nodes = given.e_table.shape[1]
     scratch = expectations.scratch_for(n_nodes, given.e_table.dtype)
-    chances = np.empty((n_docs, n_nodes))
-    weigh_documents(piece, 0, n_docs, local.tau, given, scratch, chances)
+    chances = np.empty((last - first, n_nodes))
+    weigh_documents(piece, first, last, local.tau, given, scratch, chances)
     return chances
+
+
+def _best_slots(piece: Cells, local: Any, weighing: Weighing) -> I64:
+    rows = [np.argmax(chances, axis=1) for chances in weighing.blocks(piece, local)]
+    return np.concatenate([np.empty(0, np.int64), *rows])
 
 
 def finite(log_normaliser: float) -> float:

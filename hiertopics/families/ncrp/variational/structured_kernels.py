@@ -229,13 +229,13 @@ def restricted_bounds(cells: Cells, tau: F64, given: Globals, candidates: I32, b
 def weigh_documents(
     cells: Cells, first: int, last: int, tau: F64, given: Globals, scratch: Scratch, chances: F64
 ) -> None:
-    """Write chances of slots [n_docs, n_nodes] of documents ``first .. last`` under their tau.
+    """Write chances of slots [last - first, n_nodes] of documents ``first .. last``.
 
-    Option B.
+    Under their tau, option B.
     """
     log_weights = np.empty(chances.shape[1])
     for doc in range(first, last):
-        weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances[doc])
+        weigh_slots(cells, doc, tau[doc], given, scratch, log_weights, chances[doc - first])
 
 
 @kernel()
