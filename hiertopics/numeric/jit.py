@@ -18,10 +18,13 @@ from contextlib import suppress
 from types import FunctionType
 from typing import Any, TypeVar
 
+import llvmlite.binding as llvm
 import numba
 from numba import types
 from numba.core import event
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
@@ -50,12 +53,113 @@ class _Cache(FunctionCache):  # type: ignore[misc]
             return None
 
 
+class _Flags(Flags):  # type: ignore[misc]
+    """How numba compiles a kernel; equal where what numba brings along is the same.
+
+    numba keeps its own implementations (of ``np.empty`` and the like) by flags, and compares all
+    of them each time.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(_Flags)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Flags):
+            return NotImplemented
+        return self is other or (
+            self.fastmath == other.fastmath and self.error_model == other.error_model
+        )
+
+
 class _Cached(CPUDispatcher):  # type: ignore[misc]
     """A compiled function with its cache."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._compiler._customize_flags = _Flags
 
     def enable_caching(self) -> None:
         """Keep compiled code on disk."""
         self._cache = _Cache(self.py_func)
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code that is linked into a kernel; the kernel has its copy, so no machine code is made of it.
+
+    Of its own it only has the places of what Python objects it refers to (``NumbaEnv``).
+    """
+
+    def _optimize_final_module(self) -> None:
+        # What is made of it is made in the kernel; here what clutters it goes.
+        passes = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
+        )
+        if isinstance(passes, tuple):
+            passes[0].run(self._final_module, passes[1])
+        else:  # numba before 0.62
+            passes.run(self._final_module)
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        engine = self._codegen._engine
+        places = [
+            f'@"{name}" = common global i8* null'
+            for name in (place.name for place in self._final_module.global_variables)
+            if name.startswith("_ZN08NumbaEnv") and not engine.is_symbol_defined(name)
+        ]
+        if places:
+            self._codegen._add_module(llvm.parse_assembly("\n".join(places)))
+            engine.finalize_object()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        """Return what the cache keeps."""
+        kept: tuple[str, str, bytes] = self.serialize_using_bitcode()
+        return kept
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> _Part:
+        name, kind, data = state
+        part = cls(codegen, name)
+        part._final_module = llvm.parse_bitcode(data if kind == "bitcode" else data[1])
+        part._finalize_final_module()
+        return part
+
+
+class _Whole(JITCodeLibrary):  # type: ignore[misc]
+    """Code of a kernel with all that it calls."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add what numba has written; what only unpacks objects is left as it is."""
+        if ir_module.name == "wrapper":
+            for function in ir_module.functions:
+                if not function.is_declaration:
+                    function.attributes.add("optnone")
+                    function.attributes.add("noinline")
+        super().add_ir_module(ir_module)
+
+
+class _Compiler(Compiler):  # type: ignore[misc]
+    """Compiles a kernel whole, and what it calls as parts of it."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Return what numba's compiler does of the function."""
+        context = self.state.targetctx
+        context.refresh()
+        codegen = context.codegen()
+        self.state.library = _Whole(codegen, func.__qualname__)
+        self.state.library.enable_object_caching()
+        # Under numba's lock: nobody else compiles meanwhile. Nor is each call of LLVM timed.
+        codegen._library_class = _Part
+        lock = llvm.ffi.lib._lock
+        timers, lock._cblist = lock._cblist, []
+        try:
+            return super().compile_extra(func)
+        finally:
+            lock._cblist = timers
+            del codegen._library_class
 
 
 class _Kernel(_Cached):
@@ -111,7 +215,7 @@ def kernel(
         options |= {"nopython": True, "no_cfunc_wrapper": True}
         if inline:
             return _cached(_Cached(function, targetoptions=options | {"inline": "always"}))
-        made = _cached(_Kernel(function, targetoptions=options))
+        made = _cached(_Kernel(function, targetoptions=options, pipeline_class=_Compiler))
         bare: dict[str, Any] = {"no_cpython_wrapper": True}
         # Each compiled module has a copy of what it calls, and a process takes the copy that it
         # loaded first. Copies of a sum that may be reordered round differently: with all of them

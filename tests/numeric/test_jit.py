@@ -44,6 +44,56 @@ def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -
     assert doubled.signatures == [(types.intp,)]
 
 
+@ours_alone
+def test_what_kernels_call_is_no_machine_code_of_its_own(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "rooms.py").write_text(ROOMS)
+    module = run_path(str(tmp_path / "rooms.py"))
+    assert module["both"](3) == 6
+    (part,) = module["ones"].twin.overloads.values()
+    (whole,) = module["both"].overloads.values()
+    for compiled, has_code in ((part, False), (whole, True)):
+        engine = compiled.library.codegen._engine
+        assert engine.is_symbol_defined(compiled.fndesc.llvm_func_name) == has_code
+    # Compiled for one kernel, kept, and linked into another one by another process.
+    script = "import rooms; print(rooms.thrice(3), rooms.ones.twin.stats.cache_hits)"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.partition(" ")
+        for code in ("import rooms; print(rooms.both(3), 0)", script)
+    ]
+    assert [count for count, _, _ in told] == ["6", "9.0"]
+    assert "(array" not in told[1][2] and told[1][2].strip() != "Counter()"
+
+
+ROOMS = """
+import numpy as np
+from hiertopics.numeric.jit import kernel
+
+@kernel()
+def ones(length):
+    row = np.empty(length)
+    for place in range(length):
+        row[place] = 1
+    return row
+
+@kernel()
+def both(length):
+    return len(ones(length)) + len(np.empty(length))
+
+@kernel()
+def thrice(length):
+    return 3 * ones(length).sum()
+"""
+
+
 SUMS = """
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
