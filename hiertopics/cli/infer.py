@@ -44,6 +44,8 @@ def infer_command(**options: Any) -> int:
     as_json, data = options.pop("as_json"), corpus_settings(options)
     with watched("placing"):
         found = infer(**options, data=data)
+    for note in found.corpus.notes:
+        tell(f"note: {note}")
     sizes = {
         "n_docs": len(found.lengths),
         "n_tokens": int(found.lengths.sum()),

@@ -32,6 +32,7 @@ READING = {
         "COLUMN",
         "Dense tables: column of classes, by name or number (-1: the last); or none.",
     ),
+    "layer": ("NAME", "h5ad: layer with the counts; X: the matrix itself."),
 }
 """Entries of the ``data`` section that say how a corpus file is to be read."""
 

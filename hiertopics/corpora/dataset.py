@@ -43,6 +43,7 @@ PLAIN: Mapping[str, Any] = {
     "stop_words": None,
     "discretise": None,
     "label_column": None,
+    "layer": None,
     "text_field": None,
     "id_field": None,
     "group_field": None,

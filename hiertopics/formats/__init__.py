@@ -5,5 +5,5 @@ formats, which files belong to a corpus. sidefiles: vocabulary, groups and label
 blocks of whole lines, unpacked. counting: numbers in text, limits, the matrix.
 
 One module per format: ldac and svmlight (both on pairs), uci and matrixmarket (both on triples),
-edges, npz, vectors (on tables), arff (on instances), text (on records).
+edges, npz, h5ad, vectors (on tables), arff (on instances), text (on records).
 """

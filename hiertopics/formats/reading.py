@@ -63,6 +63,8 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         raise UsageError("labels come from a file or from label_field, not from both")
     if source.label_column is not None and not FORMATS[name].dense:
         raise UsageError(f"label_column is for dense tables, but {source.path} is read as {name}")
+    if source.layer is not None and not FORMATS[name].layered:
+        raise UsageError(f"layer is for h5ad files, but {source.path} is read as {name}")
     if source.labels is None:
         return
     if source.label_column is not None:

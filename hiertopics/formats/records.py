@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -29,6 +29,8 @@ HTML = (".html", ".htm")
 SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
 """Of files in a folder that are texts; the second ones where there are none of the first."""
 LONGEST_FIELD = 2**31 - 1
+NAMING = ("id", "_id", "doc_id", "docid", "document_id", "docno", "docname", "filename", "name")
+"""Fields that hold documents' names where none is asked for, upper case alike, the first first."""
 
 
 class Record(NamedTuple):
@@ -40,6 +42,8 @@ class Record(NamedTuple):
     labels: Sequence[str] | None = None
     others: Mapping[str, Any] = MappingProxyType({})
     """What else is known of it, by field; None where nothing is."""
+    named_by: str | None = None
+    """The field that ``doc_id`` comes from, where none was asked for."""
 
 
 class _Row(NamedTuple):
@@ -50,6 +54,9 @@ class _Row(NamedTuple):
 def records(source: Source) -> Iterator[Record]:
     """Yield the documents of a resolved source, in the order of the file or of the file names.
 
+    Where other fields are kept and none of names is asked for, the first record tells which of
+    ``NAMING`` has some. It is kept among ``others``, too, and need not be in every record.
+
     Raises DataError naming the line of a broken record; UsageError where fields are asked of a
     folder or numbers are mixed with names.
     """
@@ -58,16 +65,39 @@ def records(source: Source) -> Iterator[Record]:
         return
     rows = _rows(source)
     named = {source.text_field or DEFAULT_TEXT_FIELD, *source.fields.values()}
-    for row in rows:
+    named_by: str | None = None
+    for place, row in enumerate(rows):
+        if place == 0 and source.metadata and source.id_field is None:
+            named_by = _naming(row.values, named)
+        name = None if named_by is None else _told_name(row.values.get(named_by))
         yield Record(
             _string(source, row, source.text_field or DEFAULT_TEXT_FIELD),
-            None if source.id_field is None else _name(source, row, source.id_field),
+            name if source.id_field is None else _name(source, row, source.id_field),
             None if source.group_field is None else _names(source, row, source.group_field),
             None if source.label_field is None else _names(source, row, source.label_field),
             {field: value for field, value in row.values.items() if field not in named}
             if source.metadata
             else MappingProxyType({}),
+            named_by,
         )
+
+
+def naming_note(field: str) -> str:
+    """Return the line that says where names of documents come from, unasked."""
+    return f"documents are called by the field {field!r} (data.id_field takes another)"
+
+
+def _naming(values: Mapping[str, Any], taken: Collection[str]) -> str | None:
+    """Return the field of a first record that names its document, None where there is none."""
+    small = {field.lower(): field for field in [*values][::-1] if field not in taken}
+    found = (small[name] for name in NAMING if name in small)
+    return next((field for field in found if _told_name(values[field])), None)
+
+
+def _told_name(value: Any) -> str:
+    """Return a value as the name of a document; empty where it is none."""
+    name = value.strip() if isinstance(value, str) else json.dumps(value)
+    return "" if value is None or isinstance(value, dict | list) or not encodes(name) else name
 
 
 def values_of(source: Source, field: str) -> Iterator[Any]:

@@ -52,6 +52,7 @@ class Source:
 
     A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
     the column of classes in a dense table, by name or by number, a negative one from the end.
+    layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix itself.
     snippets: letters of each raw text that are kept for reading; metadata: whether its other fields
     are kept, too. stop_words and WORDING: see the settings of these names. known_phrases: pairs
     that are joined instead of those that are found in the texts; phrases_from: the documents that
@@ -69,6 +70,7 @@ class Source:
     group_field: str | None = None
     label_field: str | None = None
     label_column: str | None = None
+    layer: str | None = None
     snippets: int = 0
     metadata: bool = False
     stop_words: str | None = None
@@ -117,7 +119,8 @@ class Format:
     patterns: of file names, compression suffix removed. text: raw text, to be tokenised.
     packs: may be written as .gz or .xz. dense: holds vectors, a column of classes among them.
     named: names its own words, so that no vocabulary file goes with it. folder: is a folder, which
-    holds all that belongs to the corpus.
+    holds all that belongs to the corpus. layered: may hold several tables, of which ``layer`` takes
+    one.
     """
 
     module: str
@@ -128,6 +131,7 @@ class Format:
     dense: bool = False
     named: bool = False
     folder: bool = False
+    layered: bool = False
 
     @property
     def reader(self) -> Reader:
@@ -164,6 +168,7 @@ FORMATS: dict[str, Format] = {
     "npz": Format("npz", ("*.npz",), writes=True, packs=False),
     "vectors": Format("vectors", ("*.npy",), writes=True, dense=True),
     "arff": Format("arff", ("*.arff",), writes=True, dense=True, named=True),
+    "h5ad": Format("h5ad", ("*.h5ad",), packs=False, named=True, layered=True),
     "shards": Format("shards", ("*.shards",), writes=True, packs=False, named=True, folder=True),
     "jsonl": Format("text", ("*.jsonl",), text=True),
     "csv": Format("text", ("*.csv",), text=True),

@@ -13,7 +13,7 @@ from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.metadata import Metadata
 from hiertopics.formats.pairs import Pairs
-from hiertopics.formats.records import records
+from hiertopics.formats.records import naming_note, records
 from hiertopics.formats.sidefiles import TagTable, encodes
 from hiertopics.formats.source import FOLDER, Source
 from hiertopics.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
@@ -31,9 +31,12 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     doc_ids: list[str] = []
     snippets: list[str] = []
     groups, labels, metadata = TagTable(), TagTable(), Metadata()
+    named_by: str | None = None
 
     def texts() -> Iterator[str]:
+        nonlocal named_by
         for record in records(source):
+            named_by = record.named_by
             if record.doc_id is not None:
                 doc_ids.append(record.doc_id)
             groups.add(record.groups or ())
@@ -53,6 +56,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         tuple(doc_ids) if doc_ids else None,
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
+        notes=_notes(named_by),
         snippets=tuple(snippets) if source.snippets else None,
         metadata=metadata.tags(),
     )
@@ -64,7 +68,9 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
     numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
     groups, labels = TagTable(), TagTable()
     held = _Held(into)
+    named_by: str | None = None
     for record in records(source):
+        named_by = record.named_by
         if record.doc_id is not None:
             into.add_name(record.doc_id)
         groups.add(record.groups or ())
@@ -86,7 +92,12 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
         into.names(),
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
+        _notes(named_by),
     )
+
+
+def _notes(named_by: str | None) -> tuple[str, ...]:
+    return () if named_by is None else (naming_note(named_by),)
 
 
 class _Held:

@@ -114,6 +114,8 @@ def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> D
             config = structs.replace(config, stop_words=own.stop_words)
     if form.dense and not {"label_column", "labels"} & set(data):
         config = structs.replace(config, label_column=own.label_column)
+    if form.layered and "layer" not in data:
+        config = structs.replace(config, layer=own.layer)
     return config
 
 
@@ -187,7 +189,8 @@ def match(corpus: Corpus, vocab: Sequence[str]) -> Matched:
         shape=(corpus.n_docs, len(vocab)),
     )
     matched.sum_duplicates()
-    carried = Corpus(matched, tuple(vocab), corpus.doc_ids, corpus.groups, corpus.labels)
+    marks = (corpus.doc_ids, corpus.groups, corpus.labels)
+    carried = Corpus(matched, tuple(vocab), *marks, notes=corpus.notes)
     return Matched(carried, int(cells.data[~known].sum()))
 
 

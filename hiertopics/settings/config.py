@@ -197,6 +197,13 @@ class DataConfig(
             extra=NUMBER_AS_TEXT,
         ),
     ] = None
+    layer: Annotated[
+        str | None,
+        Meta(
+            description="h5ad files: the layer with the counts; X: the matrix itself; null: the "
+            "layer counts where there is one, else X."
+        ),
+    ] = None
     discretise: Annotated[
         Discretise | None,
         Meta(

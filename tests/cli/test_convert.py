@@ -112,7 +112,9 @@ def test_text_becomes_counts_and_the_loss_of_names_is_told(call: Call, place: Pa
     assert "note: the names of the documents are not written; their order is kept\n" in outcome.err
     back = read(place / "text.ldac")
     assert back.vocab == ("cats", "dog", "two") and back.groups is not None
-    assert "note" not in call("convert", "text.jsonl", "b.ldac").err
+    assert "documents are called by the field 'id'" in call("convert", "text.jsonl", "b.ldac").err
+    (place / "bare.jsonl").write_text('{"text": "two cats"}\n')
+    assert "note" not in call("convert", "bare.jsonl", "c.ldac").err
 
 
 @pytest.mark.parametrize("command", [("convert",), ("check",), ("fit", "--holdout", "none")])

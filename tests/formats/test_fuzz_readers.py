@@ -14,12 +14,14 @@ from judging import examine
 from hiertopics.corpora.checking import check
 from hiertopics.formats.source import FORMATS
 
-LINE_BASED = set(FORMATS) - {"npz", "parquet", "folder"}
+LINE_BASED = set(FORMATS) - {"npz", "parquet", "folder", "h5ad"}
+ELSEWHERE = {"h5ad"}
+"""``test_h5ad`` spoils these: what HDF5's own library makes of spoilt bytes is not ours."""
 CASES = {f"{name}-{i}": seed for name, seeds in SEEDS.items() for i, seed in enumerate(seeds)}
 
 
 def test_every_format_has_its_seeds() -> None:
-    assert set(SEEDS) == {name for name, form in FORMATS.items() if not form.folder}
+    assert set(SEEDS) == {name for name, form in FORMATS.items() if not form.folder} - ELSEWHERE
 
 
 @pytest.mark.parametrize("seed", [*CASES.values(), *SIDES.values()], ids=[*CASES, *SIDES])

@@ -56,10 +56,10 @@ CASES: dict[str, tuple[str, bytes]] = {
 }
 BY_NAME = {"edges", "jsonl", "csv", "tsv", "folder"}
 """Formats that hold no ids and announce nothing."""
-RESERVED = {"vectors", "shards", "parquet"}
+RESERVED = {"vectors", "shards", "parquet", "h5ad"}
 """numpy reserves addresses for what an array announces, but no memory before the rows are there;
 the arrays of shards are mapped from files that must be as long as they say; pyarrow has no memory
-that ``tracemalloc`` sees (``test_fuzz_readers`` spoils its files)."""
+that ``tracemalloc`` sees (``test_fuzz_readers`` spoils its files), nor has HDF5."""
 
 
 @pytest.fixture

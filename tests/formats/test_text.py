@@ -82,6 +82,45 @@ def test_tables_without_a_header(put: Put) -> None:
     assert corpus.doc_ids is None
 
 
+NAMES = ("7", "b", "c")
+UNASKED = "documents are called by the field {!r} (data.id_field takes another)"
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", CSV), ("a.tsv", TSV), ("a.jsonl", None)])
+def test_a_field_called_id_names_documents_unasked(put: Put, name: str, text: str | None) -> None:
+    path = put(name, text or json_lines(*JSON))
+    corpus = counts_in(Source(path, metadata=True))
+    assert corpus.doc_ids == NAMES
+    assert corpus.notes == (UNASKED.format("id"),)
+    assert corpus.metadata["id"].names == NAMES
+    assert counts_in(Source(path)).doc_ids is None
+    asked = counts_in(Source(path, metadata=True, id_field="text"))
+    assert asked.doc_ids is not None
+    assert asked.doc_ids[1:] == ("", "a dog")
+    assert asked.notes == ()
+
+
+def named(put: Put, *rows: Any, **fields: Any) -> tuple[Any, Any]:
+    corpus = counts_in(Source(put("a.jsonl", json_lines(*rows)), metadata=True, **fields))
+    return corpus.doc_ids, corpus.notes
+
+
+def test_which_field_names_documents(put: Put) -> None:
+    assert named(put, {"text": "aa", "name": "x", "Doc_ID": 3})[0] == ("3",)
+    assert named(put, {"text": "aa", "name": "x"})[0] == ("x",)
+    assert named(put, {"text": "aa", "_id": {"$oid": 1}, "name": " x "})[0] == ("x",)
+    assert named(put, {"text": "aa", "id": None, "name": "x"})[0] == ("x",)
+    assert named(put, {"text": "aa", "title": "x"}) == (None, ())
+    assert named(put, {"id": "aa"}, text_field="id") == (None, ())
+    assert named(put, {"text": "aa", "id": "x"}, group_field="id") == (None, ())
+
+
+def test_documents_without_a_name_among_others_that_have_one(put: Put) -> None:
+    rows = [{"text": "aa", "id": 1}, {"text": "bb"}, {"text": "cc", "id": [2]}]
+    rows += [{"text": "dd", "id": None}, {"text": "ee", "id": "\ud800"}]
+    assert named(put, *rows)[0] == ("1", "", "", "", "")
+
+
 def test_a_stray_quote_in_tsv_swallows_nothing(put: Put) -> None:
     corpus = counts_in(Source(put("a.tsv", 'text\n"the cat\na "dog\n')))
     assert corpus.n_docs == 2
