@@ -34,12 +34,16 @@ class Entry(NamedTuple):
 
     def module_for(self, sections: Mapping[str, object]) -> str:
         """Return the module for the sections ``model`` and ``inference``, if they are given."""
-        for setting, module in self.variants.items():
+        return self.variants.get(self.chosen(sections), self.module)
+
+    def chosen(self, sections: Mapping[str, object]) -> str:
+        """Return the setting of these sections that is a variant; "": none is."""
+        for setting in self.variants:
             place, value = setting.split("=")
             section, key = place.split(".")
             if section in sections and getattr(sections[section], key) == value:
-                return module
-        return self.module
+                return setting
+        return ""
 
 
 DEFAULT = "nhdp-variational"
@@ -169,8 +173,11 @@ def _imported(place: str) -> AnyBackend:
 
 def load_for(experiment: Experiment) -> AnyBackend:
     """Return the backend of an experiment, that for its settings."""
-    sections = {"model": experiment.model, "inference": experiment.inference}
-    return load(experiment.backend, **sections)
+    return load(experiment.backend, **_sections(experiment))
+
+
+def _sections(experiment: Experiment) -> dict[str, object]:
+    return {"model": experiment.model, "inference": experiment.inference}
 
 
 def load_suited(experiment: Experiment, corpus: object, settings: AnySettings) -> AnyBackend:
@@ -184,7 +191,9 @@ def refuse_shelf(experiment: Experiment) -> None:
     if load_for(experiment).shelves:
         return
     fit = " or ".join(able(lambda backend: backend.shelves))
-    what = f"{experiment.backend} holds the corpus in memory; of shards fit {fit}"
+    chosen = BACKENDS[experiment.backend].chosen(_sections(experiment))
+    name = experiment.backend + (f" -s {chosen}" if chosen else "")
+    what = f"{name} holds the corpus in memory; of shards fit {fit}"
     raise UsageError(f"{what}, or convert them to another format")
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import ROOT, Tree
 
@@ -105,7 +104,7 @@ class Hierarchy(NamedTuple):
     affinity_non_child: float | None = None
 
 
-def hierarchy_quality(tree: Tree, corpus: Corpus) -> Hierarchy:
+def hierarchy_quality(tree: Tree, corpus: Bags) -> Hierarchy:
     """Return how good the nodes of a tree are as a hierarchy, against the training corpus."""
     if not (tree.parent[tree.shown] != ROOT).any():
         return Hierarchy()
@@ -122,7 +121,7 @@ def hierarchy_quality(tree: Tree, corpus: Corpus) -> Hierarchy:
     )
 
 
-def parent_child_npmi(tops: I64, groups: Sequence[tuple[int, I64]], corpus: Corpus) -> float:
+def parent_child_npmi(tops: I64, groups: Sequence[tuple[int, I64]], corpus: Bags) -> float:
     """Return the mean over parents and children of the NPMI of their top words.
 
     Of a pair it is the mean of NPMI(a, b) over words a of the parent alone and b of the child
@@ -131,15 +130,19 @@ def parent_child_npmi(tops: I64, groups: Sequence[tuple[int, I64]], corpus: Corp
     World Wide Web 24, 2021 (there CLNPMI). NPMI as in ``quality.npmi``. tops: [n_nodes, n_top].
     groups: each parent with its children.
     """
-    present = corpus.counts.tocsc().astype(bool).astype(np.float64)
     n_docs = max(corpus.n_docs, 1)
-    frequency = np.diff(present.indptr) / n_docs
+    frequency = np.zeros(corpus.n_words)
+    met = [np.zeros((tops.shape[1], tops[children].size)) for _, children in groups]
+    for block in corpus.blocks():
+        present = block.tocsc().astype(bool).astype(np.float64)
+        frequency += np.diff(present.indptr)
+        for (parent, children), counted in zip(groups, met, strict=True):
+            counted += (present[:, tops[parent]].T @ present[:, tops[children].ravel()]).toarray()
+    frequency /= n_docs
     scores = []
-    for parent, children in groups:
-        own = tops[parent]
-        below = tops[children].ravel()
-        together = (present[:, own].T @ present[:, below]).toarray() / n_docs
-        pairs = npmi_of_pairs(together, np.outer(frequency[own], frequency[below]))
+    for (parent, children), counted in zip(groups, met, strict=True):
+        own, below = tops[parent], tops[children].ravel()
+        pairs = npmi_of_pairs(counted / n_docs, np.outer(frequency[own], frequency[below]))
         for place, child in enumerate(children):
             columns = slice(place * len(own), (place + 1) * len(own))
             rows, kept = ~np.isin(own, tops[child]), ~np.isin(tops[child], own)
@@ -174,7 +177,7 @@ def non_child_diversity(tops: I64, pairs: I64) -> float | None:
     return _mean(1.0 - shared[pairs[:, 0], pairs[:, 1]] / n_top)
 
 
-def specialization(tree: Tree, corpus: Corpus) -> list[float]:
+def specialization(tree: Tree, corpus: Bags) -> list[float]:
     """Return the mean over the nodes of each depth of 1 - cos(phi, word counts of the corpus).
 
     It should grow from the root down. J. H. Kim, D. Kim, S. Kim, A. Oh: Modeling topic

@@ -375,8 +375,13 @@ def test_a_process_that_draws_other_numbers_is_named() -> None:
 @pytest.mark.parametrize(
     ("backend", "n_docs", "chosen"),
     [
-        ("hdp-gibbs", 4000, ("inference.start=uniform", "model.truncation=40")),
-        ("hlda-gibbs", 400, ("inference.burn_in=2",)),
+        (
+            "hdp-gibbs",
+            4000,
+            ("inference.collapse=partial", "inference.start=uniform", "model.truncation=40"),
+        ),
+        ("hlda-gibbs", 400, ("inference.collapse=partial", "inference.burn_in=2")),
+        ("hlda-variational", 400, ("inference.start_sweeps=2", "inference.start_leaves=20")),
     ],
 )
 def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
@@ -398,7 +403,7 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
             client.run(_die_at_the_next_order, workers=[address])
             victims.append(crew.replace(loads[address][1]))
 
-    always = ("inference.collapse=partial", "inference.shards=4", "output.checkpoint_seconds=0")
+    always = ("inference.shards=4", "output.checkpoint_seconds=0")
     settings = (*always, *chosen)
     places: dict[str, dict[str, Any]] = {
         "here": {"workers": 2},

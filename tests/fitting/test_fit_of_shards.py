@@ -19,6 +19,8 @@ from hiertopics.families.hdp import blocks
 from hiertopics.families.hdp import theta as theta_parts
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chains as sampled
+from hiertopics.families.ncrp.variational import backend as hlda_variational
+from hiertopics.families.ncrp.variational import state as variational_state
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback, Event
 from hiertopics.formats.shards import open_shelf
@@ -29,6 +31,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 
 FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")
+MEANFIELD = {"backend": "hlda-variational", "overrides": ["inference.mode=meanfield"]}
 HDP = ["model.truncation=12", "inference.hyper_start=3", "inference.shards=2"]
 SETTINGS = ["inference.collapse=partial", "model.truncation=12", "output.checkpoint_seconds=0"]
 
@@ -269,11 +272,70 @@ def test_hlda_gibbs_of_shards_keeps_levels_of_tokens_in_files(
     assert {path.suffix for path in (tmp_path / "shards" / "checkpoints").iterdir()} == {".npz"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["batches", "sweeps", "a start of a part", "paper"])
+def test_hlda_variational_of_shards_lays_documents_out_in_files(
+    folder: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slots of some documents at a time; a fit that goes on ends in the same bytes."""
+    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr(token_layout, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(variational_state, "CELLS", 40)
+    monkeypatch.setattr(clustering, "MOST_PAIRS", 200 if how == "a start of a part" else 500)
+    monkeypatch.setattr(clustering, "CELLS", 60)
+    places: set[Path | None] = set()
+    lay_out = variational_state.lay_out
+
+    def laid_out(corpus: Any, n_shards: int) -> Any:
+        data = lay_out(corpus, n_shards)
+        places.add(beside(data.cells.word).folder)
+        return data
+
+    monkeypatch.setattr(hlda_variational, "lay_out", laid_out)
+    settings = {
+        "batches": ["inference.batch_size=20"],
+        "paper": ["inference.moves=paper", "inference.start=overcomplete"],
+    }
+
+    def made(corpus: str, name: str, iterations: int) -> RunDir:
+        return driver.fit(
+            folder / corpus,
+            run=tmp_path / name,
+            backend="hlda-variational",
+            iterations=iterations,
+            overrides=[
+                "inference.shards=2",
+                "inference.start_sweeps=4",
+                "inference.moves_every=2",
+                "output.checkpoint_seconds=0",
+                *settings.get(how, []),
+            ],
+            memory="4GB",
+        ).run
+
+    whole = made("a.ldac", "whole", 7)
+    assert places == {None}
+    places.clear()
+    for iterations in (5, 7):
+        shards = made("a.shards", "shards", iterations)
+    assert places == {tmp_path / "shards" / "checkpoints"}
+    assert contents(shards) == contents(whole)
+    assert shards.manifest["objective"] == whole.manifest["objective"]
+    scores = [evaluate(run) for run in (whole, shards)]
+    for name in ("log_likelihood_per_word", "parent_child_npmi"):
+        assert scores[0][name] == scores[1][name]
+    assert {path.suffix for path in (tmp_path / "shards" / "checkpoints").iterdir()} == {".npz"}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"backend": "lda-gibbs"}, "lda-gibbs holds the corpus in memory; of shards fit hdp-pcvb0"),
-        ({"backend": "hdp-gibbs"}, "hdp-gibbs -s inference.collapse=partial or hlda-gibbs or nhdp"),
+        (
+            {"backend": "hdp-gibbs"},
+            "hdp-gibbs -s inference.collapse=partial or hlda-variational or hlda",
+        ),
+        (MEANFIELD, "hlda-variational -s inference.mode=meanfield holds the corpus in memory; of"),
         ({"holdout": "tokens:0.2@0"}, "of shards whole documents can be"),
         ({"memory": "80MB"}, "--memory 76.3 MiB is too little: the least for this fit is [0-9]+MB"),
         ({"data": {"discretise": {"bins": 3}}}, "data.discretise is for dense tables"),
@@ -308,6 +370,7 @@ CHILD = """
     from hiertopics.families.hdp import blocks, partial
     from hiertopics.families.ncrp import clustering
     from hiertopics.families.ncrp.sampler import backend as sampler, chains
+    from hiertopics.families.ncrp.variational import backend as variational, state
     from hiertopics.fitting import driver
     from hiertopics.runs import placing
     from hiertopics.runs.newdocs import infer
@@ -319,13 +382,22 @@ CHILD = """
     token_layout.TOKENS_AT_ONCE = chains.TOKENS_AT_ONCE = 1 << 14
     clustering.MOST_PAIRS = clustering.CELLS = sampler.MOST_PAIRS = 1 << 12
     sampler.KEPT = 2 << 20
+    state.CELLS = variational.CELLS = 1 << 12
     folder, backend = Path(sys.argv[1]), sys.argv[3]
     settings = {
-        "hdp-gibbs": ["inference.start=uniform", "model.truncation=6"],
-        "hlda-gibbs": ["inference.shards=2", "model.depth=2", "data.holdout=docs:0.01"],
+        "hdp-gibbs": [
+            "inference.collapse=partial", "inference.start=uniform", "model.truncation=6"
+        ],
+        "hlda-gibbs": [
+            "inference.collapse=partial", "inference.shards=2", "model.depth=2",
+            "data.holdout=docs:0.01",
+        ],
+        "hlda-variational": [
+            "inference.shards=2", "inference.start_leaves=8", "inference.max_nodes=40",
+            "inference.moves_every=1", "data.holdout=docs:0.04",
+        ],
     }
-    overrides = ["inference.collapse=partial", *settings[backend]]
-    how = {"backend": backend, "iterations": 1, "overrides": overrides}
+    how = {"backend": backend, "iterations": 1, "overrides": settings[backend]}
 
     def bytes_of(name):
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -348,7 +420,7 @@ CHILD = """
     print("fitted")
     assert evaluate(run)["n_tokens"] > 40_000
     # Documents of so many tokens take hlda-gibbs too long.
-    for suffix in ("npz", "csv", "jsonl") if backend == "hdp-gibbs" else ():
+    for suffix in ("npz", "csv", "jsonl") if backend != "hlda-gibbs" else ():
         infer(run, folder / "large.shards", folder / f"placed.{suffix}")
     print("done")
 """
@@ -356,13 +428,21 @@ CHILD = """
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with corpora of 8 and of 24 million tokens, a small one, and their shards."""
+    """Return a folder with corpora of 8 and of 24 million tokens, one of 3 million pairs, a small
+    one, and their shards.
+    """
     path = tmp_path_factory.mktemp("large")
-    kinds = {"small": (20, 20, 200), "large": (4000, 4000, 200), "larger": (4000, 20, 600)}
-    for name, (n_docs, n_kinds, times) in kinds.items():
+    kinds = {
+        "small": (20, 20, 200, 10),
+        "large": (4000, 4000, 200, 10),
+        "larger": (4000, 20, 600, 10),
+        "wide": (5000, 20, 3, 600),
+    }
+    for name, (n_docs, n_kinds, times, n_pairs) in kinds.items():
         first = [doc % n_kinds * 7 for doc in range(n_docs)]
+        places = range(0, 13 * n_pairs, 13)
         lines = (
-            f"10 {' '.join(f'{(word + 13 * place) % 1000}:{times}' for place in range(10))}\n"
+            f"{n_pairs} {' '.join(f'{(word + place) % 1000}:{times}' for place in places)}\n"
             for word in first
         )
         (path / f"{name}.ldac").write_text("".join(lines))
@@ -372,7 +452,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told by /proc")
-@pytest.mark.parametrize(("backend", "corpus"), [("hdp-gibbs", "large"), ("hlda-gibbs", "larger")])
+@pytest.mark.parametrize(
+    ("backend", "corpus"),
+    [("hdp-gibbs", "large"), ("hlda-gibbs", "larger"), ("hlda-variational", "wide")],
+)
 @pytest.mark.parametrize("suffix", ["shards", "ldac"])
 def test_a_fit_of_shards_and_what_is_asked_of_it_stay_below_a_limit_of_memory(
     large: Path, tmp_path: Path, suffix: str, backend: str, corpus: str

@@ -35,6 +35,7 @@ HOW: dict[str, list[str]] = {
     "hdp-cvb0": ["model.truncation=8"],
     "hdp-pcvb0": ["model.truncation=8", "model.prior=AA", "inference.responsibilities=few"],
     "nhdp-variational": ["model.truncation=8", "inference.start_iterations=10"],
+    "hlda-variational": ["inference.start_sweeps=5", "model.depth=2"],
     "hlda-gibbs": ["inference.collapse=partial", "model.depth=2", "inference.burn_in=3"],
 }
 OLD, NEW = "abcdefghij", "abcdefghijklmno"

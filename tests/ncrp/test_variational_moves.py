@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 from stepping import at, corpus_of
 from variational_cases import (
     MODES,
@@ -20,6 +20,7 @@ from variational_cases import (
     planted,
     seated,
     settings_of,
+    slot_chances,
 )
 
 from hiertopics.arrays import F64
@@ -28,6 +29,7 @@ from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.paper import moves as paper_moves
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import moves, reshaping, splits
+from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.draft import (
     GONE,
     Documents,
@@ -160,6 +162,36 @@ def test_a_draft_that_is_not_changed_gives_the_state_back(fit: tuple[State, Data
     assert again.n_nodes == state.n_nodes
     assert again.lam.sum() == pytest.approx(state.lam.sum(), rel=1e-5)
     assert bound(again, data) >= bound(state, data) - 2.0
+
+
+def test_documents_say_of_a_changed_draft_what_a_table_of_all_says(
+    fit: tuple[State, Data], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are asked some at a time, whatever has become of the slots that they know."""
+    state, _ = fit
+    monkeypatch.setattr(states, "CELLS", 7 * state.n_nodes)
+    found, table = draft_of(state), slot_chances(state)
+    first, second, third = (int(leaf) for leaf in found.alive(2)[:3])
+    before = found.entropy_lost([(first, second), (second, third)])
+    found.join(first, second)
+    assert found.prune(float(np.sort(found.mass[found.alive(2)])[0]) + 1e-9) == 1
+    table[:, first] += table[:, second]
+    gone = np.flatnonzero(found.parent == GONE)
+    left = [int(leaf) for leaf in found.alive(2)[:2]]
+    assert second in gone and len(before) == 2 and len(left) == 2
+    for node in gone[::-1]:
+        table[:, state.parent[node]] += 0.0 if node == second else table[:, node]
+        table[:, node] = 0.0
+    pair = table[:, left]
+    both = pair.sum(axis=1)
+    expected = xlogy(both, both).sum() - xlogy(pair, pair).sum()
+    assert found.entropy_lost([(left[0], left[1])]) == pytest.approx([expected])
+    passing = found.over_subtrees(table.T, 1).T
+    products = found.products(1)
+    assert products[:-1, :-1] == pytest.approx(passing.T @ passing)
+    assert products[-1, :-1] == pytest.approx(passing.sum(axis=0))
+    best = np.argmax(slot_chances(state), axis=1)
+    assert np.array_equal(state.best_slots(), best)
 
 
 def test_pruning_hands_documents_to_the_slot_above(fit: tuple[State, Data]) -> None:

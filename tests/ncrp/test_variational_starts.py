@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stepping import at
+from scipy import sparse
+from stepping import at, corpus_of
 from variational_cases import (
     MODES,
     adjusted_rand,
@@ -17,6 +18,7 @@ from variational_cases import (
     slot_chances,
 )
 
+from hiertopics.arrays import I64
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
@@ -87,6 +89,51 @@ def test_the_start_with_a_path_per_document_opens_that_many() -> None:
     assert len(capped.nodes.leaves) == 5
     fewer, _ = fitted(corpus, settings_of(start="crp"), 0, 0)
     assert 1 <= len(fewer.nodes.leaves) < 20
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_tree_of_some_documents_counts_for_all_of_them(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that it was not made of find their places in sweeps, and nodes are split by some."""
+    settings = settings_of(mode=mode, start_leaves=6, start_sweeps=20, **FLAT)
+    monkeypatch.setattr(clustering, "MOST_PAIRS", CORPUS.n_pairs // 2)
+    monkeypatch.setattr(clustering, "CELLS", 100)
+    state, data = fitted(CORPUS, settings, 0, 0)
+    assert (state.lam - state.eta).sum() == pytest.approx(CORPUS.n_tokens, rel=1e-3)
+    below = slice(*state.nodes.bounds[1:3])
+    assert (state.stick_a[below] - 1).sum() == pytest.approx(150, rel=0.01)
+    seen = starts.sampled(data, at(0))
+    assert 60 < seen.n_docs < 80 and len(seen.cells.word) <= CORPUS.n_pairs // 2
+    assert np.array_equal(seen.n_with <= data.n_with, np.ones(60, bool))
+    assert seen.word_counts.sum() == seen.doc_lengths.sum() == seen.cells.tokens.sum()
+    state, data = fitted(CORPUS, settings, 0, 12)
+    assert adjusted_rand(best_leaves(state, data), BRANCH[:, 1]) > (
+        0.9 if mode != MODES[0] else 0.7
+    )
+
+
+def test_two_clusters_of_some_documents_are_joined_by_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    truth = np.arange(80) % 2
+    dense = np.random.default_rng(3).poisson(2.0, (80, 20)) * (np.arange(20) % 2 == truth[:, None])
+    counts = corpus_of(dense).counts
+    pairs, asked = np.diff(counts.indptr).astype(np.int64), []
+
+    def counts_of(docs: I64) -> sparse.csr_array:
+        asked.append(len(docs))
+        return counts[docs]
+
+    def found() -> I64:
+        asked.clear()
+        return clustering.in_two(counts_of, pairs, np.ones(20), np.random.default_rng(0))
+
+    assert adjusted_rand(found(), truth) == 1.0 and asked == [80]
+    monkeypatch.setattr(clustering, "MOST_PAIRS", int(pairs.sum()) // 3)
+    monkeypatch.setattr(clustering, "CELLS", 50)
+    assert adjusted_rand(found(), truth) == 1.0
+    assert 20 < asked[0] < 30 and sum(asked[1:]) == 80 and max(asked[1:]) < 10
 
 
 def test_the_start_decides_the_seed_s_part() -> None:

@@ -26,8 +26,10 @@ from scipy import sparse
 
 from hiertopics.arrays import F64, I32, I64
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.engine import Each
+from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.config import Model as Model
 from hiertopics.families.ncrp.config import VariationalInference as Inference
@@ -35,8 +37,10 @@ from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
 from hiertopics.families.ncrp.variational import bound, expectations, moves, starts
+from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import (
+    CELLS,
     Data,
     Given,
     State,
@@ -59,9 +63,16 @@ from hiertopics.families.nested.slots import fit_sticks, mean_masses, nodes_of
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
 from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary
 from hiertopics.room import Room, beside
+from hiertopics.states import Arrays, of_pieces
 
 KERNELS = 32 << 20
 """Bytes by which the kernels of this backend are larger than those of others."""
+
+PAIR_BYTES = 76
+"""Of a pair of document and word that the start sees."""
+
+READ_BYTES = 88
+"""Of one that is read from files or written to them."""
 
 ROUNDS, TOLERANCE = 100, 1e-5
 """Of new documents."""
@@ -83,7 +94,7 @@ class Info(NamedTuple):
     outside: float
 
 
-def prepare(corpus: Corpus, settings: Settings) -> Data:
+def prepare(corpus: Bags, settings: Settings) -> Data:
     """Lay the corpus out."""
     return lay_out(corpus, settings.inference.shards)
 
@@ -284,22 +295,30 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
     return elbo(state)
 
 
-def memory(corpus: Corpus, settings: Settings) -> int:
-    """Return the bytes of topics, their expectations and sums, and of tau, for the first tree.
+def memory(corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of a fit whose tree is about as large as its first one.
 
-    Half as much again of the first, which trials of moves take, and of kernels.
+    At its largest it clusters documents, or tries moves: these hold topics and their expectations
+    twice, the words of each slot by level, and a block of chances. Of a corpus in files the pairs
+    lie in files, too.
     """
-    data = lay_out(corpus, 1)
-    depth, shards = settings.model.depth, settings.inference.shards
-    if settings.inference.start in ("crp", "one_path_per_doc", "gibbs"):
-        n_nodes = min(settings.inference.max_nodes, depth * corpus.n_docs)
+    inference, depth = settings.inference, settings.model.depth
+    n_pairs = min(corpus.n_pairs, clustering.MOST_PAIRS)
+    n_seen = corpus.n_docs * n_pairs // max(corpus.n_pairs, 1)
+    if inference.start in ("crp", "one_path_per_doc", "gibbs"):
+        n_nodes = min(inference.max_nodes, depth * n_seen)
     else:
-        n_nodes = depth * starts.starting_leaves(data, settings)
-    per_document = 8 * (depth + (n_nodes if settings.inference.mode == "meanfield" else 0))
-    words = 12 * (3 + shards) * corpus.n_words * n_nodes
-    return int(
-        KERNELS + words + per_document * corpus.n_docs + np.dtype(np.int64).itemsize * n_nodes
-    )
+        leaves = starts.starting_leaves(n_seen, settings)
+        n_nodes = 1 + sum(clustering.widths(depth, leaves))
+    start = PAIR_BYTES * n_pairs if inference.start in ("clusters", "gibbs") else 0
+    reading = READ_BYTES * min(corpus.n_pairs, BLOCK_PAIRS)
+    topics = max(36 + 12 * depth, 20 + 4 * depth * inference.shards) * n_nodes * corpus.n_words
+    block = 24 * min(CELLS, n_nodes * corpus.n_docs)
+    documents = (40 * depth + 120) * corpus.n_docs
+    if inference.mode == "meanfield":
+        documents += 16 * n_nodes * corpus.n_docs
+    cells = 0 if isinstance(corpus, Shelf) else 8 * corpus.n_pairs
+    return KERNELS + cells + documents + max(start, reading, topics + block)
 
 
 def _bound_never_falls(settings: Settings) -> bool:
@@ -308,12 +327,39 @@ def _bound_never_falls(settings: Settings) -> bool:
     return bool(not inference.batch_size and (inference.guard_moves or inference.moves == "none"))
 
 
-def variational(kind: type[State], renewed: Renewed) -> Backend[Corpus, Data, State, Settings]:
-    """Return the backend of a family of states."""
+def continued(before: Arrays, data: Data, settings: Settings, context: Context) -> State:
+    """Return the state of all documents under the tree of an earlier one.
+
+    Further documents share their tokens out among the levels as the level prior's mean does; new
+    words have the pseudo-count alone. The first sweep places all under topics as they were.
+    """
+    prior, gamma, eta = before["level_prior"], float(before["gamma"]), float(before["eta"])
+    lam, known = before["lam"], np.concatenate(of_pieces(before, "tau"))
+    unseen = np.full((data.n_words - len(lam), lam.shape[1]), eta, lam.dtype)
+    further = prior + np.outer(data.doc_lengths[len(known) :], prior / prior.sum())
+    tau, parent = np.concatenate([known, further]), before["parent"]
+    return State(
+        local=states.place(State, data, context, tau, np.ones(len(parent))),
+        parent=parent,
+        stick_a=before["stick_a"],
+        stick_b=before["stick_b"],
+        lam=np.concatenate([lam, unseen]),
+        level_prior=prior,
+        gamma=gamma,
+        eta=eta,
+        n_outside=float(before["n_outside"]),
+    )
+
+
+def variational(
+    kind: type[State], renewed: Renewed, **others: Any
+) -> Backend[Any, Data, State, Settings]:
+    """Return the backend of a family of states; others: what it can do besides."""
 
     def init(data: Data, settings: Settings, context: Context) -> State:
         """Return the first state by the start of the config."""
-        tree = START[settings.inference.start](data, settings, context)
+        seen = starts.sampled(data, context)
+        tree = starts.of_all(START[settings.inference.start](seen, settings, context), seen, data)
         return starts.state_of(kind, tree, data, settings, context)
 
     return Backend(
@@ -334,7 +380,8 @@ def variational(kind: type[State], renewed: Renewed) -> Backend[Corpus, Data, St
         pieces=Sharded(Local=kind.Local, parts=parts_of, build=build_piece, bounds=bounds),
         renewed=renewed,
         monotone=_bound_never_falls,
+        **others,
     )
 
 
-backend = variational(State, renewed=without_chances)
+backend = variational(State, renewed=without_chances, shelves=True, continued=continued)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from hiertopics.arrays import F64, I64, Bools, Floats
+from hiertopics.arrays import F32, F64, I64, Bools, Floats
 from hiertopics.families.ncrp.variational import gain_kernels as kernels
 from hiertopics.families.ncrp.variational.draft import Draft
 
@@ -84,10 +84,16 @@ def union_gains(counts: F64, siblings: Bools, eta: float) -> F64:
 
 def similarities(counts: F64, others: F64) -> Floats:
     """Return how similar the words of rows of ``others`` and ``counts`` are, [n_others, n]."""
-    roots = [np.sqrt(np.maximum(rows, 0.0)).astype(np.float32) for rows in (others, counts)]
+    roots = [_roots(counts)]
+    roots.insert(0, roots[0] if others is counts else _roots(others))
     norms = [np.sqrt((rows**2).sum(axis=1)) for rows in roots]
     scale = np.outer(*norms)
     return np.asarray(roots[0] @ roots[1].T / np.where(scale > 0, scale, 1.0))
+
+
+def _roots(counts: F64) -> F32:
+    found = np.maximum(counts, 0.0)
+    return np.sqrt(found, out=found).astype(np.float32)
 
 
 def highest(similar: Floats) -> Bools:
@@ -185,7 +191,9 @@ def _moved_words(
     arrive += _mass_terms(top_mass + mass[:, None], gamma, inner=True)
     arrive -= _mass_terms(top_mass, gamma, inner=True)
     rest = np.maximum(top_mass[own] - mass, 0.0)
-    leave = kernels.topic_scores(np.maximum(counts[own] - carried, 0.0), eta)
+    left = counts[own]
+    left -= carried
+    leave = kernels.topic_scores(np.maximum(left, 0.0, out=left), eta)
     leave -= kernels.topic_scores(counts, eta)[own] + _mass_terms(top_mass, gamma, inner=True)[own]
     leave += np.where(rest > LEAST_MASS, _mass_terms(rest, gamma, inner=True), 0.0)
     alone = kernels.topic_scores(carried, eta) + _mass_terms(mass, gamma, inner=True)

@@ -4,6 +4,9 @@ A bound is climbed from where it starts, and a topic tree has countless local op
 of the collapsed sampler move whole documents to other paths and find far better trees than the
 moves of the variational method do from the same start; the bound and the held-out score both say
 so. From a sequential start this is the "G" of C. Wang, D. Blei, NIPS 2009.
+
+Of a large corpus the first tree is that of random documents; its topics count for all, and the
+first sweep finds every document its place.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from hiertopics.arrays import F64, I32, I64, Floats, Ints
 from hiertopics.engine import Each
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
+from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.config import level_prior
@@ -26,7 +30,7 @@ from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational.expectations import dtype_for
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.start_kernels import count_levels, seat_documents
-from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place
+from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place, some_of
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 from hiertopics.families.nested.tree_state import each
 from hiertopics.model import Context
@@ -109,6 +113,25 @@ def _seated(piece: Cells, local: Any, seated: _Seated) -> tuple[Any, None]:
     return local._replace(chances=chances), None
 
 
+def sampled(data: Data, context: Context) -> Data:
+    """Return the documents that the first tree is made of, in memory: random ones of a large
+    corpus, with ``clustering.MOST_PAIRS`` pairs at most, else all.
+    """
+    doc_pairs = np.diff(data.cells.ptr)
+    if doc_pairs.sum() > clustering.MOST_PAIRS:
+        return some_of(data, clustering.some_of(doc_pairs, context.rng("sample")))
+    return data if data.shelf is None else some_of(data, np.arange(data.n_docs))
+
+
+def of_all(tree: Tree, seen: Data, data: Data) -> Tree:
+    """Return a tree of some documents as one of all of them, who are not in it yet."""
+    if seen.n_docs == data.n_docs:
+        return tree
+    n_tokens = [float(max(some.doc_lengths.sum(), 1)) for some in (data, seen)]
+    words, mass = tree.words * (n_tokens[0] / n_tokens[1]), tree.mass * (data.n_docs / seen.n_docs)
+    return Tree(tree.parent, words, mass)
+
+
 def from_root(data: Data, settings: Settings, context: Context) -> Tree:
     """Return the tree of a root alone."""
     parent = np.array([-1], dtype=np.int32)
@@ -147,16 +170,16 @@ def overcomplete(data: Data, settings: Settings, context: Context) -> Tree:
 
 def cluster_branches(data: Data, settings: Settings, context: Context) -> I64:
     """Return the branches of a tree of clusters of documents, int [n_docs, depth - 1]."""
-    n_leaves = starting_leaves(data, settings)
+    n_leaves = starting_leaves(data.n_docs, settings)
     counts = counts_of(data.cells, data.n_words)
     return nested_clusters(counts, settings.model.depth, n_leaves, context.rng("start"))
 
 
-def starting_leaves(data: Data, settings: Settings) -> int:
+def starting_leaves(n_docs: int, settings: Settings) -> int:
     """Return the number of leaves to start with: the config's, or by the number of documents."""
     chosen = settings.inference.start_leaves
     most = max(1, settings.inference.max_nodes // 2)
-    return min(int(chosen or leaves_for(data.n_docs)), most)
+    return min(int(chosen or leaves_for(n_docs)), most)
 
 
 def from_paths(branch: Ints, data: Data, settings: Settings) -> Tree:

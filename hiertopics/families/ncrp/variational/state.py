@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I32, I64, Floats
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat.token_layout import spans
@@ -30,14 +30,15 @@ from hiertopics.model import Context
 
 RARE = 1e-5
 
-CELLS = 1 << 22
+CELLS = 1 << 20
 """Chances of documents in slots that are in memory at a time."""
 
 
 class Data(NamedTuple):
     """A corpus laid out: its cells, and the bounds of the shards of documents [n_shards + 1].
 
-    n_with, word_counts: int64 [n_words], the documents and the tokens of each word.
+    n_with, word_counts: int64 [n_words], the documents and the tokens of each word. shelf: the
+    corpus, where it is in files; so are its cells then, in its room.
     """
 
     cells: Cells
@@ -45,6 +46,7 @@ class Data(NamedTuple):
     doc_lengths: I64
     n_with: I64
     word_counts: I64
+    shelf: Shelf | None = None
 
     @property
     def n_docs(self) -> int:
@@ -57,35 +59,56 @@ class Data(NamedTuple):
         return len(self.n_with)
 
 
-def parts_of(data: Data) -> list[Cells]:
-    """Return the cells of each shard, which count from the corpus's first."""
-    ptr, word, tokens = data.cells
-    docs = [slice(first, last + 1) for first, last in pairwise(data.shard_bounds)]
-    cells = [slice(ptr[part][0], ptr[part][-1]) for part in docs]
-    return [Cells(ptr[d], word[c], tokens[c]) for d, c in zip(docs, cells, strict=True)]
+class Part(NamedTuple):
+    """The cells of a shard, which count from the corpus's first; shelf: its documents, in files.
+
+    Who unpickles it reads them there.
+    """
+
+    cells: Cells
+    shelf: Shelf | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.shelf is None:
+            return Part, tuple(self)
+        return _read, (self.shelf,)
 
 
-def build_piece(part: Cells) -> Cells:
+def _read(shelf: Shelf) -> Part:
+    return Part(lay_out(shelf, 1).cells, shelf)
+
+
+def parts_of(data: Data) -> list[Part]:
+    """Return the parts that shards are made of."""
+    (ptr, word, tokens), parts = data.cells, []
+    for first, last in pairwise(data.shard_bounds.tolist()):
+        cells = slice(ptr[first], ptr[last])
+        shelf = None if data.shelf is None else data.shelf.bare(first, last)
+        parts.append(Part(Cells(ptr[first : last + 1], word[cells], tokens[cells]), shelf))
+    return parts
+
+
+def build_piece(part: Part) -> Cells:
     """Return the cells of a shard by themselves."""
-    return part._replace(ptr=part.ptr - part.ptr[0])
+    cells = part.cells
+    return cells._replace(ptr=cells.ptr - cells.ptr[0])
 
 
-def lay_out(corpus: Corpus, n_shards: int) -> Data:
+def lay_out(corpus: Bags, n_shards: int) -> Data:
     """Lay ``corpus`` out, documents in contiguous shards of about equal work."""
-    word, tokens = np.empty(corpus.n_pairs, np.int32), np.empty(corpus.n_pairs, np.int32)
+    word, tokens = corpus.room.growing(np.int32), corpus.room.growing(np.int32)
     n_with, word_counts = np.zeros((2, corpus.n_words), np.int64)
-    first = 0
     for block in corpus.blocks():
-        here = slice(first, first + block.nnz)
-        word[here], tokens[here] = block.indices, block.data
+        word.append(block.indices)
+        tokens.append(block.data)
         n_with += np.bincount(block.indices, minlength=corpus.n_words)
         word_counts += np.bincount(block.indices, block.data, corpus.n_words).astype(np.int64)
-        first = here.stop
-    cells = Cells(_starts(corpus.doc_pairs), word, tokens)
+    cells = Cells(_starts(corpus.doc_pairs), word.done(), tokens.done())
     targets = np.arange(1, n_shards) * (corpus.n_pairs / n_shards)
     inner = np.searchsorted(cells.ptr[1:], targets)
     bounds = np.concatenate([[0], inner, [corpus.n_docs]]).astype(np.int64)
-    return Data(cells, bounds, corpus.doc_lengths, n_with, word_counts)
+    shelf = corpus.bare(0, corpus.n_docs) if isinstance(corpus, Shelf) else None
+    return Data(cells, bounds, corpus.doc_lengths, n_with, word_counts, shelf)
 
 
 def by_piece(data: Data, docs: I64) -> list[I64]:
@@ -101,6 +124,15 @@ def selected(cells: Cells, docs: I64) -> Cells:
     ptr = _starts(sizes)
     chosen = np.repeat(cells.ptr[docs] - ptr[:-1], sizes) + np.arange(ptr[-1])
     return Cells(ptr, cells.word[chosen], cells.tokens[chosen])
+
+
+def some_of(data: Data, docs: I64) -> Data:
+    """Return some documents, ascending, laid out in memory in one shard."""
+    cells = selected(data.cells, docs)
+    counts = counts_of(cells, data.n_words)
+    n_with = np.bincount(cells.word, minlength=data.n_words)
+    lengths, word_counts = (np.asarray(counts.sum(axis=axis), np.int64) for axis in (1, 0))
+    return Data(cells, np.array([0, len(docs)]), lengths, n_with, word_counts)
 
 
 def _starts(sizes: I64) -> I64:
