@@ -19,13 +19,19 @@ from variational_cases import (
     settings_of,
 )
 
+from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp.variational import backend as variational
 
 CORPUS, BRANCH, _ = planted(0, 120)
 
 
+@pytest.mark.parametrize("at_once", [1 << 18, 500])
 @pytest.mark.parametrize("mode", MODES)
-def test_one_batch_of_all_at_full_rate_is_a_sweep(mode: str) -> None:
+def test_one_batch_of_all_at_full_rate_is_a_sweep(
+    mode: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose cells may be copied some at a time."""
+    monkeypatch.setattr(token_layout, "TOKENS_AT_ONCE", at_once)
     keys = {"mode": mode, "moves": "none"}
     whole = settings_of(**keys)
     batch = settings_of(batch_size=500, batch_delay=0.0, **keys)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -164,34 +165,42 @@ def test_a_draft_that_is_not_changed_gives_the_state_back(fit: tuple[State, Data
     assert bound(again, data) >= bound(state, data) - 2.0
 
 
-def test_documents_say_of_a_changed_draft_what_a_table_of_all_says(
+def test_slots_of_some_documents_at_a_time_are_those_of_all(
     fit: tuple[State, Data], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are asked some at a time, whatever has become of the slots that they know."""
     state, _ = fit
+    table = slot_chances(state)
     monkeypatch.setattr(states, "CELLS", 7 * state.n_nodes)
-    found, table = draft_of(state), slot_chances(state)
-    first, second, third = (int(leaf) for leaf in found.alive(2)[:3])
-    before = found.entropy_lost([(first, second), (second, third)])
-    found.join(first, second)
-    assert found.prune(float(np.sort(found.mass[found.alive(2)])[0]) + 1e-9) == 1
-    table[:, first] += table[:, second]
-    gone = np.flatnonzero(found.parent == GONE)
-    left = [int(leaf) for leaf in found.alive(2)[:2]]
-    assert second in gone and len(before) == 2 and len(left) == 2
-    for node in gone[::-1]:
-        table[:, state.parent[node]] += 0.0 if node == second else table[:, node]
-        table[:, node] = 0.0
-    pair = table[:, left]
-    both = pair.sum(axis=1)
-    expected = xlogy(both, both).sum() - xlogy(pair, pair).sum()
-    assert found.entropy_lost([(left[0], left[1])]) == pytest.approx([expected])
+    assert np.array_equal(slot_chances(state), table)
+    assert np.array_equal(state.best_slots(), np.argmax(table, axis=1))
+
+
+def test_documents_say_of_a_changed_draft_what_a_table_of_all_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are asked some at a time, whatever has become of the slots that they know."""
+    monkeypatch.setattr(states, "CELLS", 4 * 15)
+    found, rng = hard_draft(), np.random.default_rng(1)
+    table = chances_of(found)
+    table[:] = rng.dirichlet(np.full(15, 0.3), len(table))
+    table = np.column_stack([table, np.zeros(len(table))])
+    found.entropy_lost(list(combinations(range(8, 15), 2)))
+    found.join(8, 9)
+    found.join(14, 11)
+    found.hang(10, found.add_node(2))
+    assert found.parent[5] == GONE
+    for gone, to in ((9, 8), (11, 14), (5, 2)):
+        table[:, to] += table[:, gone]
+        table[:, gone] = 0.0
+    left = list(combinations(found.alive(3).tolist(), 2))
+    alone, both = table[:, left], table[:, left].sum(axis=2)
+    expected = xlogy(both, both).sum(axis=0) - xlogy(alone, alone).sum(axis=(0, 2))
+    assert expected.min() > 0.1
+    assert found.entropy_lost(left) == pytest.approx(expected)
     passing = found.over_subtrees(table.T, 1).T
     products = found.products(1)
     assert products[:-1, :-1] == pytest.approx(passing.T @ passing)
     assert products[-1, :-1] == pytest.approx(passing.sum(axis=0))
-    best = np.argmax(slot_chances(state), axis=1)
-    assert np.array_equal(state.best_slots(), best)
 
 
 def test_pruning_hands_documents_to_the_slot_above(fit: tuple[State, Data]) -> None:
