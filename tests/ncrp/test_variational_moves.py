@@ -189,7 +189,7 @@ def test_documents_say_of_a_changed_draft_what_a_table_of_all_says(
     found.join(14, 11)
     found.hang(10, found.add_node(2))
     assert found.parent[5] == GONE
-    for gone, to in ((9, 8), (11, 14), (5, 2)):
+    for gone, to in ((9, 8), (11, 14), (5, 1)):
         table[:, to] += table[:, gone]
         table[:, gone] = 0.0
     left = list(combinations(found.alive(3).tolist(), 2))
