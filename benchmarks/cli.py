@@ -85,6 +85,17 @@ def text(output: Path, tokens: int) -> None:
     )
 
 
+@cli.command("tour")
+@click.option("-o", "--output", type=options.NEW_FOLDER, required=True, help="Folder of the texts.")
+def tour(output: Path) -> None:
+    """Make three corpora to try everything on: short texts with years, long ones, German ones."""
+    from benchmarks import tour as corpora
+
+    for made in corpora.build(output):
+        same = "as it was" if made.sha256 == corpora.EXPECTED[made.name] else "another one"
+        click.echo(f"{output / made.name}: {made.n_docs:,} documents, sha256 {made.sha256}, {same}")
+
+
 @cli.command("images")
 @click.argument("images", type=options.FILE)
 @click.argument("bits", type=options.FILE)

@@ -66,8 +66,13 @@ def missing(packages: Sequence[Package]) -> list[Package]:
     return [package for package in packages if package not in known]
 
 
-def pages(packages: Sequence[Package]) -> Iterator[tuple[Package, list[Page]]]:
-    """Fetch packages, some at a time, and yield the texts of each; no package stays on the disk."""
+def pages(
+    packages: Sequence[Package], manual: re.Pattern[str] = MAN
+) -> Iterator[tuple[Package, list[Page]]]:
+    """Fetch packages, some at a time, and yield the texts of each; no package stays on the disk.
+
+    manual: the files that are man pages.
+    """
     for first in range(0, len(packages), AT_ONCE):
         some = packages[first : first + AT_ONCE]
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +84,7 @@ def pages(packages: Sequence[Package]) -> Iterator[tuple[Package, list[Page]]]:
             )
             for package in some:
                 (file,) = Path(folder).glob(f"{package.name}_*.deb")
-                yield package, [*_described(file), *_files(file)]
+                yield package, [*_described(file), *_files(file, manual)]
                 file.unlink()
 
 
@@ -88,7 +93,7 @@ def _described(file: Path) -> Iterator[Page]:
     yield Page("description", [subprocess.run(command, capture_output=True, text=True).stdout])
 
 
-def _files(file: Path) -> Iterator[Page]:
+def _files(file: Path, manual: re.Pattern[str]) -> Iterator[Page]:
     command = ["dpkg-deb", "--fsys-tarfile", str(file)]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE) as process,
@@ -96,20 +101,20 @@ def _files(file: Path) -> Iterator[Page]:
     ):
         for member in archive:
             path = PurePosixPath(member.name)
-            read = _reader(path)
+            read = _reader(path, manual)
             stream = archive.extractfile(member) if member.isreg() and read else None
             if stream is not None and read is not None:
                 sections = read(_decoded(stream.read(), path.suffix))
                 yield Page(str(path), [section for section in sections if section])
 
 
-def _reader(path: PurePosixPath) -> Callable[[str], list[str]] | None:
+def _reader(path: PurePosixPath, manual: re.Pattern[str]) -> Callable[[str], list[str]] | None:
     """Return what makes sections of a file of this name, None where it is no prose."""
     if path.suffix in (".gz", ".dz"):
         path = path.with_suffix("")
     if not path.is_relative_to("usr/share"):
         return None
-    if MAN.match(str(path)):
+    if manual.match(str(path)):
         return of_manual
     if "changelog" in path.name.lower() or path.name in ("NEWS", "ChangeLog"):
         return of_changelog
