@@ -74,8 +74,11 @@ def test_parts_are_told_apart_and_no_color_is_heeded(
     assert not COLOURS.search(terminal.getvalue())
 
 
-def wide() -> Grid:
-    rows = [{"run": f"runs/{n}"} | {f"column_{c}": n * 1000 + c for c in range(9)} for n in (1, 2)]
+def wide(n_rows: int = 8) -> Grid:
+    rows = [
+        {"run": f"runs/{n}"} | {f"column_{c}": n * 1000 + c for c in range(9)}
+        for n in range(1, n_rows + 1)
+    ]
     return to_table(rows, tuple(rows[0]))
 
 
@@ -83,11 +86,21 @@ def test_a_table_that_is_too_wide_comes_in_pieces_with_all_its_cells(terminal: T
     with redirect_stdout(terminal):
         show_table(wide())
     lines = LOOKS.sub("", terminal.getvalue()).splitlines()
-    assert max(map(len, lines)) <= WIDTH and len(lines) == 3 * 4 - 1
+    assert max(map(len, lines)) <= WIDTH and len(lines) == 3 * 10 - 1
     heads = [line.split() for line in lines if line.startswith("run ")]
     assert [head for piece in heads for head in piece[1:]] == list(wide().heads[1:])
     cells = [line.split()[1:] for line in lines if line.startswith("runs/2")]
     assert sum(cells, []) == list(wide().cells[1][1:])
+
+
+def test_few_records_with_many_columns_stand_side_by_side(terminal: Terminal) -> None:
+    with redirect_stdout(terminal):
+        show_table(wide(2))
+    lines = LOOKS.sub("", terminal.getvalue()).splitlines()
+    assert lines[0].split() == ["run", "runs/1", "runs/2"]
+    assert [line.split() for line in lines[1:]] == [
+        [f"column_{c}", str(1000 + c), str(2000 + c)] for c in range(9)
+    ]
 
 
 def test_a_table_that_fits_or_ends_in_words_is_one_piece() -> None:

@@ -95,6 +95,12 @@ class Grid(NamedTuple):
         chosen = [[row[place] for place in columns] for row in (self.heads, *self.cells)]
         return Grid(chosen[0], chosen[1:], [self.on_right[place] for place in columns])
 
+    @property
+    def turned(self) -> Grid:
+        """The same with a line for each column but the first, whose cells are the heads."""
+        first, *others = zip(self.heads, *self.cells, strict=True)
+        return Grid(first, others, [False, *[len(self.cells) > 1] * len(self.cells)])
+
     def lines(self) -> Iterator[Line]:
         """Yield a line of heads and one for each row."""
         if not self.cells:
@@ -160,12 +166,13 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
 def to_agreement_table(record: Row) -> Grid:
     """Return a line per level of a tree: its nodes by how many other runs found them again."""
     others, nodes = len(record["others"]), record["nodes"]
+    found = ["found by 0", *(f"by {n}" for n in range(1, others + 1))]
     rows = []
     for depth in sorted({node["depth"] for node in nodes} - {0}):
         level = [node for node in nodes if node["depth"] == depth]
-        found = {str(n): sum(node["support"] == n for node in level) for n in range(others + 1)}
-        rows.append({"depth": depth, "nodes": len(level), **found})
-    columns = ["depth", "nodes", *map(str, range(others + 1))]
+        counts = {by: sum(node["support"] == n for node in level) for n, by in enumerate(found)}
+        rows.append({"depth": depth, "nodes": len(level), **counts})
+    columns = ["depth", "nodes", *found]
     return to_table(rows, columns, right=columns)
 
 

@@ -37,8 +37,15 @@ def show_lines(lines: Iterable[Line], *, err: bool = False) -> None:
 
 
 def show_table(grid: Grid) -> None:
-    """Write a table; one that is too wide comes in pieces, each with the first column."""
-    for number, piece in enumerate(pieces(grid, Console(file=sys.stdout).width)):
+    """Write a table; one that is too wide is turned, so that records stand side by side.
+
+    Where they are too many, it comes in pieces, each with the first column.
+    """
+    width = Console(file=sys.stdout).width
+    found = [*pieces(grid, width)]
+    if len(found) > 1 and sum(grid.turned.widths) + GAP * len(grid.cells) <= width:
+        found = [grid.turned]
+    for number, piece in enumerate(found):
         if number:
             print()
         show_lines(piece.lines())
