@@ -66,7 +66,7 @@ def test_a_run_agrees_with_itself(finished: Finished, call: Callable[..., Any]) 
     said = call("agree", run, run, "--json")
     assert said.code == 0 and json.loads(said.out) == agree([run, run])
     table = call("agree", run, run).out.splitlines()
-    assert table[0].split() == ["depth", "nodes", "0", "1"]
+    assert table[0].split() == ["depth", "nodes", "found", "by", "0", "by", "1"]
     assert table[-1].startswith("100.0%")
 
 
