@@ -73,5 +73,5 @@ def require_memory(limit: int, needed: int) -> None:
         least = -(-needed // MEGABYTE)
         raise UsageError(
             f"--memory {format_bytes(limit)} is too little: the least for this fit is {least}MB; "
-            "a smaller model.truncation, vocabulary or held-out part takes less"
+            "fewer topics or nodes, a smaller vocabulary or held-out part take less"
         )
