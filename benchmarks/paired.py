@@ -35,9 +35,12 @@ MODELS: dict[str, tuple[str, dict[str, object]]] = {
     "hlda-variational": ("hlda-variational", {}),
     "nhdp-gibbs": ("nhdp-gibbs", {}),
     "one level, drawn": ("nhdp-gibbs", {"model.branches": "[]"}),
-    "hdp-gibbs": ("hdp-gibbs", {}),
+    "hdp-gibbs": ("hdp-gibbs", {"model.truncation": 500}),
 }
-"""``one level``: the flat model with the eta and the inference of the tree; ``drawn``: sampled."""
+"""``one level``: the flat model with the eta and the inference of the tree; ``drawn``: sampled.
+
+``hdp-gibbs`` has as many topics as the tree has leaves at most.
+"""
 
 SAMPLERS = ("nhdp-gibbs", "hdp-gibbs")
 TREES = dict.fromkeys(("one level, drawn", "hdp-gibbs"), "nhdp-gibbs")

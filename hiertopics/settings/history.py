@@ -49,6 +49,7 @@ CHANGES: tuple[Change, ...] = (
     Change(2, "*", "data.phrases.min_count", 10),
     Change(2, "*", "data.tokenizer", None),
     Change(2, "*", "data.layer", None),
+    Change(2, "hdp-gibbs", "model.truncation", 500),
     Change(2, "hdp-gibbs", "inference.reorder_sticks", False),
     Change(2, "hdp-gibbs", "inference.collapse", "full"),
     Change(2, "hdp-gibbs", "inference.start", "uniform"),

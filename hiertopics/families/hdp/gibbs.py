@@ -27,9 +27,9 @@ from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds, seeds_in
 from hiertopics.engine import Each, Pieces, joined
+from hiertopics.families.flat import config
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
-from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep
-from hiertopics.families.flat.config import Model as Model
+from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
 from hiertopics.families.flat.prediction import infer as infer
@@ -49,6 +49,12 @@ from hiertopics.settings.config import Iterations, SamplerConfig
 from hiertopics.states import Arrays
 
 SMALLEST_REST = 1e-300
+
+
+class Model(config.Model, frozen=True, kw_only=True):
+    """Start values of what is learned, and the largest number of topics."""
+
+    truncation: Truncation = 1000
 
 
 class Inference(SamplerConfig, frozen=True, kw_only=True):
