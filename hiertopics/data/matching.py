@@ -60,8 +60,9 @@ def _labels(tree: Tree) -> Bools:
 def partners(own: Marks, other: Marks) -> Pairs:
     """Return which nodes below the roots are the same, one to one at each depth.
 
-    Partners share five of the ten words, and half of their documents (Jaccard). There are as many
-    as can be; among equally many the pairs whose documents overlap most.
+    Partners share five of the ten words, and half of their documents (Jaccard); of two nodes to
+    which no document belongs the words decide. There are as many as can be; among equally many the
+    pairs whose documents overlap most.
     """
     found: list[tuple[int, int, float]] = []
     for level in np.unique(own.depth)[1:]:
@@ -71,7 +72,7 @@ def partners(own: Marks, other: Marks) -> Pairs:
         shared = own.words[mine].astype(np.float32) @ other.words[theirs].T.astype(np.float32)
         both = own.docs[mine].astype(np.float32) @ other.docs[theirs].T.astype(np.float32)
         sizes = own.docs[mine].sum(axis=1)[:, None] + other.docs[theirs].sum(axis=1)
-        overlap = both.astype(np.float64) / np.maximum(sizes - both, 1.0)
+        overlap = np.where(sizes, both.astype(np.float64) / np.maximum(sizes - both, 1.0), 1.0)
         fits = (shared >= SHARED_WORDS) & (overlap >= OVERLAP)
         rows, columns = linear_sum_assignment(-np.where(fits, len(mine) + overlap, 0.0))
         kept = fits[rows, columns]

@@ -121,8 +121,8 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
 
     Another run supports a node if its one-to-one partner at the same depth shares five of the ten
     words that say most of its branch, and their documents overlap by half (Jaccard): those that
-    give the branch a tenth or have their best node in it. write: the first run's tree.json then
-    says so of each node.
+    give the branch a tenth or have their best node in it; where neither node has any, the words
+    decide. write: the first run's tree.json then says so of each node.
 
     Keys: run, others; support, the share of the tokens below the root at nodes that three
     quarters of the others support; nodes, a record of each: id, depth, n_tokens (at and below it),

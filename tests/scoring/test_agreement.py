@@ -47,6 +47,13 @@ def test_partners_share_words_documents_and_depth() -> None:
     assert partners(own, marks([0, 1], [[], TEN], [[], list(range(4))])).mine.size == 0
 
 
+def test_where_neither_node_has_documents_the_words_decide() -> None:
+    own = marks([0, 1, 1], [[], TEN, NEXT_TEN], [[], [], FIRST_HALF])
+    assert partners(own, own).mine.tolist() == [1, 2]
+    assert partners(own, marks([0, 1], [[], TEN], [[], [3]])).mine.size == 0
+    assert partners(own, marks([0, 1], [[], MIXED[1:]], [[], []])).mine.size == 0
+
+
 def test_a_node_is_the_partner_of_one() -> None:
     """Two nodes that are alike cannot both have the only one that is like them."""
     own = marks([0, 1, 1], [[], TEN, TEN], [[], FIRST_HALF, FIRST_HALF[:6]])
