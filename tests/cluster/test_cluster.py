@@ -501,14 +501,15 @@ def test_without_any_worker_the_fit_stops_and_goes_on_elsewhere(
 def test_a_local_process_that_dies_costs_no_byte(tiny_file: Path, tmp_path: Path) -> None:
     """Dask starts it again, or the fit makes do with the one that is left."""
     fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    before = {each.pid for each in psutil.Process().children()}
     killed: list[int] = []
 
     def kill(event: Any) -> None:
         if event.iteration == 4 and not killed:
-            children = psutil.Process().children()
-            started = [each for each in children if "spawn_main" in " ".join(each.cmdline())]
-            killed.append(started[0].pid)
-            started[0].kill()
+            started = [each for each in psutil.Process().children() if each.pid not in before]
+            workers = [each for each in started if "spawn_main" in " ".join(each.cmdline())]
+            killed.append(workers[0].pid)
+            workers[0].kill()
 
     always = ("output.checkpoint_seconds=0",)
     place: dict[str, Any] = {"cluster": "local:2", "callbacks": [kill]}
