@@ -251,7 +251,7 @@ def _values(source: Source, column: Any, h5py: Any) -> Sequence[Any]:
 
 
 def _metadata(source: Source, table: Any, h5py: Any, n_cells: int) -> Mapping[str, Any]:
-    """Return the columns of ``obs``, as fields of raw text are kept; others than _values has go."""
+    """Return the columns of ``obs`` as fields of raw text are kept, but those of other kinds."""
     columns = {}
     for name in table.attrs.get("column-order", ()):
         try:
