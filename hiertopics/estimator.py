@@ -14,6 +14,7 @@ from hiertopics.arrays import F64
 from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
+from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.partition import partition
 from hiertopics.run import fit
@@ -175,7 +176,8 @@ class HierarchicalTopics(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _place(self, counts: sparse.csr_array) -> sparse.csr_array:
         corpus = Corpus(counts, self.tree_.vocab)
-        return place(self.experiment_, self.tree_, corpus, workers=self.workers).theta
+        with Workers(self.workers) as engine:
+            return place(self.experiment_, self.tree_, corpus, engine=engine).theta
 
     def _completion(self, X: Any) -> Score:
         check_is_fitted(self)

@@ -84,7 +84,8 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
 
 @click.command("convert", cls=Sectioned)
 @click.argument("corpus", metavar="IN", type=click.Path())
-@click.argument("output", metavar="OUT", type=click.Path())
+@click.argument("output", metavar="[OUT]", required=False, type=click.Path())
+@click.option("-o", "--output", "named", metavar="FILE", help="The same as OUT.")
 @click.option("--to", metavar="FORMAT", help="Format of OUT, where no suffix tells.")
 @click.option(
     "-s",
@@ -107,6 +108,10 @@ def convert_command(**options: Any) -> int:
     from hiertopics.files import to_json
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
+    named = options.pop("named")
+    if (named is None) == (options["output"] is None):
+        raise click.UsageError("say where to write: OUT, or -o FILE")
+    options["output"] = options["output"] if named is None else named
     done = convert(**options, data=data)
     shape = shape_of(done.corpus)
     sides = (done.source.vocab, done.source.groups, done.source.labels)

@@ -10,6 +10,7 @@ import click
 from hiertopics.cli.early import RESUMABLE, resumable
 from hiertopics.cli.options import (
     Sectioned,
+    cluster_option,
     config_option,
     corpus_options,
     corpus_settings,
@@ -45,12 +46,7 @@ SHOWN_LINES = 30
 @click.option("--time-limit", metavar="TIME", help="Stop, resumable, after a time like 3h50m.")
 @workers_option
 @memory_option
-@click.option(
-    "--cluster",
-    metavar="WHERE",
-    help="Processes of a Dask cluster: local:N, the address of a scheduler, or "
-    "scheduler-file:PATH; the result does not depend on them.",
-)
+@cluster_option
 @corpus_options
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")

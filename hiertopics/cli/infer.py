@@ -8,6 +8,7 @@ import click
 
 from hiertopics.cli.options import (
     Sectioned,
+    cluster_option,
     corpus_options,
     corpus_settings,
     json_option,
@@ -25,6 +26,7 @@ from hiertopics.cli.options import (
 )
 @click.option("--seed", type=int, default=None, help="Seed, for backends that draw.")
 @workers_option
+@cluster_option
 @corpus_options
 @json_option
 def infer_command(**options: Any) -> int:

@@ -163,6 +163,13 @@ workers_option = click.option(
     help="Threads; the result does not depend on them.",
 )
 
+cluster_option = click.option(
+    "--cluster",
+    metavar="WHERE",
+    help="Processes of a Dask cluster: local:N, the address of a scheduler, or "
+    "scheduler-file:PATH; the result does not depend on them.",
+)
+
 memory_option = click.option(
     "--memory",
     metavar="SIZE",

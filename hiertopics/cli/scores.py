@@ -12,6 +12,7 @@ from hiertopics.cli.options import (
     Sectioned,
     average_option,
     chosen_run,
+    cluster_option,
     corpus_options,
     corpus_settings,
     forms,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 )
 @average_option
 @workers_option
+@cluster_option
 @corpus_options
 @forms("csv")
 def eval_command(**options: Any) -> int:

@@ -77,6 +77,20 @@ class Cluster:
         """Let processes answer messages, which travel with all that they hold; see ``Engine``."""
         return Elsewhere(self, self._owners(len(messages))).send("call", task, Each(messages))
 
+    def dealt(self, task: Callable[[Item], Result], messages: Sequence[Item]) -> list[Result]:
+        """Return what ``deal`` does; those that are there then answer where a worker is lost.
+
+        Raises WorkersLost where none is there for a while.
+        """
+        while True:
+            try:
+                return self.deal(task, messages)
+            except WorkersLost as lost:
+                if not self.recovered(lambda: False):
+                    raise WorkersLost(
+                        f"{lost}, and no worker came; the same command begins again"
+                    ) from None
+
     def _owners(self, n_pieces: int) -> list[str]:
         """Return the address of the process for each piece: neighbours live together."""
         threads = self._threads()

@@ -6,10 +6,11 @@ import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from hiertopics.cluster.coordinator import ANSWER_WITHIN, PATIENCE, Cluster, check_agreement
+from hiertopics.engine import Engine, Workers
 from hiertopics.errors import UsageError
 
 LOCAL, FILE = "local:", "scheduler-file:"
@@ -20,6 +21,11 @@ SETTINGS = {
     "distributed.worker.memory.spill": False,
 }
 """Of Dask: no task leaves the process that has its states, no state goes to disk."""
+
+
+def engine_of(where: str | None, threads: int) -> AbstractContextManager[Engine]:
+    """Return what does the work: threads of this process, or those of a cluster (``cluster``)."""
+    return Workers(threads) if where is None else cluster(where, threads)
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from msgspec import structs
 
 from hiertopics import registry
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
-from hiertopics.cluster.joining import cluster as on_cluster
+from hiertopics.cluster.joining import engine_of
 from hiertopics.corpora import dataset, stdin
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import kept_in
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Shelf
-from hiertopics.engine import Engine, Workers
+from hiertopics.engine import Engine
 from hiertopics.errors import DataError, UsageError
 from hiertopics.fitting.job import Begin, FitResult, Job
 from hiertopics.fitting.loop import Callback, signals
@@ -100,7 +100,7 @@ def fit(
         check_spreads(experiment)
     if room is not None:
         require_memory(room, estimated(experiment, whole, train, split))
-    with Workers(workers) if cluster is None else on_cluster(cluster, workers) as engine:
+    with engine_of(cluster, workers) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
         # Of a name that no folder can have, ``create`` says what is wrong with it.

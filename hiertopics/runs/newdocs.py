@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import structs
@@ -15,6 +18,8 @@ from scipy import sparse
 
 from hiertopics import files, registry
 from hiertopics.arrays import I64
+from hiertopics.cluster.coordinator import Cluster
+from hiertopics.cluster.joining import engine_of
 from hiertopics.corpora import dataset
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
@@ -23,13 +28,14 @@ from hiertopics.data.discretise import Bins, column_order
 from hiertopics.data.shelf import Bags, Shelf, in_memory
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Workers
+from hiertopics.engine import Engine, Workers
 from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
 from hiertopics.formats import parquet
 from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
 from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.room import Room
+from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
@@ -37,6 +43,8 @@ from hiertopics.settings.config import DataConfig, Experiment
 from hiertopics.visible import visible
 
 SUFFIXES = (".npz", *TABLES, "")
+ALONE = Workers()
+_READING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -199,14 +207,47 @@ def infer_theta(
     corpus: Corpus | Vectors,
     *,
     tree: Tree | None = None,
+    draw: int | None = None,
     seed: int | None = None,
-    workers: int = 1,
+    engine: Engine = ALONE,
 ) -> Posterior:
-    """Return theta of documents over the run's vocabulary, under its tree or another draw.
+    """Return theta of documents over the run's vocabulary, under its tree or another.
 
+    draw: which of the kept draws ``tree`` is, for processes elsewhere, which read it themselves.
     seed: for backends whose inference draws; None takes the run's own.
     """
-    return place(run.experiment, tree or run.tree, corpus, seed=seed, workers=workers)
+    own = tree or run.tree
+    if not isinstance(engine, Cluster) or corpus.n_docs == 0:
+        return place(run.experiment, own, corpus, seed=seed, engine=engine)
+    manifest = run.path / MANIFEST
+    engine.require_seen(manifest)
+    kept = Kept(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
+    blocks = np.array_split(np.arange(corpus.n_docs), min(engine.n_workers, corpus.n_docs))
+    messages = [(kept, corpus.select(docs), seed) for docs in blocks]
+    parts = engine.dealt(_placed_under, messages)
+    return together(parts, (corpus.n_docs, own.n_nodes), Room(None))
+
+
+class Kept(NamedTuple):
+    """A tree on disk. manifest: hash of that of its run. draw: its number, None for the run's."""
+
+    run: Path
+    manifest: str
+    draw: int | None
+
+
+@lru_cache(maxsize=1)
+def _read_kept(kept: Kept) -> tuple[Experiment, Tree]:
+    run = RunDir.open(kept.run)
+    return run.experiment, run.tree if kept.draw is None else run.draw(kept.draw)[0]
+
+
+def _placed_under(message: tuple[Kept, Corpus | Vectors, int | None]) -> Posterior:
+    """Place documents in a process that reads the tree itself, once for all of its threads."""
+    kept, corpus, seed = message
+    with _READING:
+        experiment, tree = _read_kept(kept)
+    return place(experiment, tree, corpus, seed=seed)
 
 
 def place(
@@ -215,17 +256,16 @@ def place(
     corpus: Corpus | Vectors,
     *,
     seed: int | None = None,
-    workers: int = 1,
+    engine: Engine = ALONE,
 ) -> Posterior:
     """Return theta of documents over the columns of a tree that was fitted by an experiment.
 
-    Raises NumericalError where that is no distribution.
+    Where a document lies depends on no other. Raises NumericalError where theta is no distribution.
     """
     backend = registry.load_for(experiment)
     settings = Settings(experiment.model, experiment.inference)
-    with Workers(workers) as pool:
-        context = Context(experiment.seed if seed is None else seed, 0, pool)
-        posterior: Posterior = backend.infer(tree, corpus, settings, context)
+    context = Context(experiment.seed if seed is None else seed, 0, engine)
+    posterior: Posterior = backend.infer(tree, corpus, settings, context)
     try:
         check_posterior(posterior)
     except NumericalError as error:
@@ -241,6 +281,7 @@ def infer(
     data: Mapping[str, Any] | None = None,
     seed: int | None = None,
     workers: int = 1,
+    cluster: str | None = None,
 ) -> Inferred:
     """Return theta of new documents, and write it as the suffix of ``output`` tells.
 
@@ -249,7 +290,8 @@ def infer(
     (``rows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
     with paths put more arrays into it: the best path of each document, as in paths.npz, and its
     other paths with their chances (``PathMixture.to_arrays``). data: entries of ``data``
-    that describe a file. Raises UsageError, DataError or RunError.
+    that describe a file. cluster: where else to work (``hiertopics.cluster.joining.cluster``).
+    Raises UsageError, DataError or RunError.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")
@@ -259,13 +301,14 @@ def infer(
     with on_disk(corpus, columns_of(target)) as path:
         new = _read(target, path, data or {})
     room = Room(None if output is None else Path(output).resolve().parent)
-    if isinstance(new, Shelf):
-        found = _placed_in_blocks(target, new, room, seed, workers)
-    else:
-        whole = Matched(new, 0) if isinstance(new, Vectors) else match(new, target.vocab)
-        placed = infer_theta(target, whole.corpus, seed=seed, workers=workers)
-        lengths = whole.corpus.doc_lengths
-        found = Inferred(whole.corpus, whole.unknown_tokens, lengths, *_fields(placed))
+    with engine_of(cluster, workers) as engine:
+        if isinstance(new, Shelf):
+            found = _placed_in_blocks(target, new, room, seed, engine)
+        else:
+            whole = Matched(new, 0) if isinstance(new, Vectors) else match(new, target.vocab)
+            placed = infer_theta(target, whole.corpus, seed=seed, engine=engine)
+            lengths = whole.corpus.doc_lengths
+            found = Inferred(whole.corpus, whole.unknown_tokens, lengths, *_fields(placed))
     if output is not None:
         known = Known(found.corpus.doc_ids, found.lengths)
         posterior = Posterior(found.theta, found.paths, found.mixture)
@@ -278,7 +321,7 @@ def _fields(found: Posterior) -> tuple[Any, ...]:
 
 
 def _placed_in_blocks(
-    run: RunDir, new: Shelf, room: Room, seed: int | None, workers: int
+    run: RunDir, new: Shelf, room: Room, seed: int | None, engine: Engine
 ) -> Inferred:
     """Place documents in files some at a time; what is found of all of them lies in the room."""
     lengths, unknown = [np.empty(0, np.int64)], 0
@@ -290,7 +333,7 @@ def _placed_in_blocks(
             block = match(rows.in_memory(), run.vocab)
             lengths.append(block.corpus.doc_lengths)
             unknown += block.unknown_tokens
-            yield infer_theta(run, block.corpus, seed=seed, workers=workers)
+            yield infer_theta(run, block.corpus, seed=seed, engine=engine)
 
     placed = together(parts(), (new.n_docs, run.tree.n_nodes), room)
     return Inferred(new, unknown, np.concatenate(lengths), *_fields(placed))

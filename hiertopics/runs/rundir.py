@@ -319,18 +319,25 @@ class RunDir:
     def draws(self) -> Iterator[tuple[Tree, sparse.csr_array]]:
         """Yield the kept draws in order: each one's tree and theta of the training documents."""
         for path in self._drawn():
-            arrays = files.read_npz(path)
-            arrays.pop(CHAIN_PATHS, None)
-            own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
-            tree = _tree(path, own)
-            try:
-                theta = files.unpack_csr("theta", arrays)
-            except (KeyError, ValueError, TypeError) as error:
-                raise RunError(f"{path} is damaged: it holds no theta: {error}") from error
-            wanted = (len(self.split.train_docs), tree.n_nodes)
-            if theta.shape != wanted or tree.n_columns != self.tree.n_columns:
-                raise RunError(f"{path} is damaged: it is no draw of this run")
-            yield tree, theta
+            yield self._draw_in(path)
+
+    def draw(self, number: int) -> tuple[Tree, sparse.csr_array]:
+        """Return one of ``draws``, by its place among them."""
+        return self._draw_in(self._drawn()[number])
+
+    def _draw_in(self, path: Path) -> tuple[Tree, sparse.csr_array]:
+        arrays = files.read_npz(path)
+        arrays.pop(CHAIN_PATHS, None)
+        own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
+        tree = _tree(path, own)
+        try:
+            theta = files.unpack_csr("theta", arrays)
+        except (KeyError, ValueError, TypeError) as error:
+            raise RunError(f"{path} is damaged: it holds no theta: {error}") from error
+        wanted = (len(self.split.train_docs), tree.n_nodes)
+        if theta.shape != wanted or tree.n_columns != self.tree.n_columns:
+            raise RunError(f"{path} is damaged: it is no draw of this run")
+        return tree, theta
 
     def drawn_paths(self, iteration: int) -> Iterator[I32]:
         """Yield the paths [n_docs, L] of each chain in each draw kept up to ``iteration``.

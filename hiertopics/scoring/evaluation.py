@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hiertopics.cluster.joining import engine_of
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
@@ -33,6 +34,7 @@ def evaluate(
     task: str | None = None,
     data: Mapping[str, Any] | None = None,
     workers: int = 1,
+    cluster: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Score a run on held-out data; the result is also written to its ``eval`` folder.
@@ -42,7 +44,8 @@ def evaluate(
     for the split's own default. task: score a task instead (``hiertopics.scoring.tasks``).
     options: those of the protocol or task; None and False are defaults. ``observed``: share of a
     document that is seen before the rest is scored. ``average``: score the mean of p(w | d) over
-    the kept draws. Raises UsageError, DataError or RunError.
+    the kept draws. cluster: where else documents are placed (see
+    ``hiertopics.cluster.joining.cluster``). Raises UsageError, DataError or RunError.
     """
     target = opened(run)
     if task is not None and protocol is not None:
@@ -50,20 +53,17 @@ def evaluate(
     with on_disk(corpus, None if corpus is None else columns_of(target)) as path:
         options |= {"corpus": path}
         if task is not None:
-            return evaluate_task(target, task, data=data, workers=workers, **options)
-        return _evaluate(target, protocol, data, workers, options)
+            return evaluate_task(
+                target, task, data=data, workers=workers, cluster=cluster, **options
+            )
+        with engine_of(cluster, workers) as engine:
+            return _evaluate(Request(target, data or {}, engine), protocol, options)
 
 
-def _evaluate(
-    target: RunDir,
-    protocol: str | None,
-    data: Mapping[str, Any] | None,
-    workers: int,
-    options: Mapping[str, Any],
-) -> dict[str, Any]:
+def _evaluate(request: Request, protocol: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Score a run by a protocol; raises NumericalError where the score is not finite."""
+    target = request.run
     name = protocol or _default_protocol(target, options.get("corpus"))
-    request = Request(target, data or {}, workers)
     chosen, result = answer(request, "protocol", name, PROTOCOLS, options)
     try:
         check_scores(result.metrics)

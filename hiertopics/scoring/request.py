@@ -9,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from numpy.typing import NDArray
 
 from hiertopics.corpora.dataset import refuse_other_kind
+from hiertopics.engine import Engine
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
 
@@ -22,7 +23,7 @@ class Request(NamedTuple):
 
     run: RunDir
     data: Mapping[str, Any]
-    workers: int
+    engine: Engine
 
 
 class HeldoutResult(NamedTuple):

@@ -117,6 +117,19 @@ def test_text_becomes_counts_and_the_loss_of_names_is_told(call: Call, place: Pa
     assert "note" not in call("convert", "bare.jsonl", "c.ldac").err
 
 
+@pytest.mark.parametrize("name", ["b.mtx", "b.shards"])
+def test_where_to_write_may_be_an_option(name: str, place: Path, call: Call) -> None:
+    for number, words in enumerate([(name,), ("-o", name)]):
+        outcome = call("convert", "a.ldac", *words)
+        assert outcome.code == 0 and outcome.out == f"{name}\n"
+        (place / name).rename(place / f"{number}-{name}")
+    sizes = [
+        [file.stat().st_size for file in sorted((place / f"{number}-{name}").rglob("*"))]
+        for number in range(2)
+    ]
+    assert sizes[0] == sizes[1]
+
+
 @pytest.mark.parametrize("command", [("convert",), ("check",), ("fit", "--holdout", "none")])
 def test_what_the_reader_remarks_is_told(call: Call, place: Path, command: tuple[str, ...]) -> None:
     small = ("-s", "model.truncation=2", "--iterations", 1, "-b", "hdp-pcvb0", "-o", "run")
@@ -150,6 +163,8 @@ def test_what_the_reader_remarks_is_told(call: Call, place: Path, command: tuple
         (("a.ldac", "b.mtx", "-s", "model.alpha=2"), "unknown key 'model'"),
         (("a.ldac", "b.mtx", "-s", "seed=2"), "unknown key 'seed'"),
         (("a.ldac", "b.mtx", "-s", "data.holdout=none"), "data.holdout has no meaning for convert"),
+        (("a.ldac",), "say where to write: OUT, or -o FILE"),
+        (("a.ldac", "b.mtx", "-o", "b.npz"), "say where to write: OUT, or -o FILE"),
         (("a.ldac", "b.mtx", "-s", "data.corpus=x"), "data.corpus has no meaning for convert"),
         (("a.ldac", "b.mtx", "-s", "data.min_df=9"), "no word is left"),
         (("a.ldac", "b.mtx", "--text-field", "x"), "is for raw text"),

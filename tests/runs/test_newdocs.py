@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.engine import Workers
 from hiertopics.errors import DataError, HiertopicsError
 from hiertopics.formats.writing import write_corpus
 from hiertopics.room import beside
@@ -100,7 +101,7 @@ def test_infer_does_not_depend_on_order_or_workers(finished: Finished, tmp_path:
     corpus = Corpus(sparse.csr_array(rows), run.vocab)
     theta = infer_theta(run, corpus).theta.toarray()
     for other in (
-        infer_theta(run, corpus, workers=3).theta.toarray(),
+        infer_theta(run, corpus, engine=Workers(3)).theta.toarray(),
         infer_theta(run, corpus.select(range(8, -1, -1))).theta.toarray()[::-1],
         np.vstack([infer_theta(run, corpus.select([d])).theta.toarray() for d in range(9)]),
     ):

@@ -13,6 +13,7 @@ from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 
 from hiertopics import files
 from hiertopics.data.corpus import Corpus
+from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
@@ -114,7 +115,7 @@ def test_baselines_are_those_of_a_search_by_hand(run: RunDir) -> None:
     assert (new[able].sum(axis=1) > 0).all()  # a document without words would be ranked by lot
     cosine = np.array([[unit(new[d]) @ unit(row) for row in known] for d in able])
     scores = np.array([[row[train[:, g]].max() for g in range(5)] for row in cosine])
-    sides = read_sides(Request(run, {}, 1), None, "groups")
+    sides = read_sides(Request(run, {}, Workers()), None, "groups")
     np.testing.assert_allclose(groups._by_tfidf(sides, able), scores, atol=1e-12)
     assert record["baselines"]["tfidf_nearest"] == pytest.approx(by_hand(truth[able], scores))
     assert list(record["baselines"]["popularity"]) == METRICS

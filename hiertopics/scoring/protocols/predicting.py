@@ -94,12 +94,14 @@ def path(request: Request, options: CutOptions) -> HeldoutResult:
     return score_paths(request, job, placed, average=options.average)
 
 
-def place(request: Request, job: Job, tree: Tree | None = None) -> Posterior:
+def place(
+    request: Request, job: Job, tree: Tree | None = None, draw: int | None = None
+) -> Posterior:
     """Return where the documents lie, by what is known of them, under the run's tree or a draw."""
     if job.observed is None:
         return Posterior(request.run.theta)
     corpus = Corpus(job.observed, request.run.vocab, groups=job.groups, labels=job.labels)
-    return newdocs.infer_theta(request.run, corpus, tree=tree, workers=request.workers)
+    return newdocs.infer_theta(request.run, corpus, tree=tree, draw=draw, engine=request.engine)
 
 
 def score_words(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
@@ -157,8 +159,8 @@ def _paths_of(placed: Posterior) -> PathMixture:
 def _draws(request: Request, job: Job) -> Iterator[tuple[Tree, Posterior]]:
     """Yield the kept draws, each with where the documents lie under it; UsageError without any."""
     tree = None
-    for tree, theta in request.run.draws():
-        yield tree, Posterior(theta) if job.observed is None else place(request, job, tree)
+    for draw, (tree, theta) in enumerate(request.run.draws()):
+        yield tree, Posterior(theta) if job.observed is None else place(request, job, tree, draw)
     if tree is None:
         raise UsageError(f"{request.run.path} kept no draws to average over")
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hiertopics.cluster.joining import engine_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
@@ -34,6 +35,7 @@ def evaluate_task(
     *,
     data: Mapping[str, Any] | None = None,
     workers: int = 1,
+    cluster: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
@@ -43,7 +45,8 @@ def evaluate_task(
     entries that describe the corpus file. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
-    chosen, result = answer(Request(target, data or {}, workers), "task", task, TASKS, options)
+    with engine_of(cluster, workers) as engine:
+        chosen, result = answer(Request(target, data or {}, engine), "task", task, TASKS, options)
     record = _record(target, task, chosen, result)
     keep_score(target, task, not_default(chosen), record, result.arrays)
     return record

@@ -88,7 +88,7 @@ def rank_metrics(truth: Bools, scores: F64, ties: I64) -> Metrics:
 def _by_documents(request: Request, sides: Sides, docs: I64) -> F64:
     """Let training documents vote for their groups, by Hellinger affinity of theta."""
     test = sides.test.select(docs)
-    theta = newdocs.infer_theta(request.run, test, workers=request.workers).theta
+    theta = newdocs.infer_theta(request.run, test, engine=request.engine).theta
     affinity = (theta.sqrt() @ request.run.theta.sqrt().T).toarray()
     votes = np.exp(SHARPNESS * (affinity - affinity.max(axis=1, keepdims=True)))
     return np.asarray(votes @ sides.train_tags[:, : sides.n_known])

@@ -59,7 +59,7 @@ def score(request: Request, options: NeighboursOptions) -> TaskResult:
     if not 1 <= options.k <= n_train:
         raise UsageError(f"--k must be from 1 to {n_train} training documents, got {options.k}")
     test = replace(sides.test, labels=None)
-    theta = newdocs.infer_theta(request.run, test, workers=request.workers).theta
+    theta = newdocs.infer_theta(request.run, test, engine=request.engine).theta
     predicted = _predict(request, options, sides, theta.sqrt(), request.run.theta.sqrt())
     return TaskResult(
         metrics=_accuracy(predicted, sides.label),

@@ -39,7 +39,7 @@ def score(request: Request, options: ReconstructionOptions) -> TaskResult:
         rows, paths, code = train.rows, run.paths, run.split.hash
     else:
         new = newdocs.read_matched(run, options.corpus, request.data).corpus
-        paths = newdocs.infer_theta(run, new, workers=request.workers).paths
+        paths = newdocs.infer_theta(run, new, engine=request.engine).paths
         rows, code = new.rows, hash_of_file(new)
     if not len(rows):
         raise UsageError("there is no row to reconstruct")
