@@ -94,10 +94,10 @@ def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Writte
     drafter = form.drafter
     if drafter is None or config.discretise is not None:
         read = in_counts(dataset.read_data(config), "shards")
-        return shards.write_bags(read, target), read.notes
+        return shards.write_bags(read, target, dataset.choices_of(config)), read.notes
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
     draft = Draft(shards.room_beside(target))
-    known = drafter(source, vocab, draft)
+    known = drafter(source, vocab, draft)._replace(choices=dataset.choices_of(config))
     if draft.n_docs == 0:
         raise DataError(source.path, "holds no documents")
     if source.groups is not None:

@@ -23,7 +23,7 @@ from hiertopics.data.vectors import Vectors, no_count, to_corpus, to_vectors
 from hiertopics.errors import DataError, HiertopicsError, UsageError
 from hiertopics.formats.reading import read_corpus, read_resolved, resolve
 from hiertopics.formats.records import records
-from hiertopics.formats.shards import open_shelf
+from hiertopics.formats.shards import choices_in, open_shelf
 from hiertopics.formats.sidefiles import read_tags
 from hiertopics.formats.source import FORMATS, WORDING, Source, format_of, stem
 from hiertopics.formats.words import Pair, drops_stop_words, stop_words
@@ -140,6 +140,17 @@ def limits_of(data: DataConfig) -> Limits:
     earlier = text and drops_stop_words(source_of(data))
     stopped = frozenset() if earlier else stop_words(data.stop_words)
     return Limits(data.min_df, data.max_df, stopped, data.max_words)
+
+
+def choices_of(data: DataConfig) -> tuple[Limits, ...]:
+    """Return what chose the words of a corpus, one after the other: before it was written as
+    shards, and as the section says. Raises as ``limits_of`` and ``choices_in`` do.
+
+    Stop words are among them even where they were left out of raw text before it was stemmed.
+    """
+    path = Path(str(data.corpus))
+    before = choices_in(path) if FORMATS[format_of(path, data.from_)].folder else ()
+    return (*before, limits_of(data)._replace(stop_words=stop_words(data.stop_words)))
 
 
 def _phrases_from(source: Source, data: DataConfig) -> frozenset[int] | None:

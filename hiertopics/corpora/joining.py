@@ -18,34 +18,44 @@ from hiertopics.formats.shards import Written, write_joined
 
 class Words(NamedTuple):
     """The words of two corpora together. place: int64, the id in ``vocab`` of each word of the
-    added one, -1 for one that is left out. n_joined: words that the first one had not.
+    added one, -1 for one that is left out. joined: words that the first one had not. choices: what
+    chose them all.
     """
 
     vocab: tuple[str, ...]
     place: I64
-    n_joined: int
+    joined: tuple[str, ...]
+    choices: tuple[Limits, ...]
 
 
-def without_new(vocab: tuple[str, ...], place: I64) -> Words:
+def without_new(vocab: tuple[str, ...], place: I64, choices: tuple[Limits, ...]) -> Words:
     """Return the words of the first corpus alone."""
-    return Words(vocab, place, 0)
+    return Words(vocab, place, (), choices)
 
 
-def with_new(vocab: tuple[str, ...], place: I64, added: Bags, limits: Limits) -> Words:
+def with_new(vocab: tuple[str, ...], place: I64, added: Bags, choices: tuple[Limits, ...]) -> Words:
     """Return the words of the first corpus, and those of the added one that are chosen.
 
     place: int64, the id of each word of the added one in the first, -1 where it has none. Which
-    others join: by the documents of the added corpus, as ``pruning.prune`` chooses; they have a
-    token there.
+    others join: by the documents of the added corpus, as each of ``choices`` lets them; they have
+    a token there. Where words are limited in number, those of the first corpus are among them.
     """
     n_docs_with = np.zeros(added.n_words, np.int64)
     for block in added.blocks():
         n_docs_with += np.bincount(block.indices, minlength=added.n_words)
-    chosen = kept_words(n_docs_with, added.n_docs, added.vocab, limits)
-    joins = np.flatnonzero(chosen & (n_docs_with > 0) & (place < 0))
+    chosen = (n_docs_with > 0) & (place < 0)
+    for choice in choices:
+        of_number = choice._replace(max_words=None)
+        chosen &= kept_words(n_docs_with, added.n_docs, added.vocab, of_number)
+    joins = np.flatnonzero(chosen)
+    most = min((choice.max_words for choice in choices if choice.max_words), default=None)
+    if most is not None:
+        order = np.argsort(-n_docs_with[joins], kind="stable")
+        joins = np.sort(joins[order[: max(0, most - len(vocab))]])
     placed = place.copy()
     placed[joins] = len(vocab) + np.arange(len(joins))
-    return Words((*vocab, *(added.vocab[word] for word in joins)), placed, len(joins))
+    joined = tuple(added.vocab[word] for word in joins)
+    return Words((*vocab, *joined), placed, joined, choices)
 
 
 def in_memory(first: Bags, added: Bags, words: Words) -> Corpus:
@@ -73,7 +83,8 @@ def in_memory(first: Bags, added: Bags, words: Words) -> Corpus:
 def write_both(first: Bags, added: Bags, words: Words, path: Path) -> Written:
     """Write the documents of two corpora as shards; see ``formats.shards.write_draft``."""
     parts = [(first, np.arange(first.n_words)), (added, words.place)]
-    return write_joined(parts, _known(first, added, words), path)
+    known = _known(first, added, words)._replace(choices=words.choices)
+    return write_joined(parts, known, path)
 
 
 def _known(first: Bags, added: Bags, words: Words) -> Known:

@@ -43,8 +43,8 @@ class Limits(NamedTuple):
     An int is a number of documents, a float a share of them (scikit-learn's convention).
     """
 
-    min_df: float = 1
-    max_df: float = 1.0
+    min_df: int | float = 1
+    max_df: int | float = 1.0
     stop_words: Collection[str] = ()
     max_words: int | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from hiertopics.corpora.dataset import PLAIN, observed_by
 from hiertopics.corpora.inmemory import on_disk, store
 from hiertopics.corpora.joining import Words
 from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.pruning import COMMON, MANY
 from hiertopics.data.shelf import Bags
 from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
@@ -51,8 +53,9 @@ def update(
     Given again, it continues. corpus: a file, or an object as for ``fit``. The new run's folder
     holds all documents, those of ``run`` first. What ``run`` put aside stays aside; of
     the new documents as much is put aside by the same rule. new_words: ``join``, words of the new
-    documents that ``run`` has not get into the vocabulary where data.min_df, data.max_df and
-    data.stop_words of ``run`` let them, by the new documents alone; ``drop``, they are left out.
+    documents that ``run`` has not get into the vocabulary where data.min_df, data.max_df,
+    data.max_words and data.stop_words let them, those of ``run`` and, of shards, those that they
+    were converted with, by the new documents alone; ``drop``, they are left out.
     data: entries that describe the file, as for ``infer``. iterations: in all; None: those of
     ``run``'s config. The others are as for ``fit``.
 
@@ -158,19 +161,34 @@ def _read_added(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bag
 
 def _words_of(run: RunDir, original: Original, added: Bags, new_words: str) -> Words:
     """Return the words of both; UsageError where the further documents would have none."""
-    own, config = original.whole.vocab, run.experiment.data
+    own, choices = original.whole.vocab, dataset.choices_of(run.experiment.data)
     place = columns_in(added.vocab, own)
     unnamed = added.vocab == default_vocab(added.n_words) and own != default_vocab(len(own))
     if new_words == "drop" or unnamed:
-        words = joining.without_new(own, place)
+        words = joining.without_new(own, place, choices)
     else:
-        words = joining.with_new(own, place, added, dataset.limits_of(config))
+        words = joining.with_new(own, place, added, choices)
+        _warn_of_stop_words(words.joined)
     if not (added.word_counts[words.place >= 0] > 0).any():
         raise UsageError(
             f"no word of the new documents is known to {run.path}"
             + ("; --new-words join takes new ones in" if new_words == "drop" else "")
         )
     return words
+
+
+def _warn_of_stop_words(joined: Sequence[str]) -> None:
+    """Warn where stop words join: those of files other than shards may have been left out before
+    the run, which then knows nothing of it.
+    """
+    stopped = [word for word in joined if word in COMMON]
+    if len(stopped) >= MANY:
+        print(
+            f"warning: {len(stopped)} of the {len(joined)} words that join are stop words "
+            f"({', '.join(stopped[:3])}, ...), which the run has not; convert the new documents "
+            "with data.stop_words=english first, or --new-words drop",
+            file=sys.stderr,
+        )
 
 
 def _refuse_another(made: RunDir, before: RunDir, entries: Mapping[str, Any]) -> None:

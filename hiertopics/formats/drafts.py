@@ -13,6 +13,7 @@ import numpy as np
 
 from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import Tags
+from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Texts
 from hiertopics.formats.pairs import Pairs
 from hiertopics.room import Room
@@ -25,7 +26,8 @@ class Known(NamedTuple):
     """What a reader knows of a corpus besides its counts, once it has read all of it.
 
     vocab: words in their final order. place: int64, the final id of each id in the draft; None:
-    the same. doc_ids, groups, labels, notes: as in ``Corpus``.
+    the same. doc_ids, groups, labels, notes: as in ``Corpus``. choices: what chose these words, one
+    after the other.
     """
 
     vocab: tuple[str, ...]
@@ -34,6 +36,7 @@ class Known(NamedTuple):
     groups: Tags | None = None
     labels: Tags | None = None
     notes: tuple[str, ...] = ()
+    choices: tuple[Limits, ...] = ()
 
 
 class Laid(NamedTuple):

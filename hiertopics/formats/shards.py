@@ -1,6 +1,7 @@
 """Shards: a folder of arrays that are mapped into memory, for corpora larger than that.
 
-shards.json, written last, tells what all else must be; vocab.txt has a word per line. Document by
+shards.json, written last, tells what all else must be, and what chose the words (``choices``);
+vocab.txt has a word per line. Document by
 document ``ends.npy`` (pairs before it) and ``lengths.npy`` (tokens), both int64. A part is
 ``00000.words.npy`` and ``00000.counts.npy``, int32, an entry per pair, words ascending within a
 document; a document lies in one part whole. Names of documents: ``names.npy``, their UTF-8 bytes,
@@ -20,12 +21,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics import files
 from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Bags, Shelf, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
@@ -65,6 +68,20 @@ def open_shelf(source: Source) -> Shelf:
         return _opened(path, manifest)
     except (OSError, ValueError, KeyError, TypeError, LookupError, HiertopicsError) as error:
         raise _damaged(path / MANIFEST, f"it does not fit the files beside it ({error})") from error
+
+
+def choices_in(path: Path) -> tuple[Limits, ...]:
+    """Return what chose the words of a folder of shards, one after the other.
+
+    Raises DataError where that cannot be read; shards of before there were choices have none.
+    """
+    told = _manifest(path).get("choices", [])
+    try:
+        rows = [[choice[name] for name in Limits._fields] for choice in told]
+        return tuple(msgspec.convert(row, Limits) for row in rows)
+    except (msgspec.ValidationError, KeyError, TypeError) as error:
+        what = f"it does not say how words were chosen ({error})"
+        raise _damaged(path / MANIFEST, what) from error
 
 
 def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
@@ -237,9 +254,9 @@ def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
     )
 
 
-def write_bags(corpus: Bags, path: Path) -> Written:
-    """Write a corpus to a folder of shards; see ``write_draft``."""
-    known = Known(corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels)
+def write_bags(corpus: Bags, path: Path, choices: tuple[Limits, ...] = ()) -> Written:
+    """Write a corpus to a folder of shards; see ``write_draft``. choices: what chose its words."""
+    known = Known(corpus.vocab, None, corpus.doc_ids, corpus.groups, corpus.labels, choices=choices)
     return write_joined([(corpus, np.arange(corpus.n_words))], known, path)
 
 
@@ -288,6 +305,7 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
             "fingerprint": "",
             "text_fingerprint": "",
             "first_doc": parts.first_doc,
+            "choices": [_told(choice) for choice in known.choices if not choice.keep_all],
             "files": {name: _seal(folder / name) for name in names},
         }
         bare = _sized(folder, manifest)
@@ -296,6 +314,10 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
         files.write_json(folder / MANIFEST, manifest)
     shelf = open_shelf(Source(path))
     return Written(shelf, tuple(path / name for name in (*names, MANIFEST)))
+
+
+def _told(choice: Limits) -> dict[str, Any]:
+    return choice._asdict() | {"stop_words": sorted(choice.stop_words)}
 
 
 def _sized(folder: Path, manifest: dict[str, Any]) -> Shelf:

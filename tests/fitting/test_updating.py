@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,93 @@ def test_rare_words_of_the_new_documents_do_not_join(folder: Path, tmp_path: Pat
     write_corpus(Corpus(sparse.csr_array(rare), tuple(c + c for c in NEW)), tmp_path / "rare.npz")
     run = update(folder / "hdp-gibbs", tmp_path / "rare.npz", tmp_path / "run", iterations=1).run
     assert "nn" in run.vocab and "oo" not in run.vocab
+
+
+TEXTS = {
+    "old": ["the cat and the dog sat on a mat", "the dog and the cat ran", "a cat sat on the mat"],
+    "new": ["the fox and the dog ran on the hill", "a fox sat on the hill", "the fox and a mole"],
+    "later": [
+        "the fox and the mole ran",
+        "a mole sat on the hill by the sea",
+        "the sea and the fox",
+    ],
+}
+
+
+def put_texts(folder: Path) -> None:
+    for name, texts in TEXTS.items():
+        lines = [json.dumps({"id": f"{name}{n}", "text": text}) for n, text in enumerate(texts)]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    (folder / "stopped.txt").write_text("the and on by\n")
+
+
+@pytest.mark.parametrize("when", ["convert", "fit"])
+@pytest.mark.parametrize("how", [["data.stop_words=stopped.txt"], ["data.min_df=2"]])
+def test_what_chose_the_words_chooses_those_of_further_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, how: list[str]
+) -> None:
+    """Of shards, too, and of a run that was updated: its words are those of one corpus of all."""
+    monkeypatch.chdir(tmp_path)
+    put_texts(tmp_path)
+    corpus, chosen = Path("old.jsonl"), how
+    if when == "convert":
+        convert(corpus, Path("old.shards"), overrides=how)
+        corpus, chosen = Path("old.shards"), []
+    settings = [*HOW["hdp-gibbs"], "data.holdout=none", "inference.iterations=1", *chosen]
+    run = driver.fit(corpus, run="a", backend="hdp-gibbs", overrides=settings).run
+    fields = {"text_field": "text", "id_field": "id"}
+    for name, before in (("b", "new"), ("c", "later")):
+        run = update(run, f"{before}.jsonl", name, data=fields).run
+    if "min_df" in how[0]:
+        assert set(run.vocab) == {
+            "the",
+            "cat",
+            "and",
+            "dog",
+            "sat",
+            "on",
+            "mat",
+            "fox",
+            "hill",
+            "mole",
+            "sea",
+        }
+    else:
+        words = {word for texts in TEXTS.values() for text in texts for word in text.split()}
+        assert set(run.vocab) == words - {"the", "and", "on", "by", "a"}
+
+
+def test_words_join_while_there_is_room_for_them(folder: Path, tmp_path: Path) -> None:
+    """max_words counts all words together; those in most of the new documents come first."""
+    counts = corpus_of(NEW, 30, 1, "new").counts.toarray()
+    counts[:20, 11] = 0
+    vocab = tuple(letter + letter for letter in NEW)
+    write_corpus(Corpus(sparse.csr_array(counts), vocab), tmp_path / "new.npz")
+    for most, joined in ((10, set()), (13, {"kk", "mm", "nn", "oo"}), (99, {"kk", "ll", "mm"})):
+        how = [*HOW["hdp-gibbs"], f"data.max_words={most}", "inference.iterations=1"]
+        run = tmp_path / str(most)
+        driver.fit(folder / "old.npz", run=run, backend="hdp-gibbs", overrides=how)
+        made = update(run, tmp_path / "new.npz", tmp_path / f"{most} new").run
+        fresh = set(made.vocab) - set(RunDir(run).vocab)
+        assert len(made.vocab) == min(most, 15) and (
+            fresh >= joined if most > 15 else fresh <= joined
+        )
+
+
+def test_stop_words_that_join_a_run_that_may_have_left_them_out_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of counts does not say what chose its words."""
+    monkeypatch.chdir(tmp_path)
+    put_texts(tmp_path)
+    Path("new.jsonl").write_text('{"text": "he was with the fox and it is by the sea"}\n' * 3)
+    convert("old.jsonl", "old.ldac", overrides=["data.stop_words=stopped.txt"])
+    settings = [*HOW["hdp-gibbs"], "data.holdout=none", "inference.iterations=1"]
+    driver.fit("old.ldac", run="a", backend="hdp-gibbs", overrides=settings)
+    update("a", "new.jsonl", "b", data={"text_field": "text"})
+    told = capsys.readouterr().err
+    assert told.startswith("warning: 8 of the 10 words that join are stop words (") and "\n" in told
+    assert told.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 
 from hiertopics.corpora.conversion import convert
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Shelf
 from hiertopics.errors import DataError, RunError, UsageError
 from hiertopics.formats import shards
@@ -120,6 +121,25 @@ def test_rare_and_frequent_words_leave_as_they_do_elsewhere(
     convert(corpus, target / "few.npz", overrides=limits)
     shelf = convert(corpus, target / "few.shards", overrides=limits).corpus
     assert shelf.fingerprint == as_read(target / "few.npz").fingerprint
+
+
+def test_shards_tell_what_chose_their_words(corpus: Path) -> None:
+    """One choice after the other; what keeps all words is none."""
+    folder = corpus.parent / "out"
+    folder.mkdir()
+    assert shards.choices_in(convert(corpus, folder / "all.shards").path) == ()
+    (folder / "stopped.txt").write_text("mat unused")
+    first = [f"data.stop_words={folder / 'stopped.txt'}", "data.max_df=0.9"]
+    convert(corpus, folder / "a.shards", overrides=first)
+    before = Limits(1, 0.9, ["mat", "unused"])
+    assert shards.choices_in(folder / "a.shards") == (before,)
+    found = convert(folder / "a.shards", folder / "c.shards", overrides=["data.max_words=1"])
+    assert shards.choices_in(found.path) == (before, Limits(1, 1.0, [], 1))
+    assert isinstance(shards.choices_in(found.path)[0].min_df, int)
+    manifest = found.path / "shards.json"
+    manifest.write_text(manifest.read_text().replace('"max_words"', '"words"'))
+    with pytest.raises(DataError, match="does not say how words were chosen"):
+        shards.choices_in(found.path)
 
 
 def test_documents_are_chosen_in_any_order(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
