@@ -21,6 +21,7 @@ from variational_cases import (
 
 from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp.variational import backend as variational
+from hiertopics.families.ncrp.variational.state import local_pass
 
 CORPUS, BRANCH, _ = planted(0, 120)
 
@@ -55,6 +56,31 @@ def test_batches_lead_near_to_where_sweeps_lead(mode: str) -> None:
     assert bound(batches, data) > 1.015 * bound(sweeps, data)
     assert bound(batches, data) > bound(start, data) + 1000
     assert adjusted_rand(best_leaves(batches, data), BRANCH[:, 1]) > 0.7
+
+
+@pytest.mark.parametrize("at_once", [1 << 18, 500])
+@pytest.mark.parametrize("mode", MODES)
+def test_batches_in_pieces_are_those_of_the_whole(
+    mode: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each piece finds its own documents in a batch."""
+    monkeypatch.setattr(token_layout, "TOKENS_AT_ONCE", at_once)
+    keys = {"mode": mode, "moves": "none", "batch_size": 17, "start_sweeps": 0, "eta": 0.3}
+    (whole, _), (parts, _) = (fitted(CORPUS, settings_of(shards=n, **keys), 0, 2) for n in (1, 4))
+    assert parts.tau == pytest.approx(whole.tau, rel=1e-3)
+    assert parts.lam == pytest.approx(whole.lam, rel=1e-3, abs=1e-4)
+    assert parts.stick_a == pytest.approx(whole.stick_a, rel=1e-3)
+
+
+def test_an_epoch_says_of_all_documents_what_its_batches_say() -> None:
+    """Topics that hardly move: documents in slots and tokens outside are those of a sweep."""
+    settings = settings_of(batch_size=17, batch_delay=1e9, moves="none", start="root")
+    state, data = fitted(CORPUS, settings, 0, 0)
+    whole = local_pass(copy.deepcopy(state), settings.inference.local_rounds)
+    found = variational.epoch(state, data, settings, at(1))
+    assert whole.n_outside > 0
+    assert found.slot == pytest.approx(whole.slot, rel=1e-3, abs=1e-4)
+    assert found.n_outside == state.n_outside == pytest.approx(whole.n_outside, rel=1e-3)
 
 
 def test_a_batch_stands_for_the_whole_corpus() -> None:

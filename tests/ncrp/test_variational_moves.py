@@ -159,7 +159,9 @@ def test_chosen_moves_do_not_touch_each_other() -> None:
 
 def test_a_draft_that_is_not_changed_gives_the_state_back(fit: tuple[State, Data]) -> None:
     state, data = fit
+    before = copy.deepcopy(state)
     again = state_of_draft(draft_of(state), state)
+    assert_equal(state, before)
     assert again.n_nodes == state.n_nodes
     assert again.lam.sum() == pytest.approx(state.lam.sum(), rel=1e-5)
     assert bound(again, data) >= bound(state, data) - 2.0
@@ -283,8 +285,10 @@ def test_branches_that_are_one_are_joined_and_others_are_not() -> None:
 
 def test_trials_keep_every_token(fit: tuple[State, Data]) -> None:
     state, data = fit
+    before = copy.deepcopy(state)
     tried = [splits.split_level(state, data, level, 100, at(5)) for level in (1, 2)]
     tried.append(splits.join_level(state, data, 1))
+    assert_equal(state, before)
     assert sum(n_made for _, n_made in tried) > 0
     for made, _ in tried:
         tokens = (made.lam - made.lam.dtype.type(made.eta)).sum()

@@ -88,10 +88,14 @@ def test_float32_tables_change_little(q: Q) -> None:
 
 def test_shards_add_up_to_the_whole(q: Q) -> None:
     whole, parts = state_of(q), state_of(q, 4)
+    assert bound(parts, data_of(q.counts)) == pytest.approx(bound(whole, data_of(q.counts)))
     exact_sweep(whole)
     exact_sweep(parts)
     assert parts.lam == pytest.approx(whole.lam, rel=1e-12)
     assert parts.tau.tobytes() == whole.tau.tobytes()
+    assert parts.stick_a == pytest.approx(whole.stick_a, rel=1e-12)
+    assert parts.stick_b == pytest.approx(whole.stick_b, rel=1e-12)
+    assert parts.n_outside == pytest.approx(whole.n_outside, rel=1e-12)
 
 
 def test_chances_of_slots_are_the_naive_ones(q: Q) -> None:
