@@ -168,10 +168,11 @@ def _run_to_end(
         except WorkersLost as lost:
             assert isinstance(engine, Cluster)
             job.say(f"{lost}; going back to the last checkpoint")
+            job.note_progress()
             with signals() as wish:
                 if not engine.recovered(wish):
                     return job.end_without_workers(str(lost))
-            job.note_time()
+            job.note_progress()
 
 
 def check_spreads(experiment: Experiment) -> None:

@@ -26,7 +26,7 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
-from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
+from hiertopics.runs.checkpoints import load_checkpoint, newest_checkpoint, save_checkpoint
 from hiertopics.runs.labels import name_nodes
 from hiertopics.runs.manifest import (
     FILES,
@@ -79,7 +79,7 @@ class Job:
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
         self.seals: dict[str, str] = {}
         self.restored: int | None = None
-        self.reached = 0
+        self.begins_at = self.reached = 0
         self.earlier_seconds = 0.0
         self.began = time.perf_counter()
 
@@ -112,6 +112,7 @@ class Job:
         if found is not None and not self.run.exists:
             what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")
+        self.begins_at = 0 if found is None else found[0]
         anew = self.run.exists and found is None
         if anew and self.begin is None:
             refuse_begun_elsewhere(self.run)
@@ -147,7 +148,8 @@ class Job:
         sealed = manifest.get(FILES)
         self.seals = artifacts.present_seals(self.run) if sealed is None else dict(sealed)
         # What config.yaml leaves out means what it did until the file is complete again.
-        self._write_manifest("running", 0, None, settings=self.run.settings_version)
+        version = self.run.settings_version
+        self._write_manifest("running", self.begins_at, None, settings=version)
 
     def _finished(self) -> FitResult | None:
         """Return the result of a run that was done and is not asked for more iterations.
@@ -174,7 +176,7 @@ class Job:
     def _begin(self) -> None:
         """Write what is known before the first iteration, and say it."""
         self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
-        self._write_manifest("running", 0, None)
+        self._write_manifest("running", self.begins_at, None)
         for line in _announced(self.origin, self.split, self.pool.n_workers):
             self.say(line)
 
@@ -268,10 +270,12 @@ class Job:
         self.say(f"stopped in the start: {stop.reason}; the same command begins it anew")
         return FitResult(self.run, "stopped", 0, None, stop.reason)
 
-    def note_time(self) -> None:
-        """Write the time so far, for whoever takes over; that the run goes on stays said."""
+    def note_progress(self) -> None:
+        """Write the time so far and the checkpoint that is gone back to, for whoever takes over;
+        that the run goes on stays said.
+        """
         if self.run.exists:
-            self._write_manifest("running", 0, None)
+            self._write_manifest("running", newest_checkpoint(self.run), None)
 
     def end_without_workers(self, why: str) -> FitResult:
         """Say that nobody is there to work; the same command goes on from the last checkpoint."""

@@ -35,6 +35,12 @@ def save_checkpoint(run: RunDir, iteration: int, state: object, stamp: str) -> N
         old.unlink(missing_ok=True)
 
 
+def newest_checkpoint(run: RunDir) -> int:
+    """Return the iteration of the newest checkpoint, sound or not; 0 where there is none."""
+    found = by_iteration(run.path / "checkpoints")
+    return int(found[-1].stem) if found else 0
+
+
 def load_checkpoint(
     run: RunDir, backend: AnyBackend, settings: Settings, stamp: str, room: Room | None = None
 ) -> tuple[int, Arrays] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
 import socket
@@ -12,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,16 +22,19 @@ import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
 from distributed import CancelledError, Client, LocalCluster
+from replacing import put_in_place
 from scipy import sparse
 from tiny import small_settings
 
 import hiertopics
+from hiertopics import registry
 from hiertopics.cluster import coordinator, joining, worker
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import cluster
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.engine import Shared, Workers
 from hiertopics.errors import UsageError
+from hiertopics.fitting import driver
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult
 from hiertopics.formats.shards import write_bags
@@ -665,6 +669,45 @@ def test_without_any_worker_the_fit_stops_and_goes_on_elsewhere(
     assert "the same command goes on from iteration" in log_of(tmp_path / "there")
     assert fitted(tiny_file, tmp_path / "there", "hdp-cvb0").status == "done"
     assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+class Losing(Cluster):
+    """An engine of this process, of which a test says when a worker dies."""
+
+    def __init__(self, recovering: Callable[[], None]) -> None:
+        self.n_workers, self._here, self._recovering = 2, Workers(), recovering
+
+    def place(self, *arguments: Any) -> Any:
+        return self._here.place(*arguments)
+
+    def recovered(self, enough: Callable[[], object], patience: float = 0.0) -> bool:
+        self._recovering()
+        return True
+
+
+def test_the_manifest_says_which_iteration_a_fit_has_gone_back_to(
+    tiny_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it waits for workers, when it goes on, and when another process does."""
+    run, told, step = tmp_path / "run", [], registry.load("hdp-cvb0").step
+
+    def tell() -> None:
+        manifest = json.loads((run / "manifest.json").read_text())
+        told.append((manifest["status"], manifest["iterations"]))
+
+    def dying(state: Any, data: Any, settings: Any, context: Any) -> Any:
+        if context.iteration in (1, 5):
+            tell()
+        if context.iteration == 5 and len(told) == 2:
+            raise WorkersLost("a worker is gone")
+        return step(state, data, settings, context)
+
+    put_in_place(monkeypatch, "hdp-cvb0", step=dying)
+    monkeypatch.setattr(driver, "engine_of", lambda *_: nullcontext(Losing(tell)))
+    kept = ("output.checkpoint_seconds=0",)
+    done = fitted(tiny_file, run, "hdp-cvb0", kept, cluster="local:2")
+    assert done.status == "done"
+    assert told == [("running", 0), ("running", 0), ("running", 4), ("running", 4)]
 
 
 @pytest.mark.slow
