@@ -299,7 +299,7 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
             parts.add(pairs)
         parts.close()
         _write_sides(folder, known)
-        names = sorted(file.name for file in folder.iterdir() if file.name != LOCK)
+        names = sorted(file.name for file in folder.iterdir())
         manifest: dict[str, Any] = {
             "schema": SCHEMA,
             "fingerprint": "",
@@ -350,29 +350,41 @@ def _write_sides(folder: Path, known: Known) -> None:
         files.write_npz(folder / "tags.npz", arrays)
 
 
-LOCK = ".lock"
-
-
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """Give a folder to write in, which takes the place of ``path`` once all went well.
 
     What killed writers of the same folder left is removed. Raises RunError where the disk refuses.
     """
-    folder = path.parent / f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
     try:
         _remove_leftovers(path)
-        folder.mkdir()
-        with open(folder / LOCK, "w") as lock:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(lock, fcntl.LOCK_EX)
+        folder, lock = _locked_folder(path)
+        try:
             yield folder
-            (folder / LOCK).unlink()
             _put(folder, path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked_folder(path: Path) -> tuple[Path, int]:
+    """Return a new folder beside ``path``, locked as long as its descriptor is open.
+
+    The folder itself is locked, not a file in it, so that what a kill leaves never looks held.
+    Where the file system knows no locks there is none, and no leftover is ever removed.
+    """
+    while True:
+        folder = path.parent / f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
+        folder.mkdir()
+        with suppress(FileNotFoundError):  # taken for a leftover before it was locked
+            lock = os.open(folder, os.O_RDONLY)
+            with suppress(OSError):
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, lock
+            os.close(lock)
 
 
 def _put(folder: Path, path: Path) -> None:
@@ -388,9 +400,13 @@ def _remove_leftovers(path: Path) -> None:
     for old in path.parent.glob(f".{path.name}.*{TEMPORARY_SUFFIX}.old"):
         shutil.rmtree(old, ignore_errors=True)
     for leftover in path.parent.glob(f".{path.name}.*{TEMPORARY_SUFFIX}"):
-        with suppress(OSError), open(leftover / LOCK, "r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(leftover, ignore_errors=True)
+        with suppress(OSError):
+            lock = os.open(leftover, os.O_RDONLY)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(leftover, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def require_place(path: Path) -> None:

@@ -61,7 +61,8 @@ def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
 def read_documents(path: Path, n_docs: int) -> Documents:
     """Inverse of ``documents_lines``; raises RunError where the file is not that of ``n_docs``."""
     try:
-        lines = [json.loads(line) for line in path.read_bytes().decode().splitlines()]
+        # Of text splitlines would also cut where a name holds U+2028 or the like.
+        lines = [json.loads(line) for line in path.read_bytes().splitlines()]
         n_lines = len([line["doc"] for line in lines])
         if n_lines != n_docs:
             raise ValueError(f"{n_lines} lines, but the run has {n_docs} documents")

@@ -247,13 +247,25 @@ def test_a_disk_that_takes_no_more_is_told_in_one_line(tmp_path: Path, size: int
     assert [path.name for path in tmp_path.iterdir()] == ["a.ldac"]
 
 
-def test_what_killed_writers_left_is_removed(corpus: Path) -> None:
+@pytest.mark.parametrize("held", [(), ("ends.npy",), ("shards.json", "ends.npy")], ids=len)
+def test_what_killed_writers_left_is_removed(corpus: Path, held: tuple[str, ...]) -> None:
+    """Killed just begun, while it wrote, and with all written but the folder's name."""
     left = corpus.parent / ".big.shards.0123.partial"
     left.mkdir()
-    (left / ".lock").touch()
-    (left / "ends.npy").write_bytes(b"x")
+    for name in held:
+        (left / name).write_bytes(b"x")
     shelf_of(corpus)
     assert not left.exists()
+
+
+def test_what_a_living_writer_writes_stays(corpus: Path) -> None:
+    target = corpus.with_name("big.shards")
+    with shards.new_folder(target) as own:
+        (own / "ends.npy").write_bytes(b"x")
+        shelf_of(corpus)
+        assert (own / "ends.npy").exists()
+    assert [path.name for path in target.iterdir()] == ["ends.npy"]
+    assert not list(corpus.parent.glob(".big*"))
 
 
 MIB = 1 << 20

@@ -63,6 +63,21 @@ def test_a_run_keeps_names_marks_and_beginnings(run: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("mark", ["\x0b", "\x1c", "\x85", "\u2028", "\u2029"], ids=ascii)
+def test_what_ends_a_line_for_some_ends_none_in_a_run(
+    mark: str, fit_tiny: Call, tmp_path: Path
+) -> None:
+    """In names, in labels, and in the names of other fields."""
+    odd = f"a{mark}b"
+    rows = [{"text": TEXTS[doc % 4], "id": odd, "kind": [odd], odd: "x"} for doc in range(20)]
+    path = tmp_path / "raw.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fit_tiny(tmp_path / "run", corpus=path, data={"id_field": "id", "label_field": "kind"})
+    kept = RunDir(tmp_path / "run").documents
+    assert kept is not None and kept.names is not None and set(kept.names) == {odd}
+    assert kept.tags["labels"].names == (odd,) and kept.tags[odd].names == ("x",)
+
+
 @pytest.mark.parametrize(
     ("text", "n", "wanted"),
     [
