@@ -6,6 +6,7 @@ spreadsheets, which would run what looks like a formula.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -24,6 +25,11 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 def visible(text: str) -> str:
     r"""Return one line of text with its control characters as escapes, such as ``\x1b``."""
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def in_letters(name: str) -> str:
+    r"""Return the name of a file as UTF-8 can hold it, bytes that are none as ``\xff``."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def no_formula(text: str) -> str:

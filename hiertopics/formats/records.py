@@ -22,6 +22,7 @@ from hiertopics.formats.markup import text_of_html
 from hiertopics.formats.opening import lines, rows
 from hiertopics.formats.sidefiles import encodes
 from hiertopics.formats.source import FOLDER, Source
+from hiertopics.visible import in_letters
 
 DEFAULT_TEXT_FIELD = "text"
 JSON = (str, int, float, list, dict, type(None))
@@ -124,7 +125,8 @@ def _folder(source: Source) -> Iterator[Record]:
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
         text = "\n".join(lines(found[name]))
-        yield Record(text_of_html(text) if suffix in HTML else text, name.removesuffix(suffix))
+        called = in_letters(name.removesuffix(suffix))
+        yield Record(text_of_html(text) if suffix in HTML else text, called)
 
 
 def _texts(folder: Path) -> list[Path]:

@@ -116,3 +116,22 @@ def test_what_is_no_file_is_refused_by_name(texts: Path, make: Callable[[Path], 
 def test_a_link_to_a_text_is_a_text(texts: Path) -> None:
     (texts / "c.txt").symlink_to("a.txt")
     assert read_corpus(Source(texts)).n_docs == 3
+
+
+@pytest.mark.parametrize("out", ["new.csv", "new.jsonl", "new.parquet", "new.shards"])
+def test_a_file_whose_name_is_no_utf8_has_a_name_that_every_table_holds(
+    call: Call, texts: Path, tmp_path: Path, out: str
+) -> None:
+    try:
+        (texts / os.fsdecode(b"\xff.txt")).write_text("leaf tree\n")
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    if out.endswith("shards"):
+        assert call("convert", texts, tmp_path / out).code == 0
+        assert read_corpus(Source(tmp_path / out)).doc_ids == ("a", "sub/b", r"\xff")
+        return
+    run = tmp_path / "run"
+    words = ("--holdout", "none", "--iterations", 1)
+    assert call("fit", texts, "-b", "multinomial", "-o", run, "-q", *words).code == 0
+    assert call("infer", run, texts, "-o", tmp_path / out).code == 0
+    assert rb"\xff" in (tmp_path / out).read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -52,6 +53,19 @@ def test_every_backend_has_a_page_and_its_data_are_those_of_the_json(
     own = [name for name in data["nodes"]["id"] if isinstance(name, int)]
     assert sorted(own) == run.tree.shown.tolist()
     assert data["documents"]["total"] == run.theta.shape[0]
+
+
+def test_a_corpus_whose_name_is_no_utf8_has_a_page(
+    fit_tiny: Call, tiny_file: Path, tmp_path: Path
+) -> None:
+    corpus = tmp_path / os.fsdecode(b"\xff.ldac")
+    try:
+        shutil.copy(tiny_file, corpus)
+    except OSError:
+        pytest.skip("this file system takes no such name")
+    fit_tiny(tmp_path / "run", "multinomial", corpus=corpus)
+    page = page_of(tmp_path / "run", tmp_path)
+    assert r"<title>\xff: topics</title>" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("backend", ["hlda-variational", "hlda-gibbs", "tssb-mcmc", "lda-gibbs"])
