@@ -37,6 +37,17 @@ from hiertopics.formats.sidefiles import encodes
 from hiertopics.formats.source import Source
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
+STUMBLES = (
+    OSError,
+    LookupError,
+    ArithmeticError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+)
+"""What reading a damaged file, or one with another layout, ends in."""
+
 COUNTS = "counts"
 """The layer that holds the counts where X is something else, as is the custom."""
 MATRIX = "X"
@@ -95,7 +106,7 @@ def _opened(source: Source) -> Iterator[tuple[Any, Any]]:
     try:
         with h5py.File(source.path, "r") as file:
             yield file, h5py
-    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+    except STUMBLES as error:
         told = " ".join(str(error).split())[:120]
         raise DataError(source.path, f"damaged, or no AnnData since 0.7 ({told})") from error
 
@@ -237,10 +248,11 @@ def _values(source: Source, column: Any, h5py: Any) -> Sequence[Any]:
     if isinstance(column, h5py.Group):
         if "categories" in column:
             known: list[Any] = [*_values(source, column["categories"], h5py)]
-            return [
-                known[code] if code >= 0 else None
-                for code in _bounded(source, column["codes"])[:].tolist()
-            ]
+            codes = _bounded(source, column["codes"])[:].tolist()
+            if max(codes, default=-1) >= len(known):
+                what = f"is damaged: a code is none of its {len(known)} categories"
+                raise DataError(source.path, f"{column.name.strip('/')} {what}")
+            return [known[code] if code >= 0 else None for code in codes]
         held = _values(source, column["values"], h5py)
         gone = _bounded(source, column["mask"])[:].tolist()
         return [None if left else value for value, left in zip(held, gone, strict=True)]

@@ -144,6 +144,14 @@ def unknown(file: Any) -> None:
     file["X"].attrs["encoding-type"] = "awkward"
 
 
+def uncategorised(file: Any) -> None:
+    file["obs"]["batch"]["codes"][0] = 2
+
+
+def endless(file: Any) -> None:
+    file["X"].attrs["shape"] = (np.inf, 3)
+
+
 @pytest.mark.parametrize(
     ("harm", "told"),
     [
@@ -153,6 +161,8 @@ def unknown(file: Any) -> None:
         (doubled, "X has a gene twice in a cell"),
         (reshaped, "X is 4 x 5, but there are 4 cells and 3 genes"),
         (unknown, "X is stored as awkward, not as a table of numbers"),
+        (uncategorised, "obs/batch is damaged: a code is none of its 2 categories"),
+        (endless, "damaged, or no AnnData"),
     ],
 )
 def test_a_harmed_file_is_told_in_one_line(tmp_path: Path, harm: Any, told: str) -> None:
@@ -160,7 +170,7 @@ def test_a_harmed_file_is_told_in_one_line(tmp_path: Path, harm: Any, told: str)
     with h5py.File(path, "r+") as file:
         harm(file)
     with pytest.raises(DataError, match=told) as caught:
-        read_corpus(path)
+        read_corpus(Source(path, metadata=True))
     assert "\n" not in str(caught.value)
 
 
