@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -29,7 +30,7 @@ from hiertopics import files
 from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.pruning import Limits
-from hiertopics.data.shelf import Bags, Shelf, Texts, mapped, part_names, stored_in
+from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
 from hiertopics.formats.drafts import Draft, Known
@@ -42,6 +43,9 @@ MANIFEST = "shards.json"
 SCHEMA = "hiertopics.shards/1"
 PART_PAIRS = 1 << 23
 """Pairs of a part, a longer document apart: 64 MiB."""
+
+NAME = re.compile(r"[a-z0-9_]+(\.[a-z]+)+")
+"""Of a file in the folder."""
 
 READ_BYTES = 1 << 20
 SIZES = ("n_docs", "n_words", "n_pairs", "n_tokens")
@@ -66,7 +70,7 @@ def open_shelf(source: Source) -> Shelf:
         _require(path, name, seal)
     try:
         return _opened(path, manifest)
-    except (OSError, ValueError, KeyError, TypeError, LookupError, HiertopicsError) as error:
+    except (OSError, ValueError, TypeError, LookupError, OverflowError, HiertopicsError) as error:
         raise _damaged(path / MANIFEST, f"it does not fit the files beside it ({error})") from error
 
 
@@ -91,6 +95,7 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     if not wanted <= set(manifest["files"]):
         raise ValueError(f"it does not name {min(wanted - set(manifest['files']))}")
     stored = stored_in(path.resolve(), first_doc)
+    _require_fitting(stored)
     text = (path / "vocab.txt").read_bytes().decode()
     names = None
     if "names.npy" in manifest["files"]:
@@ -110,6 +115,22 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     return shelf
 
 
+def _require_fitting(stored: Stored) -> None:
+    """Raise ValueError where lengths and places are not those of one corpus."""
+    first_doc, ends, lengths = stored.first_doc, stored.ends, stored.lengths
+    for name, array in (("first_doc", first_doc), ("ends", ends), ("lengths", lengths)):
+        if array.ndim != 1 or array.dtype != np.int64:
+            raise ValueError(f"{name} is no row of whole numbers")
+    for name, row, last in (("first_doc", first_doc, len(lengths)), ("ends", ends, None)):
+        if not len(row) or row[0] != 0 or (np.diff(row) < 0).any() or last not in (None, row[-1]):
+            raise ValueError(f"{name} does not lead from document to document")
+    if len(ends) != len(lengths) + 1:
+        raise ValueError("ends and lengths are not as many")
+    for part, n_pairs in zip(stored.parts, np.diff(ends[first_doc]).tolist(), strict=True):
+        if not all(array.shape == (n_pairs,) and array.dtype == np.int32 for array in part):
+            raise ValueError("a part has not as many pairs as its documents")
+
+
 def _manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
@@ -123,6 +144,8 @@ def _manifest(path: Path) -> dict[str, Any]:
         raise _damaged(path / MANIFEST, f"its schema is {found!r}, not {SCHEMA!r}")
     if not isinstance(manifest.get("files"), dict):
         raise _damaged(path / MANIFEST, "it names no files")
+    if not all(map(NAME.fullmatch, manifest["files"])):
+        raise _damaged(path / MANIFEST, "it names files that are none of its own")
     return manifest
 
 

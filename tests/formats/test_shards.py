@@ -191,10 +191,39 @@ def test_damaged_manifests_are_told(corpus: Path) -> None:
     sound = json.loads(path.read_text())
     wrong: list[object] = [[], {**sound, "schema": "x"}, {**sound, "files": 3}]
     wrong += [{**sound, "n_docs": 5}, {**sound, "first_doc": ["x"]}, {**sound, "files": {}}]
+    docs: list[object] = [5, [0], [0, 10**30], [[0], [4]], [0, 3], [1, 4], [0, 5, 4], [-4, 4], []]
+    wrong += [{**sound, "first_doc": first} for first in docs]
+    names = ["a\0b", "\ud800", "../a.ldac", str(corpus), "", "."]
+    wrong += [{**sound, "files": {**sound["files"], name: "1-0"}} for name in names]
     for manifest in wrong:
         path.write_text(json.dumps(manifest))
         with pytest.raises(DataError, match="is damaged"):
             read_corpus(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("ends.npy", [0, 2, 2, 5, 9]),
+        ("ends.npy", [1, 2, 2, 5, 6]),
+        ("ends.npy", [0, 5, 2, 5, 6]),
+        ("ends.npy", [0.0, 2, 2, 5, 6]),
+        ("00000.words.npy", [0, 2, 0, 1, 3]),
+        ("00000.counts.npy", [[1, 3, 2, 400, 1, 1]]),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_told(
+    corpus: Path, name: str, array: list[Any]
+) -> None:
+    """Sealed like sound ones: made by a program that is wrong."""
+    shelf_of(corpus)
+    folder = corpus.parent / "big.shards"
+    np.save(folder / name, np.array(array))
+    manifest = json.loads((folder / "shards.json").read_text())
+    manifest["files"][name] = shards._seal(folder / name)
+    (folder / "shards.json").write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="is damaged: it does not fit the files beside it"):
+        shards.open_shelf(Source(folder))
 
 
 def test_older_shards_are_replaced_and_shards_are_read_by_convert(corpus: Path, put: Put) -> None:
