@@ -169,6 +169,12 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
         """Return the bytes of the largest arrays of all chains."""
         return int(settings.inference.chains) * self.one.memory(corpus, settings)
 
+    def memory_from(self, state: Chains[StateT], corpus: SeenT, settings: SettingsT) -> int:
+        """Return the bytes of the largest arrays of all chains that go on from these."""
+        of_one = self.one.memory_from
+        assert of_one is not None, "only what grows is asked"
+        return sum(of_one(now, corpus, settings) for now in state.now)
+
     def renewed(self, arrays: Arrays, settings: SettingsT) -> Arrays:
         """Return the arrays of a checkpoint, also of one from before chains stood side by side."""
         if not any(name.startswith("now.") for name in arrays):
@@ -277,7 +283,8 @@ def chains(
     """
     several = Several(one, score, keep, revive, numbered, before)
     own: dict[str, Any] = {name: getattr(several, name) for name in OWN}
-    if one.continued is not None:
-        own["continued"] = several.continued
+    for name in ("continued", "memory_from"):
+        if getattr(one, name) is not None:
+            own[name] = getattr(several, name)
     made = replace(one, **own, State=several.State, sampler=True)
     return cast("Backend[SeenT, DataT, Chains[StateT], SettingsT]", made)

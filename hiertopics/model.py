@@ -261,6 +261,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     What reads a state has a context for its workers; it draws nothing and changes nothing.
     simulate(settings, sizes, context): a corpus from the model's own generative story, with the
     truth beside it. memory: the bytes of a fit's largest arrays, for the estimate printed before.
+    memory_of_worker: those that each worker but the first adds; None: none. memory_from: those of a
+    fit that goes on from a state, where that may have become larger than ``memory`` expected.
 
     observes: "counts", "vectors" or "bits"; vectors and bits are ``Vectors`` everywhere above.
     sampler: successive states are draws of a posterior, thinned ones are kept.
@@ -332,6 +334,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
     suited: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None
+    memory_of_worker: Callable[[SeenT, SettingsT], int] | None = None
+    memory_from: Callable[[StateT, SeenT, SettingsT], int] | None = None
     regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved
     check: Callable[[dict[str, NDArray[Any]]], None] | None = None

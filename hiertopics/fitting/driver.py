@@ -99,7 +99,8 @@ def fit(
     if cluster is not None:
         check_spreads(experiment)
     if room is not None:
-        require_memory(room, estimated(experiment, whole, train, split))
+        n_here = workers if cluster is None else 1
+        require_memory(room, estimated(experiment, whole, train, split, n_here))
     with engine_of(cluster, workers) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
@@ -119,7 +120,8 @@ def fit(
             origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
 
             def job() -> Job:
-                return Job(RunDir(target.path), origin, split, bins, engine, display, begin)
+                own = RunDir(target.path)
+                return Job(own, origin, split, bins, engine, display, begin, room)
 
             return _run_to_end(job, engine, limit, callbacks)
 

@@ -10,17 +10,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.cluster.coordinator import WorkersLost
+from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.data import pruning, seedwords
 from hiertopics.data.discretise import Bins
 from hiertopics.data.shape import in_words, shape_of
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Engine
-from hiertopics.errors import NumericalError, RunError
+from hiertopics.errors import NumericalError, RunError, UsageError
 from hiertopics.fitting import loop, watch
 from hiertopics.fitting.loop import Callback, Event, Stop
-from hiertopics.fitting.memory import code, estimated
+from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
@@ -70,7 +70,9 @@ class Job:
         pool: Engine,
         display: Progress,
         begin: Begin | None = None,
+        memory: int | None = None,
     ) -> None:
+        self.memory = memory
         self.run, self.origin, self.split, self.bins = run, origin, split, bins
         self.pool, self.display, self.begin = pool, display, begin
         self.experiment, self.train = origin.experiment, origin.train
@@ -130,6 +132,11 @@ class Job:
                 return self._end(event, stop, data)
         except (NumericalError, *loop.ARITHMETIC) as error:
             raise self._failed(str(error)) from error
+        except MemoryError as error:
+            if self.memory is None:
+                raise
+            what = f"memory ran out after iteration {self.reached}"
+            raise self._outgrown(what, newest_checkpoint(self.run)) from error
 
     def _failed(self, what: str) -> NumericalError:
         """Say in manifest and log that the fit failed; return the error that says where and why."""
@@ -177,7 +184,7 @@ class Job:
         """Write what is known before the first iteration, and say it."""
         self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
         self._write_manifest("running", self.begins_at, None)
-        for line in _announced(self.origin, self.split, self.pool.n_workers):
+        for line in _announced(self.origin, self.split, self.pool):
             self.say(line)
 
     def _first_state(
@@ -247,13 +254,37 @@ class Job:
                 record_every=output.record_every,
                 workers=self.pool,
             )
+            self._require_room(start, state)
             for event in events:
                 self.reached = event.iteration
                 stops = [stop for watcher in watchers if (stop := watcher(event)) is not None]
                 if stops:
                     return event, max(stops, key=lambda stop: stop.done)
                 keep(event)  # of the last iteration the end does, after its line of metrics
+                self._require_room(event.iteration, event.state)
         raise AssertionError("the loop ends only with a stop")
+
+    def _require_room(self, iteration: int, state: object) -> None:
+        """Raise UsageError where a state has become too large for ``--memory``; it is kept."""
+        needs = self.backend.memory_from
+        if self.memory is None or needs is None:
+            return
+        needed = besides(self.origin.whole, self.train, self.split)
+        needed += needs(state, self.train, self.settings)
+        if needed > self.memory:
+            save_checkpoint(self.run, iteration, state, self.stamp)
+            what = f"to go on after iteration {iteration} takes {in_megabytes(needed)}"
+            raise self._outgrown(what, iteration)
+
+    def _outgrown(self, what: str, iteration: int) -> UsageError:
+        """Say in manifest and log that the fit stopped; return the error that says why."""
+        self._write_manifest("stopped", iteration, None)
+        problem = (
+            f"--memory {format_bytes(self.memory or 0)} is too little: {what}, as the model has "
+            f"grown; with more the same command goes on from iteration {iteration}"
+        )
+        self._log(f"stopped: {problem}")
+        return UsageError(problem)
 
     def _recorded(self) -> list[float]:
         """Return the objectives recorded up to the checkpoint, so that a resumed run stops
@@ -361,10 +392,11 @@ class Job:
         self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
 
 
-def _announced(origin: Origin, split: Split, n_workers: int) -> Iterator[str]:
+def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:
     """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
-    experiment, train = origin.experiment, origin.train
-    needed = estimated(experiment, origin.whole, train, split) + code()
+    experiment, train, n_workers = origin.experiment, origin.train, pool.n_workers
+    n_here = 1 if isinstance(pool, Cluster) else n_workers
+    needed = estimated(experiment, origin.whole, train, split, n_here) + code()
     yield (
         f"{experiment.backend} on {experiment.data.corpus}: "
         f"{in_words(shape_of(train))}; "

@@ -31,19 +31,33 @@ WORD_BYTES = 120
 
 
 def estimated(
-    experiment: Experiment, whole: Bags | Vectors, train: Bags | Vectors, split: Split
+    experiment: Experiment,
+    whole: Bags | Vectors,
+    train: Bags | Vectors,
+    split: Split,
+    n_workers: int = 1,
 ) -> int:
     """Return the anonymous bytes of a fit at its largest: libraries, corpus, split and arrays.
 
-    What is mapped from files does not count: the system lets it go where memory is scarce.
+    n_workers: threads of this process. What is mapped from files does not count: the system lets
+    it go where memory is scarce.
     """
     settings = Settings(experiment.model, experiment.inference)
-    arrays = registry.load_for(experiment).memory(train, settings)
+    backend = registry.load_for(experiment)
+    arrays = backend.memory(train, settings)
+    if backend.memory_of_worker is not None:
+        further = min(n_workers, experiment.inference.shards) - 1
+        arrays += further * backend.memory_of_worker(train, settings)
+    return besides(whole, train, split) + arrays
+
+
+def besides(whole: Bags | Vectors, train: Bags | Vectors, split: Split) -> int:
+    """Return the bytes of what is not the backend's: libraries, corpus and split."""
     texts = 0 if isinstance(train, Vectors) else WORD_BYTES * train.n_words
     aside = sum(_held(getattr(split, name)) for name in ("heldout", "observed", "scored"))
     kept = sum(_size_of(corpus) for corpus in (whole, train))
     libraries = LIBRARIES if _compiles() else FEWER
-    return libraries + arrays + kept + aside + texts
+    return libraries + kept + aside + texts
 
 
 def code() -> int:
@@ -70,8 +84,13 @@ def _held(matrix: sparse.csr_array) -> int:
 def require_memory(limit: int, needed: int) -> None:
     """Raise UsageError where a fit would take more than it may."""
     if needed > limit:
-        least = -(-needed // MEGABYTE)
         raise UsageError(
-            f"--memory {format_bytes(limit)} is too little: the least for this fit is {least}MB; "
-            "fewer topics or nodes, a smaller vocabulary or held-out part take less"
+            f"--memory {format_bytes(limit)} is too little: the least for this fit is "
+            f"{in_megabytes(needed)}; fewer topics or nodes, a smaller vocabulary or held-out part "
+            "take less"
         )
+
+
+def in_megabytes(n_bytes: int) -> str:
+    """Return bytes, rounded up, as ``--memory`` takes them."""
+    return f"{-(-n_bytes // MEGABYTE)}MB"

@@ -28,6 +28,8 @@ PARAMETERS = {
     "objective": ["state", "data", "settings", "context"],
     "simulate": ["settings", "sizes", "context"],
     "memory": ["corpus", "settings"],
+    "memory_of_worker": ["corpus", "settings"],
+    "memory_from": ["state", "corpus", "settings"],
     "suited": ["corpus", "settings"],
     "monotone": ["settings"],
     "draw": ["state", "data", "settings", "context"],

@@ -219,18 +219,22 @@ def prior_of(model: Model) -> Prior:
     return Prior(level_prior(model), model.gamma, model.eta)
 
 
-def memory(corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of a fit whose sweeps hold nothing but the state."""
-    return at_most(corpus, settings, 0)
+def held_by_sweep(settings: Settings) -> int:
+    """Return the bytes of each word and node that sweeps hold besides the state: none."""
+    return 0
 
 
-def at_most(corpus: Bags, settings: Settings, held: int) -> int:
+Held = Callable[[Settings], int]
+"""The bytes of each word and node that sweeps hold besides the state."""
+
+
+def at_most(held: Held, corpus: Bags, settings: Settings, n_nodes: int) -> int:
     """Return the bytes of tokens and counts, and of what is largest besides.
 
     That is the start, a sweep, which holds so many bytes, or the summary. Tokens of a corpus in
     files lie in files, too.
     """
-    depth, n_nodes = settings.model.depth, nodes_for(corpus, settings)
+    depth = settings.model.depth
     counts = 4 * (n_nodes + LINE * depth) * corpus.n_words + 8 * depth * corpus.n_docs
     tokens, theta = 3 * corpus.n_tokens + 12 * corpus.n_pairs, 30 * depth * corpus.n_docs
     if isinstance(corpus, Shelf):
@@ -239,7 +243,18 @@ def at_most(corpus: Bags, settings: Settings, held: int) -> int:
     start = PAIR_BYTES * min(corpus.n_pairs, MOST_PAIRS) if clusters else 0
     documents = 40 * depth * corpus.n_docs
     summary = 24 * n_nodes * corpus.n_words + theta
-    return KEPT + counts + tokens + max(start, documents + max(held, summary))
+    sweeps = held(settings) * n_nodes * corpus.n_words
+    return KEPT + counts + tokens + max(start, documents + max(sweeps, summary))
+
+
+def memory(held: Held, corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of a fit whose tree is about as large as its first one."""
+    return at_most(held, corpus, settings, nodes_for(corpus, settings))
+
+
+def memory_from(held: Held, state: State, corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of a fit whose tree is as large as that of a state."""
+    return at_most(held, corpus, settings, int((state.chain.visits > 0).sum()))
 
 
 def nodes_for(corpus: Bags, settings: Settings) -> int:
@@ -359,7 +374,7 @@ def _fitted(tree: Tree) -> FittedTree:
 
 def sampler(
     sweep: Sweep,
-    memory: Callable[[Bags, Settings], int] = memory,
+    held: Held = held_by_sweep,
     summarise: Callable[[State, Data, Settings, Context], Summary] = summarise,
     *,
     deals: bool = False,
@@ -378,7 +393,8 @@ def sampler(
         infer=infer,
         objective=objective,
         simulate=simulate,
-        memory=memory,
+        memory=partial(memory, held),
+        memory_from=partial(memory_from, held),
         shelves=True,
         deals=deals,
         by_token=("chain.level", "tries.level"),

@@ -33,7 +33,6 @@ import numpy as np
 
 from hiertopics.arrays import F32, F64, I8, I32, I64
 from hiertopics.data.seedwords import NONE, Seeds
-from hiertopics.data.shelf import Bags
 from hiertopics.engine import stacked
 from hiertopics.families.flat.token_layout import Data, Part, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
@@ -236,14 +235,13 @@ def side_by_side(
     return sweep(data, chain, prior, Shards(settings.inference.shards, context))
 
 
-def memory(corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of a fit whose sweeps hold topics by node and by path.
+def held_by_sweep(settings: Settings) -> int:
+    """Return the bytes of each word and node of topics by node and by path.
 
     Those of shards are there twice when they are put together.
     """
-    n_columns = settings.model.depth * collapsed.nodes_for(corpus, settings)
     times = 1 if settings.inference.shards == 1 else 2
-    return collapsed.at_most(corpus, settings, 4 * times * n_columns * corpus.n_words)
+    return int(4 * times * settings.model.depth)
 
 
-one, backend = collapsed.sampler(side_by_side, memory, deals=True)
+one, backend = collapsed.sampler(side_by_side, held_by_sweep, deals=True)

@@ -71,6 +71,9 @@ KERNELS = 32 << 20
 PAIR_BYTES = 76
 """Of a pair of document and word that the start sees."""
 
+BLOCK_BYTES = 24
+"""Of a chance of a document in a slot, as it is and as moves change it."""
+
 READ_BYTES = 88
 """Of one that is read from files or written to them."""
 
@@ -296,24 +299,48 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def memory(corpus: Bags, settings: Settings) -> int:
-    """Return the bytes of a fit whose tree is about as large as its first one.
+    """Return the bytes of a fit whose tree is about as large as its first one."""
+    return _at_most(corpus, settings, _first_nodes(corpus, settings))
+
+
+def memory_of_worker(corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of what each worker makes of its documents at a time."""
+    n_docs = corpus.n_docs // settings.inference.shards
+    return BLOCK_BYTES * min(CELLS, _first_nodes(corpus, settings) * n_docs)
+
+
+def memory_from(state: State, corpus: Bags, settings: Settings) -> int:
+    """Return the bytes of a fit whose tree is as large as that of a state."""
+    return _at_most(corpus, settings, state.n_nodes)
+
+
+def _first_nodes(corpus: Bags, settings: Settings) -> int:
+    """Return about how many nodes the first tree has."""
+    inference, depth = settings.inference, settings.model.depth
+    n_seen = corpus.n_docs * _clustered(corpus) // max(corpus.n_pairs, 1)
+    if inference.start in ("crp", "one_path_per_doc", "gibbs"):
+        return int(min(inference.max_nodes, depth * n_seen))
+    leaves = starts.starting_leaves(n_seen, settings)
+    return 1 + sum(clustering.widths(depth, leaves))
+
+
+def _clustered(corpus: Bags) -> int:
+    """Return the pairs of the documents that the first tree is made of."""
+    return min(corpus.n_pairs, clustering.MOST_PAIRS)
+
+
+def _at_most(corpus: Bags, settings: Settings, n_nodes: int) -> int:
+    """Return the bytes of a fit by one worker.
 
     At its largest it clusters documents, or tries moves: these hold topics and their expectations
     twice, the words of each slot by level, and a block of chances. Of a corpus in files the pairs
     lie in files, too.
     """
     inference, depth = settings.inference, settings.model.depth
-    n_pairs = min(corpus.n_pairs, clustering.MOST_PAIRS)
-    n_seen = corpus.n_docs * n_pairs // max(corpus.n_pairs, 1)
-    if inference.start in ("crp", "one_path_per_doc", "gibbs"):
-        n_nodes = min(inference.max_nodes, depth * n_seen)
-    else:
-        leaves = starts.starting_leaves(n_seen, settings)
-        n_nodes = 1 + sum(clustering.widths(depth, leaves))
-    start = PAIR_BYTES * n_pairs if inference.start in ("clusters", "gibbs") else 0
+    start = PAIR_BYTES * _clustered(corpus) if inference.start in ("clusters", "gibbs") else 0
     reading = READ_BYTES * min(corpus.n_pairs, BLOCK_PAIRS)
     topics = max(36 + 12 * depth, 20 + 4 * depth * inference.shards) * n_nodes * corpus.n_words
-    block = 24 * min(CELLS, n_nodes * corpus.n_docs)
+    block = BLOCK_BYTES * min(CELLS, n_nodes * corpus.n_docs)
     documents = (40 * depth + 120) * corpus.n_docs
     if inference.mode == "meanfield":
         documents += 16 * n_nodes * corpus.n_docs
@@ -376,6 +403,8 @@ def variational(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        memory_of_worker=memory_of_worker,
+        memory_from=memory_from,
         regrouped=regrouped,
         pieces=Sharded(Local=kind.Local, parts=parts_of, build=build_piece, bounds=bounds),
         renewed=renewed,
