@@ -18,7 +18,7 @@ from hiertopics.corpora.conversion import convert
 from hiertopics.errors import DataError, UsageError
 from hiertopics.families.flat import token_layout
 from hiertopics.families.hdp import blocks
-from hiertopics.families.hdp import theta as theta_parts
+from hiertopics.families.hdp import summary as theta_parts
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chains as sampled
 from hiertopics.families.ncrp.variational import backend as hlda_variational

@@ -13,7 +13,7 @@ from stepping import docs_of, settings_of
 
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.list_kernels import list_words, write_words
+from hiertopics.families.flat.sweep_kernels import list_words, write_words
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp import gibbs_kernels as kernels

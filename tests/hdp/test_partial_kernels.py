@@ -17,12 +17,12 @@ from truth import rows_of
 from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Workers, as_given, cut, joined
-from hiertopics.families.flat.list_kernels import last_place
+from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp import (
     block_kernels,
     block_layout,
     blocks,
-    table_kernels,
+    gibbs_kernels,
     topic_kernels,
 )
 from hiertopics.families.hdp.block_layout import Blocks, lay_out, made_piece
@@ -358,12 +358,12 @@ def test_topics_without_tokens_are_drawn_from_their_prior() -> None:
 def test_sums_of_tables_have_the_law_of_the_sum(a: float) -> None:
     """6.4: cells of 5, 3, 3, 1 and 8 tokens: all Bernoulli variables, one by one."""
     cells, rng = [5, 3, 3, 1, 8], np.random.default_rng(0)
-    histogram = np.bincount(cells, minlength=table_kernels.SMALL)[None].astype(np.int64)
+    histogram = np.bincount(cells, minlength=gibbs_kernels.SMALL)[None].astype(np.int64)
     none = np.zeros((0, 2), np.int64)
     chances = [a / (a + seated) for n in cells for seated in range(n)]
     law = poisson_binomial(chances)
     drawn = [
-        int(table_kernels.draw_table_sums(histogram, none, np.array([a]), rng)[0])
+        int(gibbs_kernels.draw_table_sums(histogram, none, np.array([a]), rng)[0])
         for _ in range(20_000)
     ]
     found = np.bincount(drawn, minlength=len(law)) / len(drawn)
@@ -374,13 +374,13 @@ def test_sums_of_tables_have_the_law_of_the_sum(a: float) -> None:
 def test_large_counts_have_tables_too() -> None:
     """Counts of 255 to 300, at the edge of the histogram; the mean over draws."""
     sizes, a, rng = np.array([255, 256, 257, 300, 2]), 3.0, np.random.default_rng(1)
-    histogram = np.zeros((2, table_kernels.SMALL), np.int64)
-    small = sizes[sizes < table_kernels.SMALL]
+    histogram = np.zeros((2, gibbs_kernels.SMALL), np.int64)
+    small = sizes[sizes < gibbs_kernels.SMALL]
     np.add.at(histogram[1], small, 1)
-    large = np.array([(1, n) for n in sizes if n >= table_kernels.SMALL])
+    large = np.array([(1, n) for n in sizes if n >= gibbs_kernels.SMALL])
     chances = np.array([a / (a + seated) for n in sizes for seated in range(n)])
     found = [
-        table_kernels.draw_table_sums(histogram, large, np.array([1.0, a]), rng)
+        gibbs_kernels.draw_table_sums(histogram, large, np.array([1.0, a]), rng)
         for _ in range(4000)
     ]
     error = math.sqrt((chances * (1 - chances)).sum() / 4000)
@@ -388,11 +388,11 @@ def test_large_counts_have_tables_too() -> None:
 
 
 def test_vanishing_concentrations_make_one_table_per_cell() -> None:
-    histogram = np.zeros((1, table_kernels.SMALL), np.int64)
+    histogram = np.zeros((1, gibbs_kernels.SMALL), np.int64)
     histogram[0, [1, 9, 255]] = [2, 3, 1]
     large = np.array([[0, 5000]])
     for a in (1e-20, 1e-300, 0.0):
-        found = table_kernels.draw_table_sums(
+        found = gibbs_kernels.draw_table_sums(
             histogram, large, np.array([a]), np.random.default_rng(0)
         )
         assert found.tolist() == [7]
@@ -400,8 +400,8 @@ def test_vanishing_concentrations_make_one_table_per_cell() -> None:
 
 def test_cells_are_counted_by_size() -> None:
     counts = np.array([[0, 1, 1], [255, 256, 4000], [3, 0, 1]], np.int32)
-    histogram = np.zeros((1, table_kernels.SMALL), np.int64)
-    large = table_kernels.count_cells(counts, histogram)
+    histogram = np.zeros((1, gibbs_kernels.SMALL), np.int64)
+    large = gibbs_kernels.count_cells(counts, histogram)
     assert sorted(large[:, 1].tolist()) == [256, 4000] and not large[:, 0].any()
     assert {n: histogram[0, n] for n in np.flatnonzero(histogram[0])} == {1: 3, 3: 1, 255: 1}
 

@@ -12,7 +12,7 @@ from stepping import advance, at, settings_of
 
 from hiertopics.engine import Workers
 from hiertopics.families.flat.token_kernels import count_tokens
-from hiertopics.families.hdp import gibbs, sampled
+from hiertopics.families.hdp import beginnings, gibbs
 from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0
 
 BACKENDS = [cvb0, pcvb0, few_cvb0, few_pcvb0]
@@ -71,7 +71,7 @@ def test_the_draw_is_that_of_the_sampler_with_these_numbers(backend: Any) -> Non
     wanted.n_k[:] = wanted.n_wk.sum(axis=0)
     for sweep in range(1, 5):
         context = at(sweep)
-        object.__setattr__(context, "chain", (sampled.CHAIN,))
+        object.__setattr__(context, "chain", (beginnings.CHAIN,))
         wanted, _ = gibbs.step(wanted, tokens, schedule, context)
     np.testing.assert_array_equal(state.n_dk, wanted.n_dk)
     np.testing.assert_array_equal(state.n_wk, wanted.n_wk)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from hiertopics.arrays import F32, I32, I64
 from hiertopics.numeric.lanes import LANES, padded
-from hiertopics.numeric.simd_draw import draw_topic
+from hiertopics.numeric.simd_draws import draw_topic
 
 
 @numba.njit

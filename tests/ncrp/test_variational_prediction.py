@@ -11,7 +11,7 @@ from variational_cases import MODES, adjusted_rand, best_leaves, fitted, planted
 
 from hiertopics.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.nested.posteriors import place
+from hiertopics.families.nested.slots import place
 from hiertopics.model import Posterior, Settings, Summary
 from hiertopics.runs import soundness
 

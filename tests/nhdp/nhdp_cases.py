@@ -14,7 +14,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.engine import Each, Workers
 from hiertopics.families.flat.layout import Data, Piece, build_piece, lay_out, parts_of
 from hiertopics.families.nhdp import documents
-from hiertopics.families.nhdp.kept_kernels import unpack
+from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.layout import Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, counted, sweep

@@ -10,7 +10,7 @@ from stepping import at, corpus_of, settings_of
 from hiertopics.data import seedwords
 from hiertopics.engine import Workers
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.nhdp import branches, starts, variational
+from hiertopics.families.nhdp import flat_starts, starts, variational
 from hiertopics.families.nhdp.shapes import find_within
 
 RNG = np.random.default_rng(0)
@@ -21,14 +21,14 @@ TEXT = RNG.multinomial(40, 0.9 * np.repeat(OWN, 12, axis=0) + 0.1 / OWN.shape[1]
 
 
 def test_few_topics_have_no_branches_to_be_found_first() -> None:
-    assert branches.number(branches.FEWEST_TOPICS - 1) == 0
-    assert [branches.number(n) for n in (200, 300, 500)] == [11, 13, 16]
+    assert flat_starts.number_of_branches(flat_starts.FEWEST_TOPICS - 1) == 0
+    assert [flat_starts.number_of_branches(n) for n in (200, 300, 500)] == [11, 13, 16]
 
 
 def test_every_token_is_in_one_part() -> None:
     counts = sparse.csr_array(TEXT.astype(float))
     branch = RNG.integers(0, 3, counts.nnz) * 2
-    parts, whole = branches.parts(branch, counts), np.zeros(TEXT.shape)
+    parts, whole = flat_starts.parts(branch, counts), np.zeros(TEXT.shape)
     assert len(parts) == 3
     for name, part in zip((0, 2, 4), parts, strict=True):
         whole[np.ix_(part.docs, part.words)] += part.counts.toarray()
@@ -40,9 +40,9 @@ def test_every_token_is_in_one_part() -> None:
 
 def test_topics_of_parts_stay_in_their_documents_and_words() -> None:
     counts = sparse.csr_array(np.array([[2.0, 1, 0], [0, 0, 3]]))
-    parts = branches.parts(np.array([0, 0, 1]), counts)
+    parts = flat_starts.parts(np.array([0, 0, 1]), counts)
     found = [(np.array([[0.25, 0.75]]), np.array([[1.0, 0], [0, 1]])), (np.ones((1, 1)),) * 2]
-    within = branches.joined(parts, found, counts, seedwords.NONE)
+    within = flat_starts.joined(parts, found, counts, seedwords.NONE)
     assert within.branch.tolist() == [0, 0, 1]
     assert within.theta == pytest.approx(np.array([[0.25, 0.75, 0], [0, 0, 1]]), abs=1e-3)
     assert within.phi == pytest.approx(np.eye(3), abs=1e-5)
@@ -51,7 +51,7 @@ def test_topics_of_parts_stay_in_their_documents_and_words() -> None:
 def test_the_best_topic_of_a_pair() -> None:
     theta, phi = RNG.random((2, 5)), RNG.random((3, 5))
     word = np.array([0, 2, 1])
-    best = branches.of_pairs(np.array([[0, 1], [1, 3]]), word, theta, phi)
+    best = flat_starts.topic_of_pairs(np.array([[0, 1], [1, 3]]), word, theta, phi)
     docs = np.array([0, 1, 1])
     assert best.tolist() == (theta[docs] * phi[word]).argmax(axis=1).tolist()
 
@@ -69,8 +69,8 @@ def test_a_branch_has_its_own_topics_below_it() -> None:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Find four branches of eight topics."""
-    monkeypatch.setattr(branches, "FEWEST_TOPICS", 8)
-    monkeypatch.setattr(branches, "POWER", np.log(SUBJECTS) / np.log(8))
+    monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 8)
+    monkeypatch.setattr(flat_starts, "POWER", np.log(SUBJECTS) / np.log(8))
 
 
 def started(shards: int = 1, seed: int = 0, **keys: object) -> object:

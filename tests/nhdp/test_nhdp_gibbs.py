@@ -16,7 +16,7 @@ from stepping import at, corpus_of, settings_of, twins
 from hiertopics.arrays import F64, I64
 from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import gibbs, gibbs_kernels, hyperparameters, starts
+from hiertopics.families.nhdp import gibbs, gibbs_kernels, learning, starts
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.state import State
@@ -192,9 +192,9 @@ MUTANTS: dict[str, tuple[ModuleType, str, Any]] = {
     "no prior rate": (concentrations, "PRIOR_RATE", 0.05),
     "tokens for tables of words": (gibbs, "draw_eta", eta_by_tokens),
     "those who stop go on, too": (
-        hyperparameters,
+        learning,
         "_draw_stops",
-        all_who_pass(hyperparameters._draw_stops),
+        all_who_pass(learning._draw_stops),
     ),
 }
 

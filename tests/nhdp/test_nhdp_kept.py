@@ -8,7 +8,7 @@ from nhdp_cases import random_mixing, random_resp, resp_of, state_of
 from stepping import corpus_of
 
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.nhdp.kept_kernels import pack, unpack
+from hiertopics.families.nhdp.document_kernels import pack, unpack
 from hiertopics.families.nhdp.state import recount, sweep
 
 TEXT = corpus_of(np.random.default_rng(0).poisson(0.8, (20, 15)))

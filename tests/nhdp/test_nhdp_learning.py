@@ -23,7 +23,7 @@ from stepping import corpus_of
 from hiertopics.engine import Workers
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import learning
-from hiertopics.families.nhdp.table_kernels import growth
+from hiertopics.families.nhdp.sweep_kernels import growth
 
 
 def tiny_tables() -> Any:

@@ -32,13 +32,12 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds
 from hiertopics.engine import Workers
 from hiertopics.families.flat.layout import Data, lay_out
-from hiertopics.families.nhdp import branches, gibbs, reshaping, starts, variational
+from hiertopics.families.nhdp import flat_starts, gibbs, reshaping, starts, variational
 from hiertopics.families.nhdp import summary as common
-from hiertopics.families.nhdp.clusters import ward
 from hiertopics.families.nhdp.hanging import Hanging
 from hiertopics.families.nhdp.prediction import infer
 from hiertopics.families.nhdp.reshaping import counted, log_words, merge, pairs_of
-from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within
+from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within, ward
 from hiertopics.model import Sizes
 
 ETA = 0.5
@@ -401,7 +400,7 @@ def test_named_branches_hold_what_a_fit_without_names_lumps_together(
 
 
 def test_branches_that_are_found_first_have_names_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "FEWEST_TOPICS", 8)
+    monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 8)
     keys: dict[str, Any] = {"start": "branches", "truncation": 9, "seeds": NAMES}
     *_, summary = fitted(variational, lumped(), **keys, seed_weight=20)
     found = tops(summary)
@@ -487,7 +486,7 @@ def test_a_consensus_has_no_names() -> None:
 
 @pytest.mark.parametrize("start", ["words", "random", "branches"])
 def test_workers_change_no_byte(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(branches, "FEWEST_TOPICS", 8)
+    monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 8)
     keys: dict[str, Any] = {"start": start, "start_iterations": 12, "truncation": 9, "shards": 2}
     settings = settings_of(variational, **keys, seeds=NAMES)
     data = variational.prepare(lumped(), settings)

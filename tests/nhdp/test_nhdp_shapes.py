@@ -6,10 +6,20 @@ import numpy as np
 import pytest
 from nhdp_cases import random_parent
 
-from hiertopics.families.nhdp.clusters import labels_at, nested, numbered, ward
 from hiertopics.families.nhdp.lane_kernels import lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.layout import LANES, shape_of
-from hiertopics.families.nhdp.shapes import BRANCHES, BROAD, MANY, Usage, arrange, find
+from hiertopics.families.nhdp.shapes import (
+    BRANCHES,
+    BROAD,
+    MANY,
+    Usage,
+    arrange,
+    find,
+    labels_at,
+    nested,
+    numbered,
+    ward,
+)
 
 
 @pytest.mark.parametrize("seed", range(30))

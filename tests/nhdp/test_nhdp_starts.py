@@ -14,10 +14,10 @@ from hiertopics.families.flat.few import FEW, MOST_ENTRIES
 from hiertopics.families.flat.layout import counts_of, lay_out
 from hiertopics.families.flat.variational import ZERO
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.families.nhdp import start_kernels, starts, variational
-from hiertopics.families.nhdp.clusters import Arranged
+from hiertopics.families.nhdp import document_kernels, starts, variational
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import below
+from hiertopics.families.nhdp.shapes import Arranged
 from hiertopics.families.nhdp.summary import Fitted, Words, mixing_of, pruning, summarise
 
 RNG = np.random.default_rng(0)
@@ -150,7 +150,7 @@ def test_documents_that_the_flat_topics_did_not_see_are_folded_in(
     """6.1: rounds of their theta, topics held, one token of the corpus's shares in each."""
     phi, share = RNG.dirichlet(np.ones(15), 4), RNG.dirichlet(np.ones(4))
     data = lay_out(TEXT, 1, np.float64)
-    found = start_kernels.fold(data.cells, 3, 20, np.ascontiguousarray(phi.T), share, 7)
+    found = document_kernels.fold(data.cells, 3, 20, np.ascontiguousarray(phi.T), share, 7)
     for doc in range(3, 20):
         counts, theta = TEXT.counts.toarray()[doc], share
         for _ in range(7):

@@ -13,8 +13,8 @@ from stepping import at, corpus_of, settings_of
 from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.variational import ZERO
-from hiertopics.families.nhdp import starts, variational, words
-from hiertopics.families.nhdp.clusters import labels_at
+from hiertopics.families.nhdp import flat_starts, starts, variational
+from hiertopics.families.nhdp.shapes import labels_at
 
 RNG = np.random.default_rng(0)
 TEXT = RNG.poisson(0.8, (20, 15))
@@ -38,7 +38,7 @@ def subjects(n_docs: int = 60) -> I64:
 
 
 def test_words_of_a_subject_are_a_cluster() -> None:
-    found = words.clusters_of(sparse.csr_array(subjects().astype(float)), 4, np.float64)
+    found = flat_starts.clusters_of(sparse.csr_array(subjects().astype(float)), 4, np.float64)
     assert [len(set(found.cluster[at : at + 8].tolist())) for at in (0, 8, 16)] == [1, 1, 1]
     assert found.n_topics == len(set(found.cluster.tolist())) == 4
 
@@ -60,7 +60,7 @@ def test_contexts_are_those_of_the_page() -> None:
     for row in counts:
         context += np.outer(row, row / row.sum())
     roots = np.sqrt(context / context.sum(axis=1, keepdims=True))
-    heights = words.linkage_of(sparse.csr_array(counts))[:, 2]
+    heights = flat_starts.linkage_of(sparse.csr_array(counts))[:, 2]
     assert heights == pytest.approx(linkage(roots, "ward")[:, 2], abs=2e-3)
 
 
@@ -76,9 +76,9 @@ def test_distances_do_not_depend_on_the_order_of_their_sums(
         seen.append(distances)
         return []
 
-    monkeypatch.setattr(words, "linkage", note)
-    words.linkage_of(sparse.csr_array(counts))
-    words.linkage_of(sparse.csr_array(counts[:, order]))
+    monkeypatch.setattr(flat_starts, "linkage", note)
+    flat_starts.linkage_of(sparse.csr_array(counts))
+    flat_starts.linkage_of(sparse.csr_array(counts[:, order]))
     square = np.zeros((2, 400, 400))
     for table, distances in zip(square, seen, strict=True):
         table[np.triu_indices(400, 1)] = distances
@@ -89,14 +89,14 @@ def test_distances_do_not_depend_on_the_order_of_their_sums(
 
 def test_what_a_pair_starts_with(monkeypatch: pytest.MonkeyPatch) -> None:
     """6.1, pair by pair; words beyond the most frequent have no cluster of their own."""
-    monkeypatch.setattr(words, "MOST_WORDS", 12)
+    monkeypatch.setattr(flat_starts, "MOST_WORDS", 12)
     totals = TEXT.sum(axis=0)
     rare = np.argsort(-totals, kind="stable")[12:]
     counts = sparse.csr_array(TEXT.astype(float))
-    found = words.clusters_of(counts, 3, np.float64)
+    found = flat_starts.clusters_of(counts, 3, np.float64)
     assert sorted(np.flatnonzero(found.cluster < 0).tolist()) == sorted(rare.tolist())
     kept = np.setdiff1d(np.arange(15), rare)
-    labels = labels_at(words.linkage_of(counts[:, kept]), 3)
+    labels = labels_at(flat_starts.linkage_of(counts[:, kept]), 3)
     assert found.cluster[kept].tolist() == labels.tolist()
     theta = np.array([[row[kept][labels == k].sum() + 1e-3 for k in range(3)] for row in TEXT])
     theta /= theta.sum(axis=1, keepdims=True)
@@ -119,6 +119,6 @@ def test_what_a_pair_starts_with(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["one word", "one word seen", "no token", "a topic for four words"],
 )
 def test_small_corpora_have_few_topics(counts: list[list[int]], n_topics: int) -> None:
-    found = words.clusters_of(sparse.csr_array(np.array(counts, float)), 5, np.float64)
+    found = flat_starts.clusters_of(sparse.csr_array(np.array(counts, float)), 5, np.float64)
     assert found.n_topics == n_topics
     assert np.isfinite(found.theta).all() and found.phi.sum(axis=0) == pytest.approx(1)

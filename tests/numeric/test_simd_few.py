@@ -8,7 +8,7 @@ from numba import njit
 
 from hiertopics.arrays import F32, I32
 from hiertopics.numeric import simd
-from hiertopics.numeric.simd_few import keep_few
+from hiertopics.numeric.simd_draws import keep_few
 
 Row = F32
 

@@ -13,14 +13,15 @@ from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.list_kernels import (
+from hiertopics.families.flat.sweep_kernels import (
+    BLOCK,
     list_words,
     scratch_of,
+    sweep_document,
     sweep_document_by_lists,
     words_of_block,
     write_words,
 )
-from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
 

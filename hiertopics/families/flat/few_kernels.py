@@ -20,8 +20,7 @@ from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, weigh, weigh_shares
-from hiertopics.numeric.simd_few import keep_few
-from hiertopics.numeric.simd_lists import Float, Int
+from hiertopics.numeric.simd_draws import Float, Int, keep_few
 from hiertopics.numeric.streams import random_bits
 
 Table = F32

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hiertopics.families.nested.config import MaxNodes, MovesEvery
+from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations
 

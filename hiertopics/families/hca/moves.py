@@ -26,7 +26,7 @@ from hiertopics.families.hca.state import (
     slot_chances,
     slot_scores,
 )
-from hiertopics.families.nested.pairs import cosines, disjoint_pairs
+from hiertopics.families.nested.slots import cosines, disjoint_pairs
 from hiertopics.model import Context
 
 PRUNE_BELOW = 1e-6

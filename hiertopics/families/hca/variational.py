@@ -44,8 +44,15 @@ from hiertopics.families.hca.state import (
     parts_of,
     slot_chances,
 )
-from hiertopics.families.nested.posteriors import place, sparse_rows
-from hiertopics.families.nested.slots import Nodes, log_masses, mean_masses, nodes_of, subtree_sums
+from hiertopics.families.nested.slots import (
+    Nodes,
+    log_masses,
+    mean_masses,
+    nodes_of,
+    place,
+    sparse_rows,
+    subtree_sums,
+)
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
 from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary, always
 

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F32, I32, I64, U8, U16, Bools
-from hiertopics.families.flat.list_kernels import last_place
+from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp.block_layout import Piece
-from hiertopics.families.hdp.table_kernels import SMALL
+from hiertopics.families.hdp.gibbs_kernels import SMALL
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.lanes import LANES
 from hiertopics.numeric.simd import prefetch_row
-from hiertopics.numeric.simd_lists import Int, gather_list, pick_place, scale_row, sum_list
+from hiertopics.numeric.simd_draws import Int, gather_list, pick_place, scale_row, sum_list
 from hiertopics.numeric.streams import uniform
 
 Topics = NDArray[np.unsignedinteger[Any]]

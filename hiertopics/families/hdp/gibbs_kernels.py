@@ -1,4 +1,9 @@
-"""Loops of the collapsed Gibbs sampler of the truncated HDP over tokens (theory/hdp 6)."""
+"""Loops of the collapsed Gibbs sampler of the truncated HDP: tokens, and tables (theory/hdp 6).
+
+The tables of a cell of n tokens are 1 + sum_{j=1}^{n-1} Bernoulli(a / (a + j)), all independent
+given the counts. Where only sums over cells of one concentration a are wanted, the Bernoulli
+variables of one j are a Binomial one: as many as there are cells of more than j tokens (6.4).
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,15 @@ import numpy as np
 from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.flat.list_kernels import (
+from hiertopics.families.flat.sweep_kernels import (
+    BLOCK,
     list_words,
     scratch_of,
+    sweep_document,
     sweep_document_by_lists,
     words_of_block,
     write_words,
 )
-from hiertopics.families.flat.sweep_kernels import BLOCK, sweep_document
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.numeric.jit import kernel
 
@@ -107,3 +113,58 @@ def draw_tables(
             tables = draw_n_tables(n_tokens, row_prior[row] * column_prior[column], rng)
             by_row[row] += tables
             by_column[column] += tables
+
+
+SMALL = 256
+"""Counts below it are in a histogram, others are listed one by one."""
+
+
+@kernel()
+def draw_table_sums(
+    histogram: I64, large: I64, concentration: F64, rng: np.random.Generator
+) -> I64:
+    """Return the tables of each row's cells, int64 [n_rows].
+
+    histogram: int64 [n_rows, SMALL], cells with each small count. large: int64 [n, 2], row and
+    count of the others. concentration: float64 [n_rows], of each of the row's cells.
+    """
+    n_rows = len(histogram)
+    tables, n_large = np.zeros(n_rows, np.int64), np.zeros(n_rows, np.int64)
+    for i in range(len(large)):
+        n_large[large[i, 0]] += 1
+    for row in range(n_rows):
+        a, n_cells = concentration[row], n_large[row]
+        for count in range(1, SMALL):
+            n_cells += histogram[row, count]
+        tables[row] = n_cells
+        for seated in range(1, SMALL - 1):
+            n_cells -= histogram[row, seated]
+            if n_cells == 0:
+                break
+            tables[row] += rng.binomial(n_cells, a / (a + seated))
+    for i in range(len(large)):
+        a = concentration[large[i, 0]]
+        for seated in range(SMALL - 1, large[i, 1]):
+            tables[large[i, 0]] += rng.random() * (a + seated) < a
+    return tables
+
+
+@kernel()
+def count_cells(counts: I32, histogram: I64) -> I64:
+    """Add the cells of all rows to a ``histogram`` [1, SMALL]; return the ``large`` ones."""
+    n_large = 0
+    for row in range(counts.shape[0]):
+        for column in range(counts.shape[1]):
+            count = counts[row, column]
+            if count >= SMALL:
+                n_large += 1
+            elif count > 0:
+                histogram[0, count] += 1
+    large = np.zeros((n_large, 2), np.int64)
+    if n_large > 0:
+        for row in range(counts.shape[0]):
+            for column in range(counts.shape[1]):
+                if counts[row, column] >= SMALL:
+                    n_large -= 1
+                    large[n_large, 1] = counts[row, column]
+    return large

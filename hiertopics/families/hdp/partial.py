@@ -12,8 +12,9 @@ Between 1 and 2 nothing may look at topics or change z: step 1 leaves p(word mas
 is and makes the topics of the iteration before stale, step 2 draws them anew under the *new* word
 mass. Topics are forgotten after the iteration.
 
-Started from the variational HDP (``starts``) the first iterations hold its topics and do step 3
-alone.
+From uniform topics exact draws of topics mix slowly: an empty cell is next to 0 in most draws, so
+that a word enters a topic in bursts. So hdp-cvb0 is fitted to some documents for a short time, and
+its topics are held for the first iterations, in which step 3 alone is done (theory/hdp 6.5).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +32,26 @@ from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, Shared
+from hiertopics.engine import Each, Pieces, Shared, Workers
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
     draw_by_sticks,
     draw_concentration,
 )
+from hiertopics.families.flat.config import ModelSettings, PosteriorInference
 from hiertopics.families.flat.sticks import weights_from_fractions
 from hiertopics.families.flat.summary import topic_counts
 from hiertopics.families.flat.tokens import in_chains
-from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, starts
+from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_out, made_piece
 from hiertopics.families.hdp.blocks import Local
 from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
-from hiertopics.families.hdp.table_kernels import SMALL, count_cells, draw_table_sums
+from hiertopics.families.hdp.gibbs_kernels import SMALL, count_cells, draw_table_sums
+from hiertopics.families.hdp.summary import word_probabilities
+from hiertopics.families.hdp.variational import cvb0
 from hiertopics.model import Backend, Context, Sharded, Summary
+from hiertopics.model import Settings as SettingsOf
 from hiertopics.numeric.differences import caught_up
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.streams import new_key
@@ -57,6 +62,15 @@ BUFFERS = 36 << 20
 
 CELLS = 1 << 18
 """Counts of words by topic whose chances are added up at a time."""
+
+SWEEPS = 20
+HELD = 5
+"""Iterations that hold the start's topics."""
+
+ROOM = 125_000_000
+"""Responsibilities of the start, pairs times topics: it sees as many documents as this allows."""
+
+LEAST_REST = 1e-12
 
 
 def no_topics() -> F32:
@@ -104,7 +118,7 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     )
     if settings.inference.start == "uniform":
         return state
-    return replace(state, **starts.from_topics(data, settings, context)._asdict())
+    return replace(state, **from_topics(data, settings, context)._asdict())
 
 
 def _counted(local: Pieces[Piece, Local], data: Blocks, n_topics: int) -> tuple[I32, I64]:
@@ -227,7 +241,7 @@ def memory(corpus: Bags, settings: Settings) -> int:
     summary = 12 * n_cells + min(16 * n_cells, BUFFERS)
     start = 0
     if settings.inference.start == "variational":
-        n_pairs = min(starts.ROOM // n_topics, corpus.n_pairs)
+        n_pairs = min(ROOM // n_topics, corpus.n_pairs)
         n_docs = min(n_pairs, corpus.n_docs)
         start = 4 * n_topics * n_pairs + 4 * n_topics * n_docs + 24 * n_cells
     largest = max(settings.inference.shards * changes, summary, start)
@@ -237,7 +251,7 @@ def memory(corpus: Bags, settings: Settings) -> int:
 def _hold_topics(state: State, data: Blocks, context: Context) -> Shared:
     """Take the start's topics; let go of them in the last iteration."""
     topics = state.topics
-    if context.iteration >= starts.HELD:
+    if context.iteration >= HELD:
         state.topics = no_topics()
     return blocks.given(topics, state.alpha * state.pi, data.table, context)
 
@@ -297,6 +311,62 @@ def _draw_word_side(state: State, data: Blocks, prior: str, rng: np.random.Gener
     state.word_mass = draw_concentration(state.word_mass, int(by_word.sum()), sizes, rng)
     if prior == "AA":
         state.tau = rng.dirichlet(1.0 + by_word)
+
+
+class Begun(NamedTuple):
+    """What a start says, in fields of the state."""
+
+    order: I64
+    n_tables: I64
+    log_rest: F64
+    pi: F64
+    tau: F64
+    alpha: float
+    gamma: float
+    word_mass: float
+    topics: F32
+
+
+def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begun:
+    """Return what a short run comes to, sticks to the largest topics first.
+
+    Topics are numbered along the sticks; with seed words, whose topics have numbers, as in the run.
+    """
+    corpus = _sample(data, ROOM // settings.model.truncation, context.rng("sample"))
+    schedule = SettingsOf(settings.model, PosteriorInference())
+    laid_out = cvb0.prepare(corpus, schedule)
+    # One piece, whose tables would only travel to another process and back.
+    here = context.workers if isinstance(context.workers, Workers) else Workers()
+    found = cvb0.init(laid_out, schedule, replace(context, workers=here))
+    for sweep in range(1, SWEEPS + 1):
+        at = Context(context.seed, sweep, here)
+        found, _ = cvb0.step(found, laid_out, schedule, at)
+        context.report(sweep, SWEEPS)
+    along = np.argsort(-found.pi, kind="stable")
+    by_number = np.arange(len(along))
+    number, order = (by_number, along) if data.seeds.names else (along, by_number)
+    pi = found.pi[along] / found.pi.sum()
+    rest = np.concatenate([[1.0], np.maximum(1.0 - np.cumsum(pi[:-1]), LEAST_REST)])
+    topics = word_probabilities(found.n_wk, found.word_mass * found.tau)
+    return Begun(
+        order,
+        np.rint(found.n_tables[number]).astype(np.int64),
+        np.minimum(np.diff(np.log(rest)), 0.0),
+        found.pi[number] / found.pi.sum(),
+        found.tau,
+        found.alpha,
+        found.gamma,
+        found.word_mass,
+        topics[:, number].astype(np.float32),
+    )
+
+
+def _sample(data: Blocks, n_pairs: int, rng: np.random.Generator) -> Corpus:
+    """Return random documents of at most so many pairs, at least one, in order."""
+    order = rng.permutation(data.n_docs)
+    sizes = np.cumsum(data.corpus.doc_pairs[order])
+    chosen = np.sort(order[: max(1, int(np.searchsorted(sizes, n_pairs, side="right")))])
+    return Corpus(data.corpus.counts_of(chosen), data.corpus.vocab)
 
 
 one: Backend[Corpus, Blocks, State, Settings] = Backend(

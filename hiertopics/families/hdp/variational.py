@@ -58,9 +58,9 @@ from hiertopics.families.flat.prediction import infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.hdp import point_estimates, sampled
+from hiertopics.families.hdp import beginnings, point_estimates
 from hiertopics.families.hdp import summary as common
-from hiertopics.families.hdp.continuing import Begin, fields_of, with_all, with_few
+from hiertopics.families.hdp.beginnings import Begin, fields_of, with_all, with_few
 from hiertopics.families.hdp.second_order import SECOND, Variances
 from hiertopics.families.hdp.simulate import simulate
 from hiertopics.model import Backend, Context, Settings, Summary
@@ -213,7 +213,7 @@ def collapsed(
     state_type: type[StateT],
     estimated: Estimates[StateT, InferenceT],
     order: Order,
-    of_draw: sampled.Kept | None = None,
+    of_draw: beginnings.Kept | None = None,
 ) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
     """Return the backend of two choices; its states have the fields that both of them fill.
 
@@ -230,9 +230,9 @@ def collapsed(
 
         Those of a draw, and its own values, where the start is sampled (theory/hdp 3.8).
         """
-        if of_draw is not None and sampled.is_wanted(settings):
-            begun, known = sampled.start(data, settings, context, of_draw, dtype)
-            return state_type(**sampled.replaced(estimated.start(begun, data, settings), known))
+        if of_draw is not None and beginnings.is_wanted(settings):
+            begun, known = beginnings.start(data, settings, context, of_draw, dtype)
+            return state_type(**beginnings.replaced(estimated.start(begun, data, settings), known))
         begun = order.start(data, settings.model.truncation, context, dtype)
         return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
 
@@ -240,7 +240,7 @@ def collapsed(
         state: StateT, data: Data, settings: Settings[Model, InferenceT], context: Context
     ) -> tuple[StateT, Info]:
         """Refit q(z) of every pair; after the hold, at times, what else is estimated."""
-        if of_draw is not None and sampled.is_wanted(settings):
+        if of_draw is not None and beginnings.is_wanted(settings):
             # Nothing is held: the start's own sweeps stand for the iterations that hold.
             held = settings.inference.hyper_start
             context = replace(context, iteration=context.iteration + held)
@@ -250,9 +250,9 @@ def collapsed(
     def memory(corpus: Corpus, settings: Settings[Model, InferenceT]) -> int:
         """Return the bytes of responsibilities and tables, or of the start where it takes more."""
         after = order.memory(corpus, settings)
-        if of_draw is None or not sampled.is_wanted(settings):
+        if of_draw is None or not beginnings.is_wanted(settings):
             return after
-        return max(after, sampled.memory(corpus, settings))
+        return max(after, beginnings.memory(corpus, settings))
 
     return Backend(
         Model=Model,
@@ -309,12 +309,12 @@ def by_size(
 
 
 of_points = POINTS._replace(Inference=ZeroPoints)
-all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO, sampled.as_rows), with_all)
-few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW, sampled.as_few), with_few)
+all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO, beginnings.as_rows), with_all)
+few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW, beginnings.as_few), with_few)
 pcvb0 = by_size(all_pcvb0, few_pcvb0)
 pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
 of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
-all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO, sampled.as_rows), with_all)
-few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW, sampled.as_few), with_few)
+all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO, beginnings.as_rows), with_all)
+few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW, beginnings.as_few), with_few)
 cvb0 = by_size(all_cvb0, few_cvb0)
 cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)

@@ -15,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiertopics.arrays import F64, I32, I64
 from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus
+from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat.prediction import FoldIn, infer
 from hiertopics.families.flat.summary import (
@@ -35,10 +36,19 @@ from hiertopics.families.lda import gibbs_kernels as kernels
 from hiertopics.families.lda import hyperparameters
 from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
-from hiertopics.families.lda.simulate import draw_hyperparameters as draw_hyperparameters
-from hiertopics.families.lda.simulate import simulate as simulate
-from hiertopics.model import Backend, Components, Context, Summary
+from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior
+from hiertopics.model import (
+    NONE_DRAWN,
+    Backend,
+    Components,
+    Context,
+    Hyperparameters,
+    Sizes,
+    Summary,
+    value_of,
+)
 from hiertopics.numeric.lanes import padded
+from hiertopics.numeric.mixtures import draw_counts
 
 BLOCK = 1024
 """Documents that are drawn at once."""
@@ -185,6 +195,33 @@ def predictive(
         theta = rng.standard_gamma(prior, (min(BLOCK, n_samples - start), len(prior)))
         theta[theta.sum(axis=1) == 0, prior.argmax()] = 1.0
         yield Components(np.ones(len(theta)), theta / theta.sum(axis=1, keepdims=True))
+
+
+def simulate(
+    settings: Settings, sizes: Sizes, context: Context, drawn: Hyperparameters = NONE_DRAWN
+) -> tuple[Corpus, dict[str, NDArray[Any]]]:
+    """Draw a corpus under the config's priors; truth: theta [n_docs, K], phi [K, n_words].
+
+    drawn: alpha, one or one for each topic, and eta where they are not the config's.
+    """
+    model = settings.model
+    rng = context.rng("simulate")
+    alpha = np.full(model.n_topics, drawn.get("alpha", start_alpha(model)))
+    theta = rng.dirichlet(alpha, sizes.n_docs)
+    phi = rng.dirichlet(np.full(sizes.n_words, value_of("eta", model, drawn)), model.n_topics)
+    corpus = Corpus(draw_counts(theta, phi, sizes.doc_length, rng), default_vocab(sizes.n_words))
+    return corpus, {"theta": theta, "phi": phi}
+
+
+def draw_hyperparameters(settings: Settings, sizes: Sizes, context: Context) -> Hyperparameters:
+    """Draw alpha and eta from their priors, each if a fit would draw it."""
+    rng = context.rng("hyperparameters")
+    drawn = {}
+    if settings.inference.sample_alpha:
+        drawn["alpha"] = draw_alpha_from_prior(settings.model, rng)
+    if settings.inference.sample_eta:
+        drawn["eta"] = np.asarray(draw_eta_from_prior(rng))
+    return drawn
 
 
 one: Backend[Corpus, Data, State, Settings] = Backend(

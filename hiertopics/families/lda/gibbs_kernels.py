@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.arrays import F64, I32, I64
-from hiertopics.families.flat.list_kernels import (
+from hiertopics.families.flat.sweep_kernels import (
     list_words,
     scratch_of,
     sweep_document_by_lists,
@@ -18,7 +18,7 @@ from hiertopics.families.flat.list_kernels import (
 )
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd import prefetch_row
-from hiertopics.numeric.simd_draw import draw_topic
+from hiertopics.numeric.simd_draws import draw_topic
 
 AHEAD = 4
 """Tokens between the one that is drawn and the one whose counts are asked for."""

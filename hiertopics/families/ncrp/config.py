@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from hiertopics.arrays import F64
 from hiertopics.data.seedwords import check
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight
-from hiertopics.families.nested.config import MaxNodes, MovesEvery
+from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
 from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig, Summarise
 

@@ -1,6 +1,6 @@
 """From nodes with word counts and documents on path slots to what users see.
 
-The variational methods spread a document over path slots (``nested.posteriors``); a Gibbs state
+The variational methods spread a document over path slots (``nested.slots``); a Gibbs state
 puts it into one.
 """
 
@@ -19,7 +19,7 @@ from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.families.nested.posteriors import place
+from hiertopics.families.nested.slots import place
 from hiertopics.model import Paths, Summary
 from hiertopics.room import Room
 

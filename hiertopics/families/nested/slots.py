@@ -1,9 +1,9 @@
-"""The truncated tree, its path slots and their log masses, its sticks (theory/ncrp 2).
+"""The truncated tree, its path slots and sticks; where documents are in it.
 
 Nodes are numbered level by level, and within a level by parent, siblings in the order of their
 sticks: the children of a node are contiguous in both senses, and node 0 is the root. The slot of
 a node at the last level is the path that ends there; that of a node above holds every path that
-goes through it and leaves the tree right below.
+goes through it and leaves the tree right below (theory/ncrp 2).
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import betaln, psi
 
-from hiertopics.arrays import F64, I32, I64, Ints, Numbers
+from hiertopics.arrays import F64, I32, I64, Floats, Ints, Numbers
 from hiertopics.data.tree import ROOT
+from hiertopics.model import PathMixture, Paths, Posterior
 
 
 class Nodes(NamedTuple):
@@ -160,3 +162,72 @@ def mean_masses(nodes: Nodes, sticks: Sticks) -> F64:
         mass[node] = mass[above] * rest[above] * mean[node]
         rest[above] *= 1.0 - mean[node]
     return mass * rest
+
+
+RARE = 1e-7
+
+
+def sparse_rows(chances: F64) -> sparse.csr_array:
+    """Return chances as CSR without those below ``RARE``, rows summing to 1."""
+    rows = sparse.csr_array(np.where(chances > RARE, chances, 0.0))
+    rows.data /= np.repeat(np.asarray(rows.sum(axis=1)).ravel(), np.diff(rows.indptr))
+    return rows
+
+
+def place(parent: Ints, depth: int, slot_probs: sparse.csr_array, level_weights: F64) -> Posterior:
+    """Return theta over nodes, one last column for what lies outside, and the paths.
+
+    theta of a node is the sum over slots at or below it of the slot's chance times the weight of
+    the node's level; levels below a slot are outside. slot_probs: CSR [n_docs, n_nodes].
+    level_weights: [nnz, depth], for each entry of slot_probs.
+    """
+    path = ancestors(parent, depth)
+    n_docs, n_nodes = slot_probs.shape
+    cells = slot_probs.tocoo()
+    doc, slot = cells.coords
+    nodes = path[slot]
+    columns = np.where(nodes == ROOT, n_nodes, nodes)
+    values = cells.data[:, None] * level_weights
+    rows = np.repeat(doc, depth)
+    shape = (n_docs, n_nodes + 1)
+    theta = sparse.csr_array((values.ravel(), (rows, columns.ravel())), shape=shape)
+    theta.sum_duplicates()
+    theta.eliminate_zeros()
+    theta.data /= np.repeat(np.asarray(theta.sum(axis=1)).ravel(), np.diff(theta.indptr))
+    best = np.zeros(n_docs, dtype=np.int64)
+    log_prob = np.zeros(n_docs)
+    for doc in range(n_docs):
+        row = slice(slot_probs.indptr[doc], slot_probs.indptr[doc + 1])
+        winner = int(np.argmax(slot_probs.data[row]))
+        best[doc] = slot_probs.indices[row][winner]
+        log_prob[doc] = min(np.log(slot_probs.data[row][winner]), 0.0)
+    mixture = PathMixture(
+        slot_probs.indptr.astype(np.int64),
+        path[slot_probs.indices],
+        np.minimum(np.log(slot_probs.data), 0.0),
+        level_weights,
+    )
+    return Posterior(theta, Paths(path[best], log_prob), mixture)
+
+
+def cosines(columns: F64) -> F64:
+    """Return the cosine of each pair of columns, float64 [n, n]; 0 for columns of zeros."""
+    norms = np.sqrt((columns**2).sum(axis=0))
+    unit = columns / np.where(norms > 0, norms, 1.0)
+    return np.asarray(unit.T @ unit)
+
+
+def disjoint_pairs(values: Floats, above: float) -> list[tuple[int, int]]:
+    """Return pairs i < j whose value [n, n] is larger than ``above``, the highest first.
+
+    None has a member in common with one before it.
+    """
+    first, second = np.nonzero(np.triu(values > above, 1))
+    used: set[int] = set()
+    pairs = []
+    for index in np.argsort(-values[first, second], kind="stable"):
+        pair = int(first[index]), int(second[index])
+        if not used & set(pair):
+            used |= set(pair)
+            pairs.append(pair)
+    return pairs

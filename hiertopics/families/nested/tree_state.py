@@ -1,4 +1,4 @@
-"""What every variational state on a truncated tree has, and the order of its siblings.
+"""What every variational state on a truncated tree has, the order of its siblings, its config keys.
 
 A state is of one of two families. Under ``MeanField`` q of a document's path is a parameter,
 ``chances`` of slots, with the documents. In the structured family, which ``TreeState`` is by
@@ -11,9 +11,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 from scipy.special import betaln
 
@@ -28,6 +29,14 @@ from hiertopics.families.nested.slots import (
     renumbered,
     subtree_sums,
 )
+
+MaxNodes = Annotated[
+    int, Meta(ge=1, description="No start and no move makes the tree larger than this.")
+]
+MovesEvery = Annotated[
+    int, Meta(ge=1, description="Iterations from one round of moves to the next.")
+]
+
 
 State = TypeVar("State", bound="TreeState")
 Reseat = Callable[[Any, Any, Any], tuple[Any, None]]

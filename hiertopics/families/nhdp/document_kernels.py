@@ -1,4 +1,9 @@
-"""Loops over what belongs to documents (see ``documents``)."""
+"""Loops over what belongs to documents (see ``documents``): q(z) begins, is kept and counted.
+
+Responsibilities are kept between visits as their roots, in 16 bits (theory/nhdp 3.4). Tables of
+floats keep them as they are; tests of exactness have these. They begin from those of flat topics
+(theory/nhdp 6.3), and those of new documents are found with the topics held fixed (theory/nhdp 7).
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,101 @@ import numpy as np
 
 from hiertopics.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.nhdp.kept_kernels import pack, unpack
-from hiertopics.families.nhdp.layout import Ancestry, Local
-from hiertopics.numeric.jit import kernel
+from hiertopics.families.nhdp.layout import Ancestry, Kept, Local
+from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import fill_row
+
+STEPS = np.float32(65535)
+
+
+@kernel(fastmath=REASSOCIATE)
+def unpack(kept: Kept, row: Floats) -> None:
+    """Write to ``row`` what is kept."""
+    rooted = kept.itemsize == 2
+    kind = row.dtype.type
+    scale = kind(1) / kind(STEPS) if rooted else kind(1)
+    for at in range(len(kept)):
+        value = kind(kept[at]) * scale
+        row[at] = value * value if rooted else value
+
+
+@kernel(fastmath=REASSOCIATE)
+def pack(row: Floats, kept: Kept) -> None:
+    """Keep a row of responsibilities, none of which is below 0."""
+    kind = row.dtype.type
+    if kept.itemsize == 2:
+        for at in range(len(kept)):
+            kept[at] = kept.dtype.type(min(np.sqrt(row[at]), kind(1)) * kind(STEPS) + kind(0.5))
+    else:
+        for at in range(len(kept)):
+            kept[at] = row[at]
+
+
+@kernel()
+def divide(
+    cells: Cells,
+    first: int,
+    last: int,
+    theta: Floats,
+    leaf_part: Floats,
+    lent: Floats,
+    inner_phi: Floats,
+    ancestry: Ancestry,
+) -> Floats:
+    """Return q(z) [n_pairs, K] of documents ``first`` to ``last``.
+
+    theta [last - first, K] of the flat topics, at their nodes. Each node has theta * leaf_part, an
+    inner one besides inner_phi times the theta * lent of the leaves below it; all three
+    [n_words, K].
+    """
+    n_nodes, begin = theta.shape[1], cells.cuts[first, 0]
+    resp = np.empty((cells.cuts[last - 1, -1] - begin, n_nodes), theta.dtype)
+    row, below = np.zeros(n_nodes), np.zeros(n_nodes)
+    for doc in range(first, last):
+        for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+            word, total = cells.word[pair], 0.0
+            fill_row(below, n_nodes, 0.0)
+            for back in range(n_nodes):
+                node = n_nodes - 1 - back
+                row[node] = theta[doc - first, node] * leaf_part[word, node]
+                if ancestry.inner[node]:
+                    row[node] += below[node] * inner_phi[word, node]
+                if node:
+                    lends = below[node] + theta[doc - first, node] * lent[word, node]
+                    below[ancestry.parent[node]] += lends
+                total += row[node]
+            for node in range(n_nodes):
+                resp[pair - begin, node] = row[node] / total
+    return resp
+
+
+@kernel(fastmath=REASSOCIATE)
+def fold(cells: Cells, first: int, last: int, phi: Floats, share: Floats, n_rounds: int) -> Floats:
+    """Return theta [last - first, T] of documents under topics that are held (theory/nhdp 6.1).
+
+    phi [n_words, T]; share [T]: theta before the first round, and one token in each.
+    """
+    n_topics = len(share)
+    found = np.empty((last - first, n_topics), share.dtype)
+    n, row = np.zeros(n_topics, share.dtype), np.zeros(n_topics, share.dtype)
+    for doc in range(first, last):
+        theta = found[doc - first]
+        theta[:] = share
+        for _ in range(n_rounds):
+            n[:] = 0
+            length = share.dtype.type(0)
+            for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
+                word_row, total = phi[cells.word[pair]], share.dtype.type(0)
+                for topic in range(n_topics):
+                    row[topic] = theta[topic] * word_row[topic]
+                    total += row[topic]
+                scale = cells.tokens[pair] / total
+                for topic in range(n_topics):
+                    n[topic] += scale * row[topic]
+                length += cells.tokens[pair]
+            for topic in range(n_topics):
+                theta[topic] = (n[topic] + share[topic]) / (length + share.dtype.type(1))
+    return found
 
 
 @kernel()
@@ -115,3 +211,83 @@ def add_totals(local: Local, totals: F64) -> None:
     """Add the counts of all documents to ``totals`` [K]."""
     for entry in range(len(local.node)):
         totals[local.node[entry]] += local.n[entry]
+
+
+@kernel(fastmath=REASSOCIATE)
+def fold_in(
+    words: I32,
+    counts: F64,
+    phi: F64,
+    first: I64,
+    mass: F64,
+    concentration: F64,
+    stop_a: F64,
+    stop_b: F64,
+    theta: F64,
+    n_sweeps: int,
+    tolerance: float,
+) -> F64:
+    """Return the expected counts by node, float64 [K], of one document (theory/nhdp 7).
+
+    words, counts [n_pairs]; phi [n_words, K]; the others [K], nodes breadth first. It starts from
+    q proportional to phi * theta and ends when no entry moves by ``tolerance``.
+    """
+    n_pairs, n_nodes = len(words), len(mass)
+    resp = np.empty((n_pairs, n_nodes))
+    n, passing = np.zeros(n_nodes), np.zeros(n_nodes)
+    for pair in range(n_pairs):
+        row, word_row = resp[pair], phi[words[pair]]
+        total = 0.0
+        for node in range(n_nodes):
+            row[node] = word_row[node] * theta[node]
+            total += row[node]
+        for node in range(n_nodes):
+            row[node] /= total
+            n[node] += counts[pair] * row[node]
+    add_up(n, first, passing)
+    own, weights, change = np.zeros(n_nodes), np.empty(n_nodes), np.empty(n_nodes)
+    for _ in range(n_sweeps):
+        largest = 0.0
+        for pair in range(n_pairs):
+            row, word_row = resp[pair], phi[words[pair]]
+            add_up(row, first, own)
+            weights[0] = 1.0
+            for node in range(n_nodes):
+                start, stop = first[node], first[node + 1]
+                if start == stop:
+                    continue
+                stopped = max(n[node] - row[node], 0.0)
+                gone = max(passing[node] - n[node] - (own[node] - row[node]), 0.0)
+                reached = weights[node] / (stop_a[node] + stop_b[node] + stopped + gone)
+                going = reached * (stop_b[node] + gone) / (gone + concentration[node])
+                for child in range(start, stop):
+                    others = max(passing[child] - own[child], 0.0)
+                    weights[child] = going * (others + mass[child])
+                weights[node] = reached * (stop_a[node] + stopped)
+            total = 0.0
+            for node in range(n_nodes):
+                weights[node] *= word_row[node]
+                total += weights[node]
+            for node in range(n_nodes):
+                moved = weights[node] / total - row[node]
+                row[node] += moved
+                change[node] = counts[pair] * moved
+                n[node] += change[node]
+                largest = max(largest, abs(moved))
+            add_up(change, first, own)
+            for node in range(n_nodes):
+                passing[node] += own[node]
+        if largest < tolerance:
+            break
+    return n
+
+
+@kernel()
+def add_up(row: F64, first: I64, total: F64) -> None:
+    """Write to ``total`` the sums of ``row`` at and below each node, nodes breadth first."""
+    for back in range(len(row)):
+        node = len(row) - 1 - back
+        here = row[node]
+        for child in range(first[node], first[node + 1]):
+            here += total[child]
+        total[node] = here

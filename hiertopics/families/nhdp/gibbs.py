@@ -35,8 +35,8 @@ from hiertopics.families.nhdp.config import GibbsModel as Model
 from hiertopics.families.nhdp.config import GibbsSettings as Settings
 from hiertopics.families.nhdp.config import VariationalInference, VariationalSettings
 from hiertopics.families.nhdp.gibbs_kernels import Prior
-from hiertopics.families.nhdp.hyperparameters import draw_mixing
 from hiertopics.families.nhdp.layout import shape_of
+from hiertopics.families.nhdp.learning import draw_mixing
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive

@@ -9,7 +9,7 @@ import numpy as np
 from hiertopics.arrays import F64, I32, I64
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
-from hiertopics.families.nhdp.kept_kernels import unpack
+from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 

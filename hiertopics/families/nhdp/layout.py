@@ -85,7 +85,7 @@ class Local(NamedTuple):
     first_node: int64 [n_docs + 1]; entries ``first_node[d] .. first_node[d + 1]`` are document d's.
     node: int32 [n_entries], its own nodes, ascending. n: [n_entries], its expected tokens at each.
     first_resp: int64 [n_docs + 1], where the q(z) of its pairs begin. resp: one number for each of
-    its pairs and nodes, pair by pair, as ``kept_kernels`` keeps it: uint16 in use.
+    its pairs and nodes, pair by pair, as ``document_kernels.pack`` keeps it: uint16 in use.
     """
 
     first_node: I64

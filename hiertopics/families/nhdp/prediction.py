@@ -10,7 +10,7 @@ from scipy import sparse
 from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
-from hiertopics.families.nhdp import infer_kernels
+from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.summary import mixing_of
 from hiertopics.model import Components, Context, Posterior, Settings
@@ -36,7 +36,7 @@ def fold_in(mixing: Mixing, phi: F64, counts: sparse.csr_array, context: Context
     def count(doc: int) -> F64:
         cells = slice(counts.indptr[doc], counts.indptr[doc + 1])
         words, times = counts.indices[cells], counts.data[cells].astype(np.float64)
-        n = infer_kernels.fold_in(words, times, phi, *parts, theta, SWEEPS, TOLERANCE)
+        n = document_kernels.fold_in(words, times, phi, *parts, theta, SWEEPS, TOLERANCE)
         return mixing.weights(n[None])[0]
 
     rows = context.map(count, range(counts.shape[0]))

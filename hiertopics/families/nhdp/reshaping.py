@@ -13,9 +13,9 @@ from scipy.special import gammaln, xlogy
 from hiertopics.arrays import F64, I64
 from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
-from hiertopics.families.nhdp import regrowing
+from hiertopics.families.nhdp import documents
+from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.hanging import LEAST, Hanging
-from hiertopics.families.nhdp.kept_kernels import unpack
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import State
@@ -300,7 +300,7 @@ def begun(
     phi = counts.words[order] + settings.model.eta
     data.seeds.add_to(phi.T, data.seeds.branches)
     theta = counts.n[:, order] + FEW
-    return regrowing.begin(
+    return documents.begin_known(
         _numbered(parent, order),
         phi / phi.sum(axis=1, keepdims=True),
         theta / theta.sum(axis=1, keepdims=True),

@@ -28,13 +28,21 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
-from hiertopics.families.nhdp import branches, documents, mixing, reshaping, start_kernels, words
-from hiertopics.families.nhdp.branches import Part, Within
-from hiertopics.families.nhdp.clusters import Arranged, nested, numbered, ward
+from hiertopics.families.nhdp import document_kernels, documents, flat_starts, mixing, reshaping
 from hiertopics.families.nhdp.config import VariationalInference
+from hiertopics.families.nhdp.flat_starts import Part, Within
 from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
 from hiertopics.families.nhdp.learning import refit
-from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within
+from hiertopics.families.nhdp.shapes import (
+    Arranged,
+    Usage,
+    arrange,
+    find,
+    find_within,
+    nested,
+    numbered,
+    ward,
+)
 from hiertopics.families.nhdp.state import State, counted
 from hiertopics.model import Context, Settings
 from hiertopics.room import beside
@@ -75,7 +83,9 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         context = replace(context, seed=0, chain=())
     n_branches, n_named = 0, len(data.seeds.names)
     if settings.inference.start == "branches" and cuts == "auto":
-        n_branches = branches.number(words.n_clusters(counts_of(sample), settings.model.truncation))
+        n_branches = flat_starts.number_of_branches(
+            flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
+        )
     if n_branches > 1:
         flat, branch = topics_within(n_branches, sample, settings, context, dtype)
         arranged = find_within(branch, features(flat, sample), n_named)
@@ -139,8 +149,8 @@ def topics_within(
     )
     branch = branch_of_pairs(data, first, told(0), dtype)
     counts = counts_of(data)
-    parts = branches.parts(branch, counts)
-    n_topics = words.n_clusters(counts, model.truncation - len(data.seeds.names))
+    parts = flat_starts.parts(branch, counts)
+    n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
     def inside(part: Part) -> FlatTopics:
         share = part.counts.sum() / counts.sum()
@@ -152,7 +162,7 @@ def topics_within(
 
     told(1).report(0, n_branches)
     flats = [(flat.theta, flat.phi) for flat in context.map(inside, parts)]
-    within = branches.joined(parts, flats, counts, data.seeds)
+    within = flat_starts.joined(parts, flats, counts, data.seeds)
     order = order_of(model.truncation, len(data.cells.word), settings.inference)
     begun = known(within, data, order, context, dtype)
     flat, live = fit_flat(begun, data, stages[2], order, told(2))
@@ -172,7 +182,7 @@ def branch_of_pairs(data: Data, settings: Settings, context: Context, dtype: DTy
     theta = mixing.weights(np.concatenate(counts))[:, 1:]
     phi = np.maximum(state.n_wk, 0, dtype=np.float64)[:, 1:] + settings.model.eta
     phi /= state.n_k[1:] + data.seeds.totals(n_nodes - 1) + settings.model.eta * data.n_words
-    return branches.of_pairs(data.cells.cuts, data.cells.word, theta, phi)
+    return flat_starts.topic_of_pairs(data.cells.cuts, data.cells.word, theta, phi)
 
 
 def order_of(n_topics: int, n_pairs: int, inference: VariationalInference) -> Order:
@@ -221,7 +231,7 @@ def begin_flat(
     n_topics = settings.model.truncation
     if settings.inference.start == "random":
         return order.start(data, n_topics, context, dtype)
-    return words.start(counts_of(data), data, n_topics, order, context, dtype)
+    return flat_starts.by_words(counts_of(data), data, n_topics, order, context, dtype)
 
 
 class Known(NamedTuple):
@@ -290,7 +300,7 @@ def divided(
 
 
 class Division(NamedTuple):
-    """What q(z) is made of; see ``start_kernels.divide``. least: as of ``documents.begin``.
+    """What q(z) is made of; see ``document_kernels.divide``. least: as of ``documents.begin``.
 
     theta [n_docs, K], at nodes; without columns it is found anew from the topics: phi [n_words, T],
     share [T] of all tokens, node int64 [T].
@@ -315,13 +325,13 @@ def _divided(piece: Piece, division: Division) -> Local:
     def theta_of(first: int, last: int) -> Floats:
         if division.theta.shape[1]:
             return division.theta[first:last]
-        by_topic = start_kernels.fold(cells, first, last, division.phi, division.share, ROUNDS)
+        by_topic = document_kernels.fold(cells, first, last, division.phi, division.share, ROUNDS)
         theta = np.zeros((last - first, len(ancestry.parent)), by_topic.dtype)
         np.add.at(theta.T, division.node, by_topic.T)
         return theta
 
     def rows(first: int, last: int) -> Floats:
-        return start_kernels.divide(cells, first, last, theta_of(first, last), *parts)
+        return document_kernels.divide(cells, first, last, theta_of(first, last), *parts)
 
     return documents.begin(piece, rows, ancestry, division.least, beside(cells.word))
 

@@ -30,11 +30,11 @@ from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.nhdp import document_kernels, regrowing, words
+from hiertopics.families.nhdp import document_kernels, documents, flat_starts
 from hiertopics.families.nhdp import summary as common
 from hiertopics.families.nhdp.config import Model as Model
 from hiertopics.families.nhdp.config import VariationalInference as Inference
-from hiertopics.families.nhdp.continuing import continued as continued
+from hiertopics.families.nhdp.documents import continued as continued
 from hiertopics.families.nhdp.documents import counts_of
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
@@ -152,7 +152,7 @@ def regrown(
     Its branches are no longer those that have names: seed words are left out, which a note says.
     """
     data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
-    state = regrowing.begin(tree.parent, tree.phi, theta, data, settings, context)
+    state = documents.begin_known(tree.parent, tree.phi, theta, data, settings, context)
     for iteration in range(1, settings.inference.iterations + 1):
         state, _ = step(state, data, settings, replace(context, iteration=iteration))
     told = ("seed words are left out: no branch is that of a name",) if settings.model.seeds else ()
@@ -176,7 +176,7 @@ def memory(corpus: Bags, settings: Settings) -> int:
     if isinstance(corpus, Shelf):
         cells, lists = 8 * n_pairs, 0
     tree = lists + 20 * n_nodes * n_words
-    return cells + max(flat, tree, words.memory(n_words))
+    return cells + max(flat, tree, flat_starts.memory(n_words))
 
 
 backend: Backend[Corpus, Data, State] = Backend(

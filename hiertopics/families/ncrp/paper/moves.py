@@ -17,8 +17,7 @@ from hiertopics.families.ncrp.variational.draft import Draft
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import Data, State, Weighing, by_piece
-from hiertopics.families.nested.pairs import disjoint_pairs
-from hiertopics.families.nested.slots import in_order, renumbered
+from hiertopics.families.nested.slots import disjoint_pairs, in_order, renumbered
 from hiertopics.model import Context
 
 SAME_DOCUMENTS = 0.95

@@ -72,7 +72,7 @@ from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree
 from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
-from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
+from hiertopics.families.nested.slots import RARE, place, sparse_rows
 from hiertopics.model import Backend, Context, PerChain, Posterior, Summary
 from hiertopics.states import Arrays
 

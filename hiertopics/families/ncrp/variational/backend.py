@@ -58,8 +58,14 @@ from hiertopics.families.ncrp.variational.state import (
     visit_some,
 )
 from hiertopics.families.ncrp.variational.structured_kernels import infer_structured
-from hiertopics.families.nested.posteriors import RARE, place, sparse_rows
-from hiertopics.families.nested.slots import fit_sticks, mean_masses, nodes_of
+from hiertopics.families.nested.slots import (
+    RARE,
+    fit_sticks,
+    mean_masses,
+    nodes_of,
+    place,
+    sparse_rows,
+)
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
 from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary
 from hiertopics.room import Room, beside

@@ -41,8 +41,8 @@ from hiertopics.families.ncrp.variational.structured_kernels import (
     restricted_bounds,
     restricted_step,
 )
-from hiertopics.families.nested.pairs import disjoint_pairs
 from hiertopics.families.nested.slots import (
+    disjoint_pairs,
     fit_sticks,
     in_order,
     nodes_of,

@@ -28,8 +28,7 @@ from hiertopics.families.ncrp.paper.one_by_one import grow_by_documents
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational.expectations import dtype_for
-from hiertopics.families.ncrp.variational.slot_kernels import Cells
-from hiertopics.families.ncrp.variational.start_kernels import count_levels, seat_documents
+from hiertopics.families.ncrp.variational.slot_kernels import Cells, count_levels, seat_documents
 from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place, some_of
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 from hiertopics.families.nested.tree_state import each
