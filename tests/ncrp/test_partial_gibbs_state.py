@@ -71,7 +71,7 @@ def test_every_shard_of_every_chain_has_random_numbers_of_its_own() -> None:
         shards = partial.Shards(3, replace(at(1), chain=(chain,)))
         for purpose in ("words", "documents"):
             found += [rng.random() for _, rng in shards.parts(10, purpose)]
-        found.append(shards.rng("words").random())
+        found.append(shards.context.rng("words").random())
     assert len(set(found)) == len(found)
 
 

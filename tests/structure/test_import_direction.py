@@ -41,7 +41,7 @@ FAMILIES = sorted(
 KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kernels" in name]
 COMPILED = (
     *(f"{H}.numeric.{name}" for name in ("jit", "special", "slices", "streams")),
-    *(f"{H}.numeric.{name}" for name in ("lanes", "simd", "simd_draw", "simd_few", "simd_lists")),
+    *(f"{H}.numeric.{name}" for name in ("lanes", "simd", "simd_draws")),
     f"{H}.families.ncrp.variational.slot_simd",
     f"{H}.families.nhdp.lane_simd",
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from hiertopics.arrays import F64, I64, Floats, Numbers
 from hiertopics.data.regrouping import Regrouping
@@ -15,6 +16,7 @@ from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
 from hiertopics.numeric.mixtures import all_entries
+from hiertopics.room import Room
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95
@@ -55,6 +57,35 @@ def document_weights(n_dk: Numbers, doc_prior: Floats) -> F64:
     np.maximum(theta, doc_prior, out=theta)
     theta /= theta.sum(axis=1, keepdims=True)
     return theta
+
+
+class Entries(NamedTuple):
+    """Some sparse rows: values float64 and columns of their entries, and int64 lengths of rows."""
+
+    values: F64
+    columns: NDArray[np.signedinteger]
+    lengths: I64
+
+
+def stacked_rows(parts: Sequence[Entries], n_columns: int, room: Room) -> sparse.csr_array:
+    """Return rows of parts, one behind the other, as float64 CSR; of a single part not a copy.
+
+    room: where several are put together.
+    """
+    lengths = np.concatenate([part.lengths for part in parts])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
+    values: F64 = parts[0].values
+    columns: NDArray[np.signedinteger] = parts[0].columns.astype(kind, copy=False)
+    if len(parts) > 1:
+        values, columns = room.empty(int(indptr[-1]), np.float64), room.empty(int(indptr[-1]), kind)
+        at = 0
+        for part in parts:
+            inside = slice(at, at + len(part.values))
+            values[inside], columns[inside] = part.values, part.columns
+            at = inside.stop
+    shape = (len(lengths), n_columns)
+    return sparse.csr_array((values, columns, indptr.astype(kind)), shape=shape)
 
 
 class Topics(NamedTuple):

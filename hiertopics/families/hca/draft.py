@@ -112,13 +112,11 @@ def state_of_draft(draft: Draft, state: State, gamma: float) -> State:
     Sticks are refitted to the rows as the draft has them, heavier siblings first.
     """
     live = np.array(draft.live)
-    place = np.full(len(draft.parent), -1)
-    place[live] = np.arange(len(live))
-    above = np.array(draft.parent)[live]
-    parent = np.where(above >= 0, place[above], ROOT)
+    parent = renumbered(np.array(draft.parent), live)
     n_docs = np.array([len(draft.docs(node)) for node in live])
     order = in_order(parent, -n_docs)
     live = live[order]
+    place = np.full(len(draft.parent), -1)
     place[live] = np.arange(len(live))
     shape = renumbered(parent, order)
     slot = place[draft.slot]

@@ -185,23 +185,25 @@ def begin_topics(word: I32, n_topics: int, seeds: Seeds, rng: np.random.Generato
 
 def begun(local: Pieces[Any, Any], n_wk: I32, seeds: Seeds, model: Model) -> State:
     """Return a draw of topics of tokens, whose counts are n_wk, and the config's values."""
-    n_words, n_topics = n_wk.shape
     n_k = n_wk.sum(axis=0, dtype=np.int64)
     seeds.add_to(n_wk)
-    fractions = 1.0 / np.arange(n_topics, 1, -1)
     return State(
-        local=local,
-        n_wk=n_wk,
-        n_k=n_k,
-        n_tables=np.zeros(n_topics, dtype=np.int64),
-        log_rest=np.log1p(-fractions),
-        pi=weights_from_fractions(fractions),
-        tau=np.full(n_words, 1.0 / n_words),
-        alpha=model.alpha,
-        gamma=model.gamma,
-        word_mass=model.eta * n_words,
-        seeded=seeds.first_topics,
+        local=local, n_wk=n_wk, n_k=n_k, seeded=seeds.first_topics, **first_values(len(n_wk), model)
     )
+
+
+def first_values(n_words: int, model: Model) -> dict[str, Any]:
+    """Return the fields of a ``Draw`` that no token tells: even sticks and the config's values."""
+    fractions = 1.0 / np.arange(model.truncation, 1, -1)
+    return {
+        "n_tables": np.zeros(model.truncation, dtype=np.int64),
+        "log_rest": np.log1p(-fractions),
+        "pi": weights_from_fractions(fractions),
+        "tau": np.full(n_words, 1.0 / n_words),
+        "alpha": model.alpha,
+        "gamma": model.gamma,
+        "word_mass": model.eta * n_words,
+    }
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:

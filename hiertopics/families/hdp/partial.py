@@ -39,8 +39,7 @@ from hiertopics.families.flat.concentrations import (
     draw_concentration,
 )
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
-from hiertopics.families.flat.sticks import weights_from_fractions
-from hiertopics.families.flat.summary import topic_counts
+from hiertopics.families.flat.summary import by_size, topic_counts
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
 from hiertopics.families.hdp import summary as common
@@ -102,19 +101,12 @@ def init(data: Blocks, settings: Settings, context: Context) -> State:
     message = (new_key(context.rng("init")), n_topics)
     local = context.place(made_piece, data.pieces, blocks.begin_uniform, message)
     n_wk, n_k = _counted(local, data, n_topics)
-    fractions = 1.0 / np.arange(n_topics, 1, -1)
     state = State(
         local=local,
         n_wk=n_wk,
         n_k=n_k,
-        n_tables=np.zeros(n_topics, dtype=np.int64),
         order=np.arange(n_topics),
-        log_rest=np.log1p(-fractions),
-        pi=weights_from_fractions(fractions),
-        tau=np.full(data.n_words, 1.0 / data.n_words),
-        alpha=model.alpha,
-        gamma=model.gamma,
-        word_mass=model.eta * data.n_words,
+        **gibbs.first_values(data.n_words, model),
     )
     if settings.inference.start == "uniform":
         return state
@@ -197,7 +189,7 @@ def step(state: State, data: Blocks, settings: Settings, context: Context) -> tu
 def summarise(state: State, data: Blocks, settings: Settings, context: Context) -> Summary:
     """Return this draw's live topics as roots, largest first, and theta of the documents."""
     doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
-    plan = common.plan_of(state.n_k, doc_prior, data.n_docs)
+    plan = common.planned(by_size(state.n_k), doc_prior, data.n_docs)
     parts = state.local.ask(blocks.weigh_documents, (plan, len(state.pi)))
     names = data.seeds.by_topic()
     if set(names) & set(plan.topics.dropped.tolist()):

@@ -13,17 +13,17 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
-from hiertopics.arrays import F64, I32, I64, Ints, Numbers
+from hiertopics.arrays import F64, I32, I64, Numbers
 from hiertopics.engine import Pieces
 from hiertopics.families.flat.summary import (
+    Entries,
     Topics,
     by_size,
     document_weights,
     flat_tree,
     notes_on_truncation,
+    stacked_rows,
 )
 from hiertopics.model import Summary
 from hiertopics.room import Room, beside
@@ -60,15 +60,13 @@ class Plan(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Theta of some documents: values and columns of entries, int64 lengths of rows.
+    """Theta of some documents.
 
     n_docs: int64, in how many documents each column has at least a token's share. dropped: float64,
     what they give each dropped topic.
     """
 
-    values: F64
-    columns: NDArray[np.signedinteger]
-    lengths: I64
+    theta: Entries
     n_docs: I64
     dropped: F64
 
@@ -105,7 +103,8 @@ def weigh(blocks: Iterable[Numbers], plan: Plan, room: Room) -> Rows:
         values.append(theta[stored])
         columns.append(np.nonzero(stored)[1])
         lengths.append(stored.sum(axis=1))
-    return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs, dropped)
+    entries = Entries(values.done(), columns.done(), np.concatenate(lengths))
+    return Rows(entries, n_docs, dropped)
 
 
 def _without_prior(n_dk: Numbers, n_tokens: F64, plan: Plan) -> F64:
@@ -116,24 +115,6 @@ def _without_prior(n_dk: Numbers, n_tokens: F64, plan: Plan) -> F64:
     np.divide(np.where(counts >= LEAST_TOKENS, counts, 0), whole[:, None], out=shares[:, :-1])
     shares[:, -1] = np.maximum(1.0 - shares[:, :-1].sum(axis=1), 0.0)
     return shares
-
-
-def theta_of(parts: Sequence[Rows], plan: Plan, room: Room) -> sparse.csr_array:
-    """Return theta of all documents, float64 CSR [n_docs, n_columns]."""
-    lengths = np.concatenate([part.lengths for part in parts])
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
-    values: F64 = parts[0].values
-    columns: NDArray[np.signedinteger] = parts[0].columns.astype(kind, copy=False)
-    if len(parts) > 1:
-        values, columns = room.empty(int(indptr[-1]), np.float64), room.empty(int(indptr[-1]), kind)
-        at = 0
-        for part in parts:
-            inside = slice(at, at + len(part.values))
-            values[inside], columns[inside] = part.values, part.columns
-            at = inside.stop
-    shape = (len(lengths), plan.n_columns)
-    return sparse.csr_array((values, columns, indptr.astype(kind)), shape=shape)
 
 
 NO_MASS = 1e-290
@@ -201,7 +182,7 @@ def summarise_counts(parts: Sequence[Rows], plan: Plan, n_wk: Numbers, word_prio
         if not len(topics.dropped):
             prior = np.append(prior, 0.0)
     n_tokens = topics.gather(topics.n_k.astype(np.float64))
-    return _with_theta(parts, plan, rows, n_tokens, prior, beside(parts[0].values))
+    return _with_theta(parts, plan, rows, n_tokens, prior, beside(parts[0].theta.values))
 
 
 def _mean(mass: F64, rows: F64) -> F64:
@@ -218,12 +199,9 @@ def _with_theta(
     n_tokens = np.maximum(np.pad(n_tokens, (0, len(rows) - len(n_tokens))), 0.0)
     tree = flat_tree(rows, len(plan.topics.live), n_tokens, n_docs, {"doc_prior": prior})
     notes = notes_on_truncation(tree, len(plan.doc_prior))
-    return Summary(tree, theta_of(parts, plan, room), notes=notes)
-
-
-def plan_of(n_k: Ints, doc_prior: F64, n_docs: int) -> Plan:
-    """Return how theta of whole counts is made, topics without tokens in the row outside."""
-    return planned(by_size(n_k), doc_prior, n_docs)
+    return Summary(
+        tree, stacked_rows([part.theta for part in parts], plan.n_columns, room), notes=notes
+    )
 
 
 def summarise_tokens(

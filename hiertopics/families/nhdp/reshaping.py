@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import gammaln, xlogy
 
-from hiertopics.arrays import F64, I64
+from hiertopics.arrays import F64, I64, Ints
 from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
+from hiertopics.families.nested.slots import in_order, renumbered
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.hanging import LEAST, Hanging
@@ -202,7 +203,7 @@ def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
 
 def merge(
     tree: Hanging, counts: Counts, pairs: Pairs, data: Data, eta: float
-) -> tuple[I64, Counts] | None:
+) -> tuple[Ints, Counts] | None:
     """Return the tree and its counts after the merges that gain most; None where none gains."""
     seeded = np.zeros_like(counts.words)
     data.seeds.add_to(seeded.T, data.seeds.branches)
@@ -222,7 +223,7 @@ def merge(
     kept = np.flatnonzero([node not in gone for node in range(len(parent))])
     q = np.zeros_like(counts.q)
     np.add.at(q.T, into, counts.q.T)
-    return _numbered(parent, kept), counted(q[:, kept], pairs, data)
+    return renumbered(parent, kept), counted(q[:, kept], pairs, data)
 
 
 def _gains(
@@ -285,23 +286,16 @@ def log_words(words: F64, eta: float, seeded: F64) -> F64:
     return np.asarray(drawn + gammaln(mass) - gammaln(mass + words.sum(axis=1)))
 
 
-def _numbered(parent: I64, kept: I64) -> I64:
-    """Return the parents of the nodes that are kept, numbered anew."""
-    place = np.full(len(parent) + 1, -1)
-    place[kept] = np.arange(len(kept))
-    return np.asarray(place[parent[kept]])
-
-
 def begun(
-    parent: I64, counts: Counts, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+    parent: Ints, counts: Counts, data: Data, settings: Settings, context: Context, dtype: DTypeLike
 ) -> State:
     """Return the state of these topics on this tree."""
-    order = _breadth_first(parent)
+    order = in_order(parent, np.arange(len(parent)))
     phi = counts.words[order] + settings.model.eta
     data.seeds.add_to(phi.T, data.seeds.branches)
     theta = counts.n[:, order] + FEW
     return documents.begin_known(
-        _numbered(parent, order),
+        renumbered(parent, order),
         phi / phi.sum(axis=1, keepdims=True),
         theta / theta.sum(axis=1, keepdims=True),
         data,
@@ -309,11 +303,3 @@ def begun(
         context,
         dtype,
     )
-
-
-def _breadth_first(parent: I64) -> I64:
-    """Return the nodes breadth first, siblings together."""
-    order = [0]
-    for node in order:
-        order += np.flatnonzero(parent == node).tolist()
-    return np.array(order)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I32, I64, Floats
+from hiertopics.arrays import F64, I64, Floats
 from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.tree import NODE, ROOT, Tree
+from hiertopics.families.flat.summary import Entries, stacked_rows
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.model import Summary
@@ -154,14 +155,12 @@ def pruning(mixing: Mixing, n_i: F64) -> Pruning:
 
 
 class Rows(NamedTuple):
-    """Theta of a piece's documents: values and columns of entries, int64 lengths of rows.
+    """Theta of a piece's documents.
 
     n_docs: int64 [K], how many documents give each node at least a token's share.
     """
 
-    values: F64
-    columns: I32
-    lengths: I64
+    theta: Entries
     n_docs: I64
 
 
@@ -185,21 +184,14 @@ def weigh(blocks: Iterable[Floats], left: Pruning, room: Room) -> Rows:
         values.append(theta[stored])
         columns.append(np.nonzero(stored)[1])
         lengths.append(stored.sum(axis=1))
-    return Rows(values.done(), columns.done(), np.concatenate(lengths), n_docs)
+    return Rows(Entries(values.done(), columns.done(), np.concatenate(lengths)), n_docs)
 
 
 def summarise_rows(parts: Sequence[Rows], left: Pruning, words: Words, room: Room) -> Summary:
     """Return what ``summarise`` does, of theta that was made piece by piece."""
     n_docs = np.sum([part.n_docs for part in parts], axis=0)
     tree = tree_of(left, words, n_docs)
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
-    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
-    values, columns = room.growing(np.float64), room.growing(kind)
-    for part in parts:
-        values.append(part.values)
-        columns.append(part.columns)
-    entries = (values.done(), columns.done(), indptr.astype(kind))
-    theta = sparse.csr_array(entries, shape=(len(indptr) - 1, tree.n_nodes))
+    theta = stacked_rows([part.theta for part in parts], tree.n_nodes, room)
     return named(Summary(tree, theta, notes=_notes(tree)), left, words.seeds)
 
 

@@ -25,9 +25,8 @@ the distribution.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,9 +43,6 @@ from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses
 from hiertopics.model import Context
 from hiertopics.numeric.streams import ahead
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
 SEATED = 0.3
 """Share of the documents that a sweep redraws with topics integrated out."""
 
@@ -57,30 +53,22 @@ class Shards(NamedTuple):
     n_shards: int
     context: Context
 
-    def rng(self, purpose: str, *key: int) -> np.random.Generator:
-        """Return the generator of this chain and iteration for ``purpose``."""
-        return self.context.rng(purpose, *key)
-
     def parts(self, length: int, purpose: str) -> list[tuple[slice, np.random.Generator]]:
         """Return each shard of ``length`` things, with a generator of its own."""
         bounds = (np.arange(self.n_shards + 1) * length // self.n_shards).tolist()
         return [
-            (slice(first, last), self.rng(purpose, shard))
+            (slice(first, last), self.context.rng(purpose, shard))
             for shard, (first, last) in enumerate(pairwise(bounds))
         ]
-
-    def map(self, task: Callable[[Item], Result], messages: list[Item]) -> list[Result]:
-        """Return what ``task``, a function of a module, answers to each shard's message."""
-        return self.context.deal(task, messages)
 
 
 def sweep(data: Data, chain: Chain, prior: Prior, shards: Shards) -> Chain:
     """Redraw path and levels of each document; in place unless columns run out."""
     if data.n_docs == 0:
         return chain
-    order = shards.rng("order").permutation(data.n_docs)
+    order = shards.context.rng("order").permutation(data.n_docs)
     n_seated = math.ceil(SEATED * data.n_docs)
-    chain = visit(data, chain, prior, order[:n_seated], shards.rng("sweep"))
+    chain = visit(data, chain, prior, order[:n_seated], shards.context.rng("sweep"))
     place = np.argsort(order)
     topics = draw_topics(chain, prior, place, shards, data.seeds)
     redraw(data, chain, prior, topics, np.sort(order[n_seated:]), place, shards)
@@ -95,14 +83,14 @@ def draw_topics(
 
     place: int64 [n_docs], each document's place in the order. Those that names are come first.
     """
-    n_words, rng = len(chain.n_wk), shards.rng("topics")
+    n_words, rng = len(chain.n_wk), shards.context.rng("topics")
     path = list_paths(chain)
     first = np.where(is_held(seeds, chain), -1, len(place))
     np.minimum.at(first, chain.path[:, -1], place)
     log_weight = draw_log_weights(chain, prior.gamma, rng)[path].sum(axis=1)
     node = np.flatnonzero(chain.visits > 0)
     key = int(rng.integers(2**63))
-    drawn = shards.map(
+    drawn = shards.context.deal(
         _draw_masses,
         [
             Drawing(chain.n_wk[part], node, prior.eta, key, part.start, own)
@@ -111,7 +99,7 @@ def draw_topics(
     )
     scale = (1.0 / np.sum([total for _, total in drawn], axis=0)).astype(np.float32)
     row = np.searchsorted(node, path.T)
-    laid = shards.map(_lay, [(mass, scale, row) for mass, _ in drawn])
+    laid = shards.context.deal(_lay, [(mass, scale, row) for mass, _ in drawn])
     root, below = (stacked(rows) for rows in zip(*laid, strict=True))
     return Topics(path, first[path[:, -1]], log_weight, root, below)
 
@@ -185,7 +173,7 @@ def redraw(
         own = docs[part]
         of_own = (chain.n_dl[own], place[own], number[part])
         messages.append(Documents(part_of(data, own), *of_own, prior, topics, rng))
-    for (part, _), (path, level) in zip(parts, shards.map(_redraw, messages), strict=True):
+    for (part, _), (path, level) in zip(parts, shards.context.deal(_redraw, messages), strict=True):
         chain.path[docs[part]] = path
         partial_kernels.put_levels(docs[part], data.words, level, chain.level)
 

@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.engine import Each
+from hiertopics.families.flat.summary import Entries, stacked_rows
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp import summary as common
 from hiertopics.families.ncrp.config import Model as Model
@@ -233,28 +234,12 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     return common.summarise(fitted)
 
 
-class Rows(NamedTuple):
-    """Chances of slots of documents one behind the other, and how many each has, int64 [n]."""
-
-    chances: F64
-    slots: I32
-    lengths: I64
-
-
 def _slot_probs(state: State, room: Room) -> sparse.csr_array:
     """Return q of slots of the training documents without rare ones, rows summing to 1."""
-    parts = state.local.ask(_rows, state.weighing())
-    indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.lengths for part in parts]))])
-    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
-    values, columns = room.growing(np.float64), room.growing(kind)
-    for part in parts:
-        values.append(part.chances)
-        columns.append(part.slots)
-    entries = (values.done(), columns.done(), indptr.astype(kind))
-    return sparse.csr_array(entries, shape=(len(indptr) - 1, state.n_nodes))
+    return stacked_rows(state.local.ask(_rows, state.weighing()), state.n_nodes, room)
 
 
-def _rows(piece: Cells, local: Any, weighing: Weighing) -> Rows:
+def _rows(piece: Cells, local: Any, weighing: Weighing) -> Entries:
     room, lengths = beside(piece.word), [np.empty(0, np.int64)]
     values, columns = room.growing(np.float64), room.growing(np.int32)
     for chances in weighing.blocks(piece, local):
@@ -262,7 +247,7 @@ def _rows(piece: Cells, local: Any, weighing: Weighing) -> Rows:
         values.append(rows.data)
         columns.append(rows.indices)
         lengths.append(np.diff(rows.indptr).astype(np.int64))
-    return Rows(values.done(), columns.done(), np.concatenate(lengths))
+    return Entries(values.done(), columns.done(), np.concatenate(lengths))
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
