@@ -113,7 +113,7 @@ def store_texts(data: Any, folder: Path) -> Path:
 def kept_in(run: Path, put: Callable[[Path], Path]) -> Iterator[Path]:
     """Put a corpus into the folder ``corpus`` of a run; take it out where no fit of it begins.
 
-    put: writes the file into a folder and returns its path.
+    put: writes the file, and others beside it, into a folder and returns its path.
     """
     folder = run / "corpus"
     before = set(folder.glob("*"))
@@ -123,8 +123,10 @@ def kept_in(run: Path, put: Callable[[Path], Path]) -> Iterator[Path]:
     except HiertopicsError:
         settings = run / "config.yaml"
         told = settings.read_text(encoding="utf-8") if settings.exists() else ""
-        for file in set(folder.glob("*")) - before:
-            if file.name not in told:
+        new = set(folder.glob("*")) - before
+        # A fit that has begun needs all of them to go on, also what its config does not name.
+        if not any(file.name in told for file in new):
+            for file in new:
                 file.unlink()
         for empty in (folder, run):
             with suppress(OSError):
@@ -177,7 +179,7 @@ def _of_anndata(data: Any) -> Corpus:
     counts.sum_duplicates()
     counts.eliminate_zeros()
     words, docs = tuple(map(str, data.var_names)), tuple(map(str, data.obs_names))
-    return Corpus(counts.astype(np.int32), words, docs)
+    return Corpus(counts, words, docs)
 
 
 def _table(data: Any) -> F64:

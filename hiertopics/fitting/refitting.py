@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from hiertopics.arrays import I64
 from hiertopics.corpora.dataset import PLAIN
-from hiertopics.corpora.inmemory import store
+from hiertopics.corpora.inmemory import kept_in, store
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
 from hiertopics.fitting import driver
@@ -54,24 +55,24 @@ def refit(
     if not isinstance(train, Corpus):
         raise UsageError(f"{target.path} has rows of numbers; only documents of words are refitted")
     corpus = _alone(train, docs)
-    path = store(corpus, made.path / "corpus")
     same = backend is None or named(backend) == target.experiment.backend
-    result = driver.fit(
-        path,
-        run=made.path,
-        config=target.path / "config.yaml" if same else None,
-        overrides=overrides,
-        backend=backend,
-        seed=target.experiment.seed if seed is None else seed,
-        iterations=iterations,
-        holdout=target.experiment.data.holdout if holdout is None else holdout,
-        data={**PLAIN, "from_": "npz"},
-        time_limit=time_limit,
-        workers=workers,
-        quiet=quiet,
-        argv=argv,
-        lineage=lineage([target], f"refit {node}"),
-    )
+    with kept_in(made.path, partial(store, corpus)) as path:
+        result = driver.fit(
+            path,
+            run=made.path,
+            config=target.path / "config.yaml" if same else None,
+            overrides=overrides,
+            backend=backend,
+            seed=target.experiment.seed if seed is None else seed,
+            iterations=iterations,
+            holdout=target.experiment.data.holdout if holdout is None else holdout,
+            data={**PLAIN, "from_": "npz"},
+            time_limit=time_limit,
+            workers=workers,
+            quiet=quiet,
+            argv=argv,
+            lineage=lineage([target], f"refit {node}"),
+        )
     _name_documents(target, RunDir(output), corpus, docs)
     return result
 

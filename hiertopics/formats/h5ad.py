@@ -163,7 +163,7 @@ def _matrix(source: Source, file: Any, h5py: Any) -> _Matrix:
     shape = tuple(int(size) for size in held.attrs["shape"])
     form = held.attrs["encoding-type"]
     if len(shape) != 2 or form not in ("csr_matrix", "csc_matrix"):
-        raise DataError(source.path, f"{name} is stored as {form}, not as a table of numbers")
+        raise DataError(source.path, f"{name} is stored as {form!s:.40}, not as a table of numbers")
     by_row = form == "csr_matrix"
     ends = _bounded(source, held["indptr"])[:].astype(np.int64)
     n_stored = len(_bounded(source, held["data"]))

@@ -18,7 +18,7 @@ from hiertopics import registry
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.regrouping import joined, regrouped, without
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.errors import ConfigError, UsageError
 from hiertopics.fitting.refitting import documents_below
 from hiertopics.formats.writing import write_corpus
 from hiertopics.runs.manifest import read_manifest
@@ -292,3 +292,15 @@ def test_groups_keep_their_weights(tiny_corpus: Corpus, fit_tiny: Call, tmp_path
     groups = made.run.tree.extra["group_theta"]
     assert np.allclose(groups.sum(axis=1), 1.0) and groups.shape[1] == tree.n_nodes - 1
     assert hiertopics.topics(made.run, by="group")
+
+
+def test_a_refit_that_was_refused_leaves_nothing(
+    finished: Callable[..., Path], copied: Callable[..., Path], tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError):
+        hiertopics.refit(finished(), 0, tmp_path / "x", overrides=["model.eta=-1"])
+    assert not (tmp_path / "x").exists()
+    other = copied("lda-gibbs")
+    with pytest.raises(ConfigError, match="another config"):
+        hiertopics.refit(finished(), 0, other)
+    assert not (other / "corpus").exists()

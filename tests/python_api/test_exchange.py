@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import hiertopics as ht
-from hiertopics.errors import UsageError
+from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.run import Run
 
 RECORDS: dict[str, list[Any]] = {
@@ -123,6 +123,9 @@ def test_anndata_comes_in_and_goes_out(tmp_path: Path) -> None:
         "overrides": {"model.n_topics": 2},
     }
     with pytest.raises(UsageError, match=r"holds no counts; put them into layers\['counts'\]"):
+        ht.fit(cells, **how)
+    cells.layers["counts"] = counts + 2**32
+    with pytest.raises(HiertopicsError, match="larger than 2147483647"):
         ht.fit(cells, **how)
     cells.layers["counts"] = counts
     run = ht.fit(cells, **how)

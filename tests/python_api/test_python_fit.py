@@ -153,6 +153,23 @@ def test_a_refused_object_leaves_a_run_as_it_was(
     assert not (tmp_path / "new").exists()
 
 
+def test_an_object_with_groups_whose_fit_failed_can_go_on(
+    fit_quick: Fit, tiny_corpus: Corpus, tmp_path: Path
+) -> None:
+    """The names of groups lie in a file that the config does not name."""
+
+    def fail(event: Event) -> Stop | None:
+        if event.iteration == 3:
+            raise RunError("the disk is full")
+        return None
+
+    asked: dict[str, Any] = {"groups": [["ann"], ["bo", "cy"]] * 15}
+    with pytest.raises(RunError, match="disk is full"):
+        fit_quick(tiny_corpus, run=tmp_path / "run", callbacks=[fail], **asked)
+    again = fit_quick(tiny_corpus, run=tmp_path / "run", **asked)
+    assert same(again, fit_quick(tiny_corpus, run=tmp_path / "whole", **asked))
+
+
 @pytest.mark.slow
 def test_a_saved_run_stands_without_the_first_one(
     fit_quick: Fit, tiny_corpus: Corpus, tmp_path: Path
