@@ -554,7 +554,7 @@ def test_documents_are_placed_though_a_worker_dies(
 
 
 def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = [WorkersLost("gone"), WorkersLost("gone"), [7]]
+    answers: list[Any] = [WorkersLost("gone"), WorkersLost("gone"), [(7, 7)]]
 
     def deal(*others: Any) -> Any:
         answer = answers.pop(0)
@@ -568,7 +568,7 @@ def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Cluster, "recovered", lambda *others: True)
     monkeypatch.setattr(Cluster, "deal", deal)
-    assert Cluster(Empty()).dealt(_home_of, [1]) == [7] and not answers
+    assert Cluster(Empty()).dealt(_home_of, [1]) == [(7, 7)] and not answers
 
 
 def test_without_any_worker_the_placing_ends_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
