@@ -223,9 +223,7 @@ def config(backend: str) -> str:
 
     Raises UsageError for an unknown name.
     """
-    from hiertopics.settings.template import (
-        template,  # reads YAML, which a list of backends does not need
-    )
+    from hiertopics.settings.config import template  # YAML, which a list of backends does not need
 
     name = named(backend)
     chosen = load(name)

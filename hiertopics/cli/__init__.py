@@ -54,16 +54,14 @@ SECTIONS = {
 }
 
 MODULES = {
-    "changing": ("label", "merge", "drop"),
+    "changing": ("label", "merge", "drop", "consensus"),
     "corpora": ("check", "convert", "simulate"),
     "fit": ("fit", "refit", "update"),
     "infer": ("infer",),
     "planning": ("backends", "config", "sweep"),
-    "report": ("report",),
-    "scores": ("eval", "compare"),
-    "several": ("agree", "consensus"),
+    "scores": ("eval", "compare", "agree"),
     "topics": ("topics", "docs"),
-    "trees": ("show-tree", "export"),
+    "trees": ("show-tree", "export", "report"),
 }
 MODULE_OF = {command: module for module, commands in MODULES.items() for command in commands}
 

@@ -1,4 +1,4 @@
-"""``hiertopics label``, ``merge`` and ``drop``: what people say of a tree."""
+"""``hiertopics label``, ``merge``, ``drop`` and ``consensus``: trees that people change or join."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from hiertopics.cli.options import (
     json_option,
     put,
     put_made,
+    put_records,
     put_table,
     tell,
+    trust_option,
+    workers_option,
 )
 
 COLUMNS = ("node", "name", "hidden", "note", "words")
@@ -44,7 +47,7 @@ def label_command(
     RUN is by default the newest under runs/. An empty NAME takes the name away. Labels stand in
     the run's labels.csv, the file that the page of report saves; every view takes them.
     """
-    from hiertopics.files import to_csv, to_json
+    from hiertopics.files import to_csv
     from hiertopics.views.labelling import label
     from hiertopics.views.render.records import to_table
 
@@ -55,8 +58,7 @@ def label_command(
     elif node is not None:
         records = [record for record in records if str(record["node"]) == node]
     if form in LINES:
-        for record in records:
-            put(to_json(record))
+        put_records(records)
         return 0
     if not records:
         tell("no labels" if node is None or listed else f"node {node} has no label")
@@ -100,4 +102,31 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
     from hiertopics.fitting.reshaping import drop
 
     put_made(drop(run, node, output, argv=sys.argv), as_json)
+    return 0
+
+
+@click.command("consensus")
+@trust_option
+@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--run", "output", metavar="DIR", required=True, help="Run directory.")
+@workers_option
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
+def consensus_command(
+    runs: tuple[str, ...], output: str, workers: int, as_json: bool, quiet: bool
+) -> int:
+    """Write the tree of the branches that most of RUNS have, as a run like any other.
+
+    All are of one backend, corpus and split. Leaves that no other run has are those of the first
+    one. The run's path is the last line of stdout.
+    """
+    from hiertopics.files import to_json
+    from hiertopics.fitting.consensus import consensus
+
+    made = consensus(runs, output, workers=workers, quiet=quiet, argv=sys.argv)
+    if as_json:
+        parents = [parent["run"] for parent in made.manifest["parents"]]
+        put(to_json({"run": str(made.path), "parents": parents, "nodes": len(made.tree.shown)}))
+    else:
+        put(str(made.path))
     return 0

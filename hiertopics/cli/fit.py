@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 import click
 
-from hiertopics.cli.early import RESUMABLE, resumable
 from hiertopics.cli.options import (
     Sectioned,
     cluster_option,
@@ -18,6 +23,7 @@ from hiertopics.cli.options import (
     memory_option,
     put,
     put_lines,
+    put_records,
     set_option,
     tell,
     trust_option,
@@ -25,6 +31,35 @@ from hiertopics.cli.options import (
 )
 
 SHOWN_LINES = 30
+RESUMABLE = 75
+NAMES = ("SIGINT", "SIGTERM", "SIGUSR1")
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Exit with ``RESUMABLE`` at a signal, until the fit itself watches for them.
+
+    Nothing of a run is written until then. No exception is raised, because an import or a reader
+    might take it for a failure of its own. Outside the main thread signals are left alone.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in NAMES if hasattr(signal, name)]
+    previous = {number: signal.signal(number, _leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    name = signal.Signals(number).name
+    message = f"hiertopics: stopped by {name}; the same command begins or continues the fit\n"
+    with suppress(OSError):
+        os.write(2, message.encode())
+    os._exit(RESUMABLE)
 
 
 @click.command("fit", cls=Sectioned)
@@ -65,12 +100,11 @@ def fit_command(**options: Any) -> int:
             result = driver.fit_stdin(**options, data=data, argv=sys.argv)
         else:
             result = driver.fit(**options, data=data, argv=sys.argv)
-    put_result(result, as_json, options["quiet"])
-    return 0 if result.status == "done" else RESUMABLE
+    return put_result(result, as_json, options["quiet"])
 
 
-def put_result(result: Any, as_json: bool, quiet: bool) -> None:
-    """Show what a fit came to on stderr, and write where it lies on stdout."""
+def put_result(result: Any, as_json: bool, quiet: bool) -> int:
+    """Show what a fit came to on stderr, write where it lies on stdout; return the exit code."""
     from hiertopics.files import to_json
 
     if not quiet and result.run.has_model:
@@ -81,13 +115,14 @@ def put_result(result: Any, as_json: bool, quiet: bool) -> None:
         put(to_json({"run": path, **record}))
     else:
         put(path)
+    return 0 if result.status == "done" else RESUMABLE
 
 
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from hiertopics.units import format_duration
     from hiertopics.views.render import View, for_reading
-    from hiertopics.views.render.text import to_lines
+    from hiertopics.views.render.trees import to_lines
 
     run, tree = result.run, result.run.supported_tree
     put_lines(to_lines(tree, run.vocab, for_reading(tree, View()), SHOWN_LINES), err=True)
@@ -129,8 +164,7 @@ def refit_command(**options: Any) -> int:
         from hiertopics.fitting.refitting import refit
 
         result = refit(**options, argv=sys.argv)
-    put_result(result, as_json, options["quiet"])
-    return 0 if result.status == "done" else RESUMABLE
+    return put_result(result, as_json, options["quiet"])
 
 
 @click.command("update", cls=Sectioned)
@@ -160,8 +194,6 @@ def update_command(**options: Any) -> int:
     after, words that came among the top words and left them. Exit code 75: stopped early, the same
     command continues.
     """
-    from hiertopics.files import to_json
-
     as_json, data = options.pop("as_json"), corpus_settings(options)
     with resumable():
         from hiertopics.fitting.updating import update
@@ -169,12 +201,9 @@ def update_command(**options: Any) -> int:
 
         result = update(**options, data=data, argv=sys.argv)
         told = changes(options["run"], result.run) if result.run.has_model else []
+    if told and not as_json:
+        put(to_changes_table(told), nl=False)
+    code = put_result(result, as_json, options["quiet"])
     if as_json:
-        put_result(result, as_json, options["quiet"])
-        for record in told:
-            put(to_json(record))
-    else:
-        if told:
-            put(to_changes_table(told), nl=False)
-        put_result(result, as_json, options["quiet"])
-    return 0 if result.status == "done" else RESUMABLE
+        put_records(told)
+    return code

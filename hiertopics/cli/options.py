@@ -210,6 +210,14 @@ def put(text: str, *, nl: bool = True) -> None:
     click.echo(text, nl=nl, color=True)
 
 
+def put_records(records: Iterable[object]) -> None:
+    """Write records on stdout, a line of JSON each."""
+    from hiertopics.files import to_json
+
+    for record in records:
+        put(to_json(record))
+
+
 def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
     """Write lines on stdout or stderr: on a terminal with their looks, cut at its edge."""
     if (sys.stderr if err else sys.stdout).isatty():

@@ -1,4 +1,4 @@
-"""``hiertopics eval`` and ``compare``."""
+"""``hiertopics eval``, ``compare`` and ``agree``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from hiertopics.cli.options import (
     note_single_draws,
     protocol_option,
     put,
+    put_records,
     put_table,
     tell,
     workers_option,
@@ -72,7 +73,6 @@ def eval_command(**options: Any) -> int:
 
     Every score is kept in the run's folder eval/.
     """
-    from hiertopics.files import to_json
     from hiertopics.progress import watched
     from hiertopics.views.render import records as written
 
@@ -88,7 +88,7 @@ def eval_command(**options: Any) -> int:
         with watched("scoring"):
             records.append(score(chosen[-1]))
         if form in LINES:
-            put(to_json(records[-1]))
+            put_records(records[-1:])
     if form == "csv":
         to_csv = written.to_score_csv if task is None else written.to_task_csv
         put(to_csv(records), nl=False)
@@ -102,7 +102,6 @@ def eval_command(**options: Any) -> int:
 
 def _null(options: dict[str, Any]) -> int:
     """Say how trees of shuffled words look beside that of each run."""
-    from hiertopics.files import to_json
     from hiertopics.scoring.null import null_check
     from hiertopics.views.render.records import to_null_csv, to_null_table
 
@@ -113,7 +112,7 @@ def _null(options: dict[str, Any]) -> int:
     for path in options["runs"] or (None,):
         record = null_check(chosen_run(path), options["null"], workers=options["workers"], say=tell)
         if options["form"] in LINES:
-            put(to_json(record))
+            put_records([record])
         elif options["form"] == "csv":
             put(to_null_csv(record), nl=False)
         else:
@@ -157,15 +156,13 @@ def compare_command(runs: tuple[str, ...], protocol: str | None, average: bool, 
     and jsonl hold every score. A run that cannot be scored is named on stderr, the others are
     printed, and the exit code is 1.
     """
-    from hiertopics.files import to_json
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
     rows = compare(runs, protocol=protocol, average=average)
     if form in LINES:
-        for row in rows:
-            put(to_json(row))
+        put_records(rows)
     else:
         if form == "csv":
             put(to_score_csv(rows), nl=False)
@@ -174,3 +171,32 @@ def compare_command(runs: tuple[str, ...], protocol: str | None, average: bool, 
         if not average:
             note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
     return 0 if len(rows) == len(runs) else 1
+
+
+@click.command("agree")
+@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--write", is_flag=True, help="Note it in the first run's tree.json, for all views of it."
+)
+@forms("csv")
+def agree_command(runs: tuple[str, ...], write: bool, form: str) -> int:
+    """Say which nodes of the first of RUNS the others found again.
+
+    All are of one backend, corpus and split. A line for each depth: its nodes, and how many of them
+    0, 1, 2, ... others found, by words and documents. The other forms have every node.
+    """
+    from hiertopics.files import to_csv
+    from hiertopics.scoring.comparison import agree
+    from hiertopics.views.render.records import to_agreement_table
+
+    record = agree(runs, write=write)
+    if form in LINES:
+        put_records([record])
+    elif form == "csv":
+        nodes = record["nodes"]
+        put(to_csv([(*nodes[0],), *((*node.values(),) for node in nodes)]), nl=False)
+    else:
+        put_table(to_agreement_table(record))
+        came = f"{record['support']:.1%} of the tokens below the root"
+        put(f"{came} are at nodes that come back")
+    return 0

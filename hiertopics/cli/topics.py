@@ -14,6 +14,7 @@ from hiertopics.cli.options import (
     forms,
     note_hidden,
     put,
+    put_records,
     put_table,
     put_text,
     run_argument,
@@ -69,7 +70,6 @@ def topics_command(
         raise click.UsageError("--docs has no meaning with --by")
     if sides and (by in (None, "group")):
         raise click.UsageError("--side has no meaning without --by COLUMN")
-    from hiertopics.files import to_json
     from hiertopics.views.topics import topic_text, topics
 
     target = chosen_run(run)
@@ -79,8 +79,7 @@ def topics_command(
     if node is None and by is None:
         note_hidden(target)
     if form in LINES:
-        for row in rows:
-            put(to_json(row))
+        put_records(rows)
         return 0
     if form == "csv":
         put(_csv(rows, by), nl=False)
@@ -160,8 +159,7 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
     elif form == "json":
         put(to_json(shown, indent=1))
     else:
-        for record in shown:
-            put(to_json(record))
+        put_records(shown)
     if len(shown) < len(records):
         tell(f"... and {len(records) - len(shown)} more; --top N shows them")
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from hiertopics.corpora import dataset, stdin
+from hiertopics.corpora import dataset, inmemory
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.shape import marks_of, shape_of
 from hiertopics.data.vectors import Vectors
@@ -102,12 +102,12 @@ def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
 @contextmanager
 def _named(config: DataConfig) -> Iterator[DataConfig]:
     """Give the section a file to name where standard input is read."""
-    if config.corpus != stdin.STDIN:
+    if config.corpus != inmemory.STDIN:
         yield config
         return
-    stdin.require_format(config.from_)
+    inmemory.require_format(config.from_)
     with TemporaryDirectory(prefix="hiertopics-") as folder:
-        yield structs.replace(config, corpus=str(stdin.spooled(Path(folder))))
+        yield structs.replace(config, corpus=str(inmemory.spooled(Path(folder))))
 
 
 def _read(source: Source, problems: _Problems) -> Corpus | Vectors | None:

@@ -1,4 +1,4 @@
-"""Corpora that are Python objects: put into a file, and read from there as any other.
+"""Corpora in no file, Python objects and pipes: put into one, and read from there as any other.
 
 So an object and the same corpus in a file go one way, and a run keeps what it was fitted to.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -22,8 +24,9 @@ from hiertopics import files
 from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.formats.sidefiles import TagTable
+from hiertopics.formats.source import FORMATS, format_of
 from hiertopics.formats.text import count_words
 from hiertopics.formats.writing import write_corpus
 
@@ -212,3 +215,37 @@ def _tags(name: str, marks: Marks) -> Tags:
             raise HiertopicsError(f"{name}: expected a list of names for each document")
         table.add(map(str, names))
     return table.tags()
+
+
+STDIN = "-"
+NAME = "stdin"
+
+
+def require_format(name: str | None) -> None:
+    """Raise UsageError where no format is named, or one that no pipe can bring."""
+    piped = [other for other, form in FORMATS.items() if form.patterns and not form.folder]
+    if name is not None:
+        format_of(Path(NAME), name)
+    if name not in piped:
+        raise UsageError(f"{STDIN} has no suffix: name its format by --from, {', '.join(piped)}")
+
+
+def spooled(folder: Path) -> Path:
+    """Write standard input to ``folder``, under a name that its contents give; return the path.
+
+    Raises UsageError where standard input is a terminal, RunError where the file cannot be written.
+    """
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError(f"{STDIN} reads the corpus from a pipe, but there is none")
+    files.make_folder(folder)
+    part = folder / f"{NAME}.part"
+    try:
+        with part.open("wb") as out:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+        with part.open("rb") as written:
+            name = hashlib.file_digest(written, "sha256").hexdigest()
+        return part.replace(folder / f"{NAME}-{name[:16]}")
+    except OSError as error:
+        raise RunError(f"cannot write {part}: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """From a config to a run directory: the loop, and those who watch it.
 
-driver: the command ``fit``, up to a job. job: one fit on a locked run. loop: the iterations and
-what stops them. watch: progress, metrics, checkpoints.
+driver: the command ``fit``, up to a job. job: one fit on a locked run. loop: the iterations, what
+stops them, and what records them: progress, metrics, checkpoints.
 
 sampling: draws and chains. diagnostics: R-hat of their traces.
 

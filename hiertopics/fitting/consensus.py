@@ -23,8 +23,7 @@ from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts, soundness
-from hiertopics.runs.alike import marks_of_run, refuse_unlike
-from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory
+from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory, refuse_unlike
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 
@@ -38,6 +37,12 @@ class Fit(NamedTuple):
     tree: Tree
     theta: F64
     marks: Marks
+
+    @staticmethod
+    def of(run: RunDir) -> Fit:
+        """Return the fit of a run."""
+        theta = run.theta.toarray()
+        return Fit(run.tree, theta, marks_of(run.tree, theta))
 
 
 class Kept(NamedTuple):
@@ -83,7 +88,7 @@ def consensus(
         raise UsageError(f"{target.path} is a run already; choose another -o")
     original = read_original(first)
     others = sorted(parents[1:], key=lambda run: run.seals(["model.npz"])["model.npz"])
-    fits = [Fit(run.tree, run.theta.toarray(), marks_of_run(run)) for run in (first, *others)]
+    fits = [Fit.of(run) for run in (first, *others)]
     tree, theta = joined(fits)
     settings = Settings(first.experiment.model, first.experiment.inference)
     with Workers(workers) as pool:

@@ -15,9 +15,8 @@ from msgspec import structs
 from hiertopics import registry
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import engine_of
-from hiertopics.corpora import dataset, stdin
+from hiertopics.corpora import dataset, inmemory
 from hiertopics.corpora.dataset import observed_by
-from hiertopics.corpora.inmemory import kept_in
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Engine
@@ -142,9 +141,9 @@ def fit_stdin(
     is continued with the same input alone. Raises as ``fit`` does.
     """
     experiment = read_experiment(flags_of(backend, seed, None, data), config, overrides)
-    stdin.require_format(experiment.data.from_)
-    target = Path(run) if run else _run_of(stdin.NAME, experiment)
-    with kept_in(target, stdin.spooled) as path:
+    inmemory.require_format(experiment.data.from_)
+    target = Path(run) if run else _run_of(inmemory.NAME, experiment)
+    with inmemory.kept_in(target, inmemory.spooled) as path:
         return fit(
             path,
             run=target,

@@ -18,7 +18,7 @@ from hiertopics.data.shape import in_words, shape_of
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Engine
 from hiertopics.errors import NumericalError, RunError, UsageError
-from hiertopics.fitting import loop, watch
+from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Callback, Event, Stop
 from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
@@ -235,15 +235,15 @@ class Job:
         with self.display.phase("sweeping") as report:
             report(start, self._target())
             watchers = [
-                watch.metrics(self.run, sampling.per_chain),
-                watch.progress(self.display, report, self._target()),
+                loop.metrics(self.run, sampling.per_chain),
+                loop.progress(self.display, report, self._target()),
                 *([sampling.draws(self._with_bins)] if self.backend.sampler else []),
                 *callbacks,
                 loop.up_to(self._target()),
                 loop.converged(tolerance, recorded[-1] if recorded else None),
                 *([loop.time_limit(limit)] if limit is not None else []),
             ]
-            keep = watch.checkpoints(self.run, output.checkpoint_seconds, self.stamp)
+            keep = loop.checkpoints(self.run, output.checkpoint_seconds, self.stamp)
             events = loop.iterate(
                 self.backend,
                 state,
@@ -328,7 +328,7 @@ class Job:
             check_objective(objective, self.backend.objective_name)
             if event.info is not None:
                 per_chain = sampling.per_chain(event)
-                self.run.append_metrics(watch.metrics_row(event, objective, per_chain))
+                self.run.append_metrics(loop.metrics_row(event, objective, per_chain))
         save_checkpoint(self.run, event.iteration, event.state, self.stamp)
         summary = self.backend.summarise(event.state, data, self.settings, context)
         summary = self._with_bins(summary)

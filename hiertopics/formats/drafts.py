@@ -15,7 +15,7 @@ from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Texts
-from hiertopics.formats.pairs import Pairs
+from hiertopics.formats.counting import Pairs
 from hiertopics.room import Room
 
 BLOCK_PAIRS = 1 << 18

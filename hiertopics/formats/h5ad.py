@@ -22,7 +22,9 @@ from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import (
     MAX_COUNT,
     MAX_DOCS,
+    Pairs,
     count_matrix,
+    joined,
     listed,
     refuse_inflated,
     room_for,
@@ -30,9 +32,8 @@ from hiertopics.formats.counting import (
     words_of,
 )
 from hiertopics.formats.drafts import Draft, Known
-from hiertopics.formats.metadata import Metadata
 from hiertopics.formats.opening import require_file
-from hiertopics.formats.pairs import Pairs, joined
+from hiertopics.formats.records import Metadata
 from hiertopics.formats.sidefiles import encodes
 from hiertopics.formats.source import Source
 

@@ -16,8 +16,16 @@ from hiertopics.errors import DataError
 from hiertopics.formats.counting import (
     DIGITS,
     MAX_UNNAMED_WORDS,
+    Pairs,
+    Rules,
+    checked,
     count_matrix,
+    gaps,
+    joined,
     large_notes,
+    packed,
+    pair_lines,
+    read_pairs,
     room_for,
     shown,
     size_announced,
@@ -26,16 +34,6 @@ from hiertopics.formats.counting import (
 )
 from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.opening import Block, blocks, without_blank_end
-from hiertopics.formats.pairs import (
-    Pairs,
-    Rules,
-    checked,
-    gaps,
-    joined,
-    packed,
-    pair_lines,
-    read_pairs,
-)
 from hiertopics.formats.source import Source
 
 

@@ -1,5 +1,7 @@
 """Raw text as a stream of records: JSON lines, CSV, TSV, parquet, or a folder of text files.
 
+And what else a record says of its document: years, authors, kinds, as columns of marks.
+
 A record is a mapping from field to value. A table without header has its column numbers for
 fields, so that one rule finds a field everywhere. TSV knows no quotes: a stray one in a title
 must not swallow the lines after it.
@@ -11,17 +13,18 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from html.parser import HTMLParser
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from hiertopics.data.corpus import Tags
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import parquet
 from hiertopics.formats.counting import listed, shown, whole_number
-from hiertopics.formats.markup import text_of_html
 from hiertopics.formats.opening import lines, rows
-from hiertopics.formats.sidefiles import encodes
-from hiertopics.formats.source import FOLDER, Source
+from hiertopics.formats.sidefiles import TagTable, encodes
+from hiertopics.formats.source import FOLDER, Source, unpacked
 from hiertopics.visible import in_letters
 
 DEFAULT_TEXT_FIELD = "text"
@@ -262,3 +265,125 @@ def _names(source: Source, row: _Row, field: str) -> list[str]:
         values = value if isinstance(value, list) else [value]
     names = [_name(source, _Row(row.line, {field: entry}), field) for entry in values]
     return [name for name in names if name]
+
+
+UNSEEN = ("script", "style", "template", "noscript")
+INLINE = (
+    *("a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "font", "i", "kbd"),
+    *("mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var"),
+)
+"""Elements that do not end a word: ``<b>t</b>opic`` is one."""
+
+
+def text_of_html(page: str) -> str:
+    """Return what stands between the tags; scripts and styles are left out, entities resolved."""
+    reader = _Text()
+    reader.feed(page)
+    reader.close()
+    return "".join(reader.parts)
+
+
+class _Text(HTMLParser):
+    """Collects text."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.parts: list[str] = []
+        self._unseen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        """Note that text after it is not seen, or that a word ends here."""
+        if tag in UNSEEN:
+            self._unseen.append(tag)
+        self._end_word(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note that text is seen again, or that a word ends here."""
+        if tag in self._unseen:
+            del self._unseen[self._unseen.index(tag) :]
+        self._end_word(tag)
+
+    def handle_data(self, data: str) -> None:
+        """Keep text that is seen."""
+        if not self._unseen:
+            self.parts.append(data)
+
+    def _end_word(self, tag: str) -> None:
+        if tag not in INLINE:
+            self.parts.append("\n")
+
+
+LONGEST = 200
+"""Letters of a value; a field with a longer one, or a nested one, is text and no metadata."""
+
+TABLES = ("jsonl", "csv", "tsv", "parquet")
+"""Forms whose columns have names."""
+
+
+class Metadata:
+    """Columns that grow one document at a time."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, TagTable | None] = {}
+        self._n_docs = 0
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Add a document; a field that earlier ones lacked is empty for them."""
+        for field, value in values.items():
+            if field not in self._columns:
+                self._columns[field] = self._empty()
+            column, told = self._columns[field], _told(value)
+            if column is None or told is None or not encodes(field):
+                self._columns[field] = None
+            else:
+                column.add(told)
+        for field, column in self._columns.items():
+            if column is not None and field not in values:
+                column.add(())
+        self._n_docs += 1
+
+    def _empty(self) -> TagTable:
+        column = TagTable()
+        for _ in range(self._n_docs):
+            column.add(())
+        return column
+
+    def tags(self) -> dict[str, Tags]:
+        """Return the columns that hold values and nothing else, by field."""
+        found = {name: column for name, column in self._columns.items() if column is not None}
+        return {name: column.tags() for name, column in found.items() if column.columns}
+
+
+def _told(value: Any) -> list[str] | None:
+    """Return a field's values as texts; None where they are no metadata."""
+    values = value if isinstance(value, list) else [value]
+    told = []
+    for one in values:
+        if isinstance(one, dict | list):
+            return None
+        text = one.strip() if isinstance(one, str) else "" if one is None else json.dumps(one)
+        if len(text) > LONGEST or not encodes(text):
+            return None
+        if text:
+            told.append(" ".join(text.split()))
+    return told
+
+
+def column_of(path: Path, name: str, form: str) -> Tags:
+    """Return a column of a table in a form of ``TABLES``, a row for each record.
+
+    Raises DataError where there is no such column, or it holds texts.
+    """
+    table = Metadata()
+    for value in values_of(Source(path, form, text_field=name), name):
+        table.add({name: value})
+    found = table.tags()
+    if name not in found:
+        raise DataError(path, f"field {name!r} holds no values of at most {LONGEST} letters")
+    return found[name]
+
+
+def table_form(path: Path) -> str | None:
+    """Return in which form of ``TABLES`` a file is, by its name; None: in none."""
+    plain = unpacked(path.name).lower()
+    return next((form for form in TABLES if plain.endswith(f".{form}")), None)

@@ -33,8 +33,8 @@ from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
+from hiertopics.formats.counting import Pairs
 from hiertopics.formats.drafts import Draft, Known
-from hiertopics.formats.pairs import Pairs
 from hiertopics.formats.sidefiles import vocabulary_text
 from hiertopics.formats.source import Source
 from hiertopics.room import Room

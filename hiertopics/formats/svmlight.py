@@ -21,9 +21,17 @@ from hiertopics.errors import DataError
 from hiertopics.formats.counting import (
     DIGITS,
     MAX_UNNAMED_WORDS,
+    Pairs,
+    Rules,
+    checked,
     count_matrix,
+    gaps,
     in_digits,
+    joined,
     large_notes,
+    packed,
+    pair_lines,
+    read_pairs,
     room_for,
     shown,
     size_announced,
@@ -31,16 +39,6 @@ from hiertopics.formats.counting import (
 )
 from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.opening import Block, blocks, decoded_line
-from hiertopics.formats.pairs import (
-    Pairs,
-    Rules,
-    checked,
-    gaps,
-    joined,
-    packed,
-    pair_lines,
-    read_pairs,
-)
 from hiertopics.formats.sidefiles import TagTable, tag_ids
 from hiertopics.formats.source import Source
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError, UsageError
+from hiertopics.formats.counting import Pairs
 from hiertopics.formats.drafts import Draft, Known
-from hiertopics.formats.metadata import Metadata
-from hiertopics.formats.pairs import Pairs
-from hiertopics.formats.records import naming_note, records
+from hiertopics.formats.records import Metadata, naming_note, records
 from hiertopics.formats.sidefiles import TagTable, encodes
 from hiertopics.formats.source import FOLDER, Source
 from hiertopics.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases

@@ -18,6 +18,7 @@ from hiertopics.errors import DataError
 from hiertopics.formats.counting import (
     DIGITS,
     MAX_COUNT,
+    Pairs,
     count_matrix,
     shown,
     whole_number,
@@ -25,7 +26,6 @@ from hiertopics.formats.counting import (
 )
 from hiertopics.formats.drafts import Draft, Laid
 from hiertopics.formats.opening import Block
-from hiertopics.formats.pairs import Pairs
 from hiertopics.formats.source import Source
 from hiertopics.room import Room
 

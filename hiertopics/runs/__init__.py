@@ -4,6 +4,5 @@ rundir: a run on disk, read. artifacts, rows: what is written for readers. check
 to go on from. manifest: what a run was made from. scorefiles: the folder ``eval``.
 
 experiment: the config of a run, or of what the user said. original: the corpus of a run, read
-again. alike: runs held against each other. newdocs: the command ``infer``, documents placed under
-a run.
+again. newdocs: the command ``infer``, documents placed under a run.
 """

@@ -14,8 +14,7 @@ from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
 from hiertopics.settings.fields import fields_of
 from hiertopics.settings.layers import Overrides, merge, parse_set
-from hiertopics.settings.seedfile import read_seeds
-from hiertopics.settings.yamlfile import load_yaml
+from hiertopics.settings.yamlfile import load_yaml, read_seeds
 
 CONFIG = "config.yaml"
 SEEDS = "seeds"

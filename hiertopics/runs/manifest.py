@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiertopics import files
 from hiertopics.data.shelf import Bags
+from hiertopics.data.tree import ROOT
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.formats.words import tokenizer_hash
@@ -238,3 +239,22 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "not installed"
     return found
+
+
+def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
+    """Raise UsageError where runs are not of one tree backend, corpus and split, or too few."""
+    if len(runs) < 2:
+        raise UsageError(f"{command} takes two runs or more: a tree, and others of the same split")
+    for run in runs:
+        if run.tree.vectors is not None or (run.tree.parent[run.tree.shown] == ROOT).all():
+            raise UsageError(f"{run.path} has no tree of words: {command} compares nodes by depth")
+    same = {
+        "backend": [str(run.manifest["backend"]) for run in runs],
+        "corpus": [str(run.manifest["corpus"]["fingerprint"]) for run in runs],
+        "split": [run.split.hash for run in runs],
+    }
+    for what, values in same.items():
+        if len(set(values)) > 1:
+            pairs = zip(runs, values, strict=True)
+            listed = ", ".join(f"{run.path} has {value}" for run, value in pairs)
+            raise UsageError(f"these runs are not of the same {what}: {listed}")

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from hiertopics import files
-from hiertopics.data.matching import supported_by
+from hiertopics.data.matching import marks_of, supported_by
 from hiertopics.data.tree import ROOT
 from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.runs.alike import marks_of_run, refuse_unlike
 from hiertopics.runs.artifacts import write_support
+from hiertopics.runs.manifest import refuse_unlike
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
@@ -133,7 +133,8 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
     refuse_unlike(targets, "agree")
     first, *others = targets
     tree = first.tree
-    support = supported_by(marks_of_run(first), [marks_of_run(other) for other in others])
+    own, *marks = (marks_of(run.tree, run.theta.toarray()) for run in targets)
+    support = supported_by(own, marks)
     if write:
         write_support(first, support)
     below = tree.subtree_weight * tree.n_tokens.sum()

@@ -1,8 +1,8 @@
 """The settings of an experiment: what they mean, where they come from, how they are read.
 
-config: the sections and their keys, and an Experiment built of them. layers: defaults, file,
-``--set`` and flags laid over each other, each problem traced to its layer. fields: one value read,
-and what it may be in words. yamlfile: YAML 1.2 in and out. identity: which settings make a fit
-another fit. history: what a setting meant before its default became another. template: every key
-with its default, as a commented file.
+config: the sections and their keys, an Experiment built of them, and every key with its default as
+a commented file. layers: defaults, file, ``--set`` and flags laid over each other, each problem
+traced to its layer. fields: one value read, and what it may be in words. yamlfile: YAML 1.2 in and
+out. identity: which settings make a fit another fit. history: what a setting meant before its
+default became another.
 """

@@ -5,7 +5,8 @@ is ninety. Here ``1e-3``, ``1E5`` and ``.5`` are floats, ``012`` is the whole nu
 ``true`` and ``false`` are booleans, and dates and times stay strings. Keys are strings and occur
 once. What is written reads back equal under these rules and under plain ``yaml.safe_load``.
 
-PyYAML parses; own code are the rules for values, so that each mistake has its file and line.
+PyYAML parses; own code are the rules for values, so that each mistake has its file and line. Files
+of seed words are YAML, too: a name of a topic and its words on each line.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import yaml
 
 from hiertopics.errors import ConfigError
+from hiertopics.settings.fields import show
 
 _NULL, _BOOL, _INT, _FLOAT, _STR, _MERGE, _SEQ, _MAP = (
     f"tag:yaml.org,2002:{name}"
@@ -187,3 +189,23 @@ def _explain(error: Exception, text: str) -> tuple[int, str]:
         opened = f" (line {error.context_mark.line + 1})" if error.context_mark else ""
         what += f", {error.context}{opened}"
     return line, what
+
+
+def read_seeds(path: Path) -> dict[str, list[str]]:
+    """Return the words of each name; raises ConfigError naming the line of each mistake."""
+    found, problems = load_yaml(path), []
+    seeds: dict[str, list[str]] = {}
+    for name, words in found.items():
+        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+            seeds[name] = words
+            continue
+        odd = words
+        if isinstance(words, list) and words:
+            odd = next(word for word in words if not isinstance(word, str))
+        got = "nothing" if words is None or words == [] else show(odd)
+        what = f"expected a list of words for {name!r}, as [orbit, nasa], got {got}"
+        hint = "; quote it where it is a word" if isinstance(words, list) and words else ""
+        problems.append(f"{path}:{lines_of(path)[name]}: {what}{hint}")
+    if problems:
+        raise ConfigError(problems)
+    return seeds

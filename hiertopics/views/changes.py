@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hiertopics.arrays import F64, I64
-from hiertopics.data.affinity import Named, affinities, matched
+from hiertopics.data.matching import Named, affinities, matched
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir, opened

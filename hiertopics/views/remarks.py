@@ -19,8 +19,8 @@ from hiertopics.arrays import I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.tree import Tree
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.metadata import TABLES, column_of, table_form
 from hiertopics.formats.opening import require_file
+from hiertopics.formats.records import TABLES, column_of, table_form
 from hiertopics.formats.sidefiles import read_tags
 from hiertopics.runs.rundir import RunDir
 

@@ -21,9 +21,8 @@ from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut
 from hiertopics.views.render import Remark, View, few_documents, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
-from hiertopics.views.render.html import to_html
 from hiertopics.views.render.records import to_group_lines
-from hiertopics.views.render.text import to_lines, to_text
+from hiertopics.views.render.trees import to_html, to_lines, to_text
 from hiertopics.visible import Line, Span, plain
 
 Write = Callable[[Tree, Sequence[str], View, str], str]

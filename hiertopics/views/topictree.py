@@ -10,8 +10,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, for_reading
-from hiertopics.views.render.html import to_html
-from hiertopics.views.render.text import to_text
+from hiertopics.views.render.trees import to_html, to_text
 
 SHOWN_LINES = 30
 

@@ -14,8 +14,7 @@ from backend_bench import SIZES, Bench, varied
 from hiertopics import registry
 from hiertopics.engine import Workers
 from hiertopics.model import Backend, Context
-from hiertopics.settings.config import InferenceConfig, SamplerConfig, build
-from hiertopics.settings.template import template
+from hiertopics.settings.config import InferenceConfig, SamplerConfig, build, template
 from hiertopics.settings.yamlfile import load_yaml
 from hiertopics.states import is_record
 

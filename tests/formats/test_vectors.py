@@ -23,7 +23,7 @@ from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.reading import read_corpus, resolve
 from hiertopics.formats.sidefiles import same_tags
 from hiertopics.formats.source import Source
-from hiertopics.formats.tables import NUMBER, _Layout, _read_fast, _read_slowly, number_text
+from hiertopics.formats.vectors import NUMBER, _Layout, _read_fast, _read_slowly, number_text
 from hiertopics.formats.writing import write_corpus
 
 common = settings(
@@ -271,7 +271,7 @@ def test_an_orderly_table_never_takes_the_slow_way(
 ) -> None:
     table = np.random.default_rng(0).normal(size=(3_000, 20))
     path = put("a.csv", "".join(",".join(map(repr, row)) + "\n" for row in table.tolist()))
-    monkeypatch.setattr("hiertopics.formats.tables._read_slowly", None)
+    monkeypatch.setattr("hiertopics.formats.vectors._read_slowly", None)
     assert (read(path, label_column=column).rows == table[:, : 20 if column is None else 19]).all()
 
 

@@ -20,8 +20,8 @@ from hiertopics.corpora import conversion
 from hiertopics.corpora.dataset import load_corpus
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import words
-from hiertopics.formats.markup import text_of_html
 from hiertopics.formats.reading import read_corpus
+from hiertopics.formats.records import text_of_html
 from hiertopics.formats.source import Source
 from hiertopics.settings.config import DataConfig, Phrases
 

@@ -20,9 +20,9 @@ from hiertopics.settings.config import (
     InferenceConfig,
     OutputConfig,
     build,
+    template,
 )
 from hiertopics.settings.fields import description, expectation
-from hiertopics.settings.template import template
 from hiertopics.settings.yamlfile import load_yaml
 
 Build = Callable[..., Experiment]

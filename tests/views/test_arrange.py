@@ -22,7 +22,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import NOTE, arrange, documents_with
 from hiertopics.views.render import View
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
-from hiertopics.views.render.text import to_text
+from hiertopics.views.render.trees import to_text
 
 Members = Bools
 VOCAB = tuple(f"word{number}" for number in range(12))

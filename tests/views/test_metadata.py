@@ -16,7 +16,7 @@ from tiny import counts_in
 
 import hiertopics
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.metadata import Metadata, column_of
+from hiertopics.formats.records import Metadata, column_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.bycolumn import _intervals
 

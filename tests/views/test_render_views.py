@@ -12,7 +12,7 @@ from hiertopics.data.tree import OUTSIDE, Tree
 from hiertopics.views.render import View
 from hiertopics.views.render.graphs import to_dot, to_newick
 from hiertopics.views.render.records import to_table
-from hiertopics.views.render.text import to_text
+from hiertopics.views.render.trees import to_text
 
 VOCAB = ("o'clock", 'say "hi"', "back\\slash", "(paren", "zoë")
 PARENT = (-1, 0, 0, 2, 2, -1)

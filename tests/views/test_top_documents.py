@@ -20,7 +20,7 @@ from hiertopics.runs.rows import node_rows, topics_csv
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import documents_of, top_documents
 from hiertopics.views.render import View
-from hiertopics.views.render.text import to_text
+from hiertopics.views.render.trees import to_text
 from hiertopics.views.showing import show_tree
 
 Fit = Callable[..., Any]

@@ -1,6 +1,6 @@
 """Views of a tree and what of it is shown; writers are functions to text.
 
-text, html: trees for eyes. graphs: trees for other programs. records: tables of scores and groups.
+trees: trees for eyes. graphs: trees for other programs. records: tables of scores and groups.
 screen: lines and tables on a terminal.
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hiertopics.arrays import I64, Bools
-from hiertopics.data.affinity import Named, affinities, matched
+from hiertopics.data.matching import Named, affinities, matched
 from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of

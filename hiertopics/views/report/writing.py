@@ -16,7 +16,7 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut
 from hiertopics.views.render import View, few_documents
-from hiertopics.views.render.html import to_lists
+from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import Asked, gather
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
 from hiertopics.visible import in_letters, visible
