@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 
 class HiertopicsError(Exception):
@@ -54,3 +56,11 @@ class Interrupted(HiertopicsError):
     """The user asked twice to stop: leave at once, the last checkpoint is intact."""
 
     exit_code = 130
+
+
+def optional(module: str, otherwise: str) -> Any:
+    """Import a module that not everybody has installed; UsageError says ``otherwise``."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UsageError(otherwise) from error

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.data.corpus import Tags
-from hiertopics.errors import UsageError
+from hiertopics.errors import UsageError, optional
 from hiertopics.fitting.diagnostics import traces
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -51,12 +50,6 @@ def _cell(value: Any) -> Any:
     return " ".join(map(str, firsts))
 
 
-def _texts(tags: Tags) -> list[str]:
-    """Return the marks of each document in one text."""
-    rows = np.split(tags.members.indices, tags.members.indptr[1:-1])
-    return ["; ".join(tags.names[mark] for mark in row) for row in rows]
-
-
 def to_pyldavis(run: RunDir) -> dict[str, Any]:
     """Return what ``pyLDAvis.prepare`` takes: ``pyLDAvis.prepare(**run.to_pyldavis())``.
 
@@ -91,15 +84,12 @@ def to_inference_data(run: RunDir) -> Any:
     burn_in = getattr(experiment.inference, "burn_in", None)
     if burn_in is None:
         raise UsageError(f"{experiment.backend} draws no samples")
-    try:
-        from arviz_base import from_dict
-    except ImportError as error:
-        what = "data for ArviZ need arviz-base: pip install 'hiertopics[diagnostics]'"
-        raise UsageError(what) from error
+    told = "data for ArviZ need arviz-base: pip install 'hiertopics[diagnostics]'"
+    arviz_base = optional("arviz_base", told)
     found = traces(run.metrics(), burn_in, experiment.output.record_every)
     if not found:
         raise UsageError(f"{run.path} has recorded no draw after burn_in ({burn_in})")
-    return from_dict({"posterior": found})
+    return arviz_base.from_dict({"posterior": found})
 
 
 def to_anndata(run: RunDir) -> Any:
@@ -109,21 +99,18 @@ def to_anndata(run: RunDir) -> Any:
     each node, float64 [n_words, n_nodes]. uns["topics"]: parent, depth and weight of the nodes.
     Raises UsageError where anndata is not installed, and for rows of numbers.
     """
-    try:
-        from anndata import AnnData
-        from pandas import DataFrame
-    except ImportError as error:
-        raise UsageError("AnnData needs anndata: pip install 'hiertopics[anndata]'") from error
+    told = "AnnData needs anndata: pip install 'hiertopics[anndata]'"
+    anndata, pandas = (optional(name, told) for name in ("anndata", "pandas"))
     tree = run.tree
     if tree.vectors is not None:
         raise UsageError("AnnData holds counts of words; this run has vectors")
     corpus = read_original(run).train
     names = corpus.doc_ids or run.split.train_docs.tolist()
-    columns = {name: _texts(tags) for name, tags in corpus.metadata.items()}
-    found = AnnData(
+    columns = {name: list(map("; ".join, tags.by_row)) for name, tags in corpus.metadata.items()}
+    found = anndata.AnnData(
         corpus.counts.copy(),
-        obs=DataFrame(columns, index=list(map(str, names))),
-        var=DataFrame(index=list(run.vocab)),
+        obs=pandas.DataFrame(columns, index=list(map(str, names))),
+        var=pandas.DataFrame(index=list(run.vocab)),
     )
     found.obsm["topics"] = run.theta.toarray()
     found.varm["topics"] = tree.phi.T.copy()

@@ -12,8 +12,8 @@ import math
 import os
 import secrets
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -209,36 +209,45 @@ def write_csr(
     write_whole(path, as_csr(matrix, beside))
 
 
+@contextmanager
+def readable(path: Path, *flaws: type[Exception], what: str = "") -> Iterator[None]:
+    """Raise RunError, naming the file, where it is missing or what is read of it is damaged.
+
+    flaws: the errors that say so; without any, whatever is raised. what: said before the error.
+    """
+    flaws = flaws or (Exception,)
+    try:
+        yield
+    except RunError:
+        raise
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except flaws as error:
+        raise RunError(f"{path} is damaged: {what}{error}") from error
+
+
 def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
     """Return the arrays of an npz file; raises RunError if it is missing or damaged.
 
     names: those that are wanted, if they are there; None takes all.
     """
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            wanted = [name for name in archive.files if names is None or name in names]
-            return {name: archive[name] for name in wanted}
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing") from None
-    except Exception as error:
-        raise RunError(f"{path} is damaged: {error}") from error
+    with (
+        readable(path),
+        open(path, "rb") as stream,
+        np.load(stream, allow_pickle=False) as archive,
+    ):
+        wanted = [name for name in archive.files if names is None or name in names]
+        return {name: archive[name] for name in wanted}
 
 
 def read_npz_in(path: Path, room_of: Callable[[str], Room]) -> dict[str, NDArray[Any]]:
     """Return the arrays of an npz file as ``read_npz`` does, each in the room of its name."""
     found = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                with archive.open(name) as part:
-                    array = name.removesuffix(".npy")
-                    found[array] = _read_array(part, room_of(array))
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing") from None
-    except RunError:
-        raise
-    except Exception as error:
-        raise RunError(f"{path} is damaged: {error}") from error
+    with readable(path), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with archive.open(name) as part:
+                array = name.removesuffix(".npy")
+                found[array] = _read_array(part, room_of(array))
     return found
 
 
@@ -271,24 +280,19 @@ def read_npz_mapped(path: Path) -> dict[str, NDArray[Any]]:
 
     All bytes are read once, for their check sums. Raises RunError as ``read_npz`` does.
     """
-    try:
-        found = {}
-        with open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
-            for part in archive.infolist():
-                stored = part.compress_type == zipfile.ZIP_STORED and part.file_size >= MAPPED
-                with archive.open(part) as opened:
-                    if not stored:
-                        array = _read_array(opened, Room())
-                    else:
-                        while opened.read(AT_ONCE):  # to the end, where check sums are compared
-                            pass
-                        array = _mapped(path, stream, part)
-                found[part.filename.removesuffix(".npy")] = array
-        return found
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing") from None
-    except Exception as error:
-        raise RunError(f"{path} is damaged: {error}") from error
+    found = {}
+    with readable(path), open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+        for part in archive.infolist():
+            stored = part.compress_type == zipfile.ZIP_STORED and part.file_size >= MAPPED
+            with archive.open(part) as opened:
+                if not stored:
+                    array = _read_array(opened, Room())
+                else:
+                    while opened.read(AT_ONCE):  # to the end, where check sums are compared
+                        pass
+                    array = _mapped(path, stream, part)
+            found[part.filename.removesuffix(".npy")] = array
+    return found
 
 
 def _mapped(path: Path, stream: IO[bytes], part: zipfile.ZipInfo) -> NDArray[Any]:
@@ -306,11 +310,8 @@ def read_csr(path: Path) -> sparse.csr_array:
     missing or damaged.
     """
     arrays = read_npz_mapped(path)
-    try:
-        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
-        return _csr(parts, arrays["shape"])
-    except (KeyError, ValueError, TypeError) as error:
-        raise RunError(f"{path} is damaged: it holds no sparse matrix: {error}") from error
+    with readable(path, KeyError, ValueError, TypeError, what="it holds no sparse matrix: "):
+        return _csr((arrays["data"], arrays["indices"], arrays["indptr"]), arrays["shape"])
 
 
 def seal(path: Path) -> str:
@@ -320,18 +321,12 @@ def seal(path: Path) -> str:
     arrays need not be read; who reads them checks those sums. Raises RunError for a file that is
     missing or damaged.
     """
-    try:
-        if path.suffix == ".npz":
-            with zipfile.ZipFile(path) as archive:
-                parts = [(part.filename, part.file_size, part.CRC) for part in archive.infolist()]
-            contents = repr(parts).encode()
-        else:
+    with readable(path):
+        if path.suffix != ".npz":
             return seal_of(path.read_bytes())
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing") from None
-    except Exception as error:
-        raise RunError(f"{path} is damaged: {error}") from error
-    return seal_of(contents)
+        with zipfile.ZipFile(path) as archive:
+            parts = [(part.filename, part.file_size, part.CRC) for part in archive.infolist()]
+    return seal_of(repr(parts).encode())
 
 
 def seal_of(contents: bytes) -> str:

@@ -23,10 +23,9 @@ from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
 from hiertopics.model import Summary
-from hiertopics.runs import soundness
-from hiertopics.runs.newdocs import Inferred, infer
+from hiertopics.runs import newdocs, soundness
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring import evaluation
 from hiertopics.settings.config import dump
 from hiertopics.settings.layers import Overrides
 from hiertopics.views.documents import top_documents
@@ -92,13 +91,8 @@ class Run(RunDir):
         found = top_documents(self.tree, self.theta, names, n_docs)
         return {node: [(int(doc), share) for doc, share in top] for node, top in found.items()}
 
-    def infer(self, corpus: Any, output: Path | str | None = None, **options: Any) -> Inferred:
-        """Return theta of new documents; see ``hiertopics.infer``."""
-        return infer(self, corpus, output, **options)
-
-    def evaluate(self, corpus: Any = None, **options: Any) -> dict[str, Any]:
-        """Return the score on what was put aside, or on a corpus; see ``hiertopics.evaluate``."""
-        return evaluate(self, corpus, **options)
+    infer = newdocs.infer
+    evaluate = evaluation.evaluate
 
     def resume(
         self,
@@ -152,21 +146,10 @@ class Run(RunDir):
             files.write_text(target / "config.yaml", dump(structs.replace(experiment, data=data)))
         return Run(target)
 
-    def to_frame(self, what: str = "topics", backend: str = "pandas") -> Any:
-        """Return topics or documents as a data frame; see ``exchange.to_frame``."""
-        return exchange.to_frame(self, what, backend)
-
-    def to_pyldavis(self) -> dict[str, Any]:
-        """Return the arguments of ``pyLDAvis.prepare``; see ``exchange.to_pyldavis``."""
-        return exchange.to_pyldavis(self)
-
-    def to_inference_data(self) -> Any:
-        """Return a sampler's traces for ArviZ; see ``exchange.to_inference_data``."""
-        return exchange.to_inference_data(self)
-
-    def to_anndata(self) -> Any:
-        """Return documents with their topics as AnnData; see ``exchange.to_anndata``."""
-        return exchange.to_anndata(self)
+    to_frame = exchange.to_frame
+    to_pyldavis = exchange.to_pyldavis
+    to_inference_data = exchange.to_inference_data
+    to_anndata = exchange.to_anndata
 
     def __repr__(self) -> str:
         if not self.exists:

@@ -55,10 +55,9 @@ SECTIONS = {
 
 MODULES = {
     "changing": ("label", "merge", "drop", "consensus"),
-    "corpora": ("check", "convert", "simulate"),
+    "corpora": ("check", "convert", "simulate", "backends", "config", "sweep"),
     "fit": ("fit", "refit", "update"),
     "infer": ("infer",),
-    "planning": ("backends", "config", "sweep"),
     "scores": ("eval", "compare", "agree"),
     "topics": ("topics", "docs"),
     "trees": ("show-tree", "export", "report"),

@@ -89,11 +89,11 @@ def eval_command(**options: Any) -> int:
             records.append(score(chosen[-1]))
         if form in LINES:
             put_records(records[-1:])
+    by_task = None if task is None else written.task_rows(records)
     if form == "csv":
-        to_csv = written.to_score_csv if task is None else written.to_task_csv
-        put(to_csv(records), nl=False)
+        put(written.to_rows_csv(*by_task) if by_task else written.to_score_csv(records), nl=False)
     elif form == "text":
-        put_table((written.to_score_table if task is None else written.to_task_table)(records))
+        put_table(written.to_table(*by_task) if by_task else written.to_score_table(records))
     if task is None and form not in LINES and not options["average"]:
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
@@ -103,7 +103,7 @@ def eval_command(**options: Any) -> int:
 def _null(options: dict[str, Any]) -> int:
     """Say how trees of shuffled words look beside that of each run."""
     from hiertopics.scoring.null import null_check
-    from hiertopics.views.render.records import to_null_csv, to_null_table
+    from hiertopics.views.render.records import null_rows, to_rows_csv, to_table
 
     kept = ("null", "runs", "workers", "form")
     for name, value in options.items():
@@ -114,9 +114,9 @@ def _null(options: dict[str, Any]) -> int:
         if options["form"] in LINES:
             put_records([record])
         elif options["form"] == "csv":
-            put(to_null_csv(record), nl=False)
+            put(to_rows_csv(*null_rows(record)), nl=False)
         else:
-            put_table(to_null_table(record))
+            put_table(to_table(*null_rows(record)))
     return 0
 
 

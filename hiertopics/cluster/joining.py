@@ -11,7 +11,7 @@ from typing import Any
 
 from hiertopics.cluster.coordinator import ANSWER_WITHIN, PATIENCE, Cluster, check_agreement
 from hiertopics.engine import Engine, Workers
-from hiertopics.errors import UsageError
+from hiertopics.errors import UsageError, optional
 
 LOCAL, FILE = "local:", "scheduler-file:"
 
@@ -37,13 +37,8 @@ def cluster(where: str, threads: int = 1) -> Iterator[Cluster]:
     Raises UsageError where Dask is not installed, where nothing answers, or where a worker has
     other versions or other results of floating-point functions than this process.
     """
-    try:
-        import dask
-        import distributed  # noqa: F401
-    except ImportError:
-        raise UsageError(
-            "--cluster needs Dask; install it with: pip install 'hiertopics[cluster]'"
-        ) from None
+    told = "--cluster needs Dask; install it with: pip install 'hiertopics[cluster]'"
+    dask, _ = (optional(name, told) for name in ("dask", "distributed"))
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
         client = _client(where, threads, stack)

@@ -25,7 +25,7 @@ from hiertopics.formats.reading import read_corpus, read_resolved, resolve
 from hiertopics.formats.records import records
 from hiertopics.formats.shards import choices_in, open_shelf
 from hiertopics.formats.sidefiles import read_tags
-from hiertopics.formats.source import FORMATS, WORDING, Source, format_of, stem
+from hiertopics.formats.source import FIELDS, FORMATS, WORDING, Source, format_of, stem
 from hiertopics.formats.words import Pair, drops_stop_words, stop_words
 from hiertopics.holdouts.spec import WITHIN, Holdout, parse_holdout
 from hiertopics.holdouts.split import Split, docs_apart, make_split, split_rows
@@ -35,23 +35,10 @@ FILES = ("corpus", "vocab", "groups", "labels")
 NO_SETTINGS = ("path", "format", "report", "known_phrases", "phrases_from")
 WORDS = ("min_df", "max_df", "max_words", "stop_words", "vocabulary_from", "discretise")
 
-
 PLAIN: Mapping[str, Any] = {
-    "min_df": 1,
-    "max_df": 1.0,
-    "max_words": None,
-    "stop_words": None,
-    "discretise": None,
-    "label_column": None,
-    "layer": None,
-    "text_field": None,
-    "id_field": None,
-    "group_field": None,
-    "label_field": None,
-    "vocab": None,
-    "groups": None,
-    "labels": None,
-    **{name: getattr(DataConfig(), name) for name in WORDING},
+    name: getattr(DataConfig(), name)
+    for name in (*WORDS, "label_column", "layer", *FIELDS, *FILES[1:], *WORDING)
+    if name != "vocabulary_from"
 }
 """Settings of a corpus that was written as it was read: what chose words does not choose again."""
 
@@ -224,9 +211,9 @@ def load_bits(
     return found
 
 
-def load_corpus(data: DataConfig, bins: Bins | None = None) -> Corpus:
+def load_corpus(data: DataConfig) -> Corpus:
     """Return the corpus of ``load`` alone, in memory."""
-    corpus: Corpus = in_memory(load(data, bins).corpus)
+    corpus: Corpus = in_memory(load(data).corpus)
     return corpus
 
 

@@ -31,6 +31,12 @@ class Tags:
                 f"{self.members.shape[1]} tag columns but {len(self.names)} names"
             )
 
+    @property
+    def by_row(self) -> list[list[str]]:
+        """The names of each document's marks, in the order of the columns stored."""
+        rows = np.split(self.members.indices, self.members.indptr[1:-1])
+        return [[self.names[mark] for mark in row] for row in rows]
+
     def select(self, docs: I64) -> Tags:
         """Return the rows ``docs``; the columns stay."""
         return Tags(sparse.csr_array(self.members[docs]), self.names)

@@ -142,8 +142,7 @@ def regrouped(tree: Tree, grouping: Regrouping, extra: Mapping[str, NDArray[Any]
     tree's backend has made it.
     """
     phi = grouping.means(tree.phi, tree.n_tokens)
-    is_flat = (tree.parent[tree.shown] == ROOT).all()
-    if not is_flat:
+    if not tree.is_flat:
         for row in np.flatnonzero(tree.kind == OUTSIDE):
             phi[grouping.into[row]] = tree.phi[row]
     return Tree(

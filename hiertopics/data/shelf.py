@@ -21,6 +21,22 @@ BLOCK_PAIRS = 1 << 18
 """Pairs that are in memory at a time, a longer document apart: a few megabytes."""
 
 
+def stretches(
+    ends: I64, most_pairs: int, most_docs: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last document (apart) of blocks of so many pairs or documents.
+
+    ends: int64 [n_docs + 1], the pairs before each document, from 0. A longer document is a block.
+    """
+    first = 0
+    while first < len(ends) - 1:
+        last = int(np.searchsorted(ends, ends[first] + most_pairs, side="right")) - 1
+        last = max(last, first + 1)
+        last = last if most_docs is None else min(last, first + most_docs)
+        yield first, last
+        first = last
+
+
 class Part(NamedTuple):
     """Some documents, one behind the other: word and count of each pair, int32 [n_pairs].
 
@@ -225,14 +241,9 @@ class Shelf:
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Yield the counts of all documents, some at a time."""
-        ends = np.cumsum(self._stored_pairs())
-        first = 0
-        while first < self.n_docs:
-            before = ends[first - 1] if first else 0
-            last = int(np.searchsorted(ends, before + BLOCK_PAIRS, side="right"))
-            last = max(last, first + 1)
+        ends = np.concatenate([[0], np.cumsum(self._stored_pairs())])
+        for first, last in stretches(ends, BLOCK_PAIRS):
             yield self.rows(first, last)
-            first = last
 
     def select(self, docs: Sequence[int] | I64) -> Shelf:
         """Return the documents ``docs``, in that order, over the same vocabulary, without notes."""

@@ -93,6 +93,11 @@ class Tree:
         """Ids of the rows that are nodes."""
         return np.flatnonzero(self.kind == NODE)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether all nodes are roots: topics without any tree."""
+        return bool((self.parent[self.shown] == ROOT).all())
+
     @cached_property
     def depth(self) -> I32:
         """Distance from the root, int32 [n_nodes]."""

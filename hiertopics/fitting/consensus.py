@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
@@ -149,7 +148,7 @@ def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
         told.append("note: no branch is in most of the runs; all leaves are the first run's")
     told += [f"note: {note}" for note in (*summary.notes, *soundness.notes(summary))]
     for line in told:
-        run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {line}")
+        run.log(line)
         if not quiet:
             print(line, file=sys.stderr)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.arrays import F64
-from hiertopics.errors import RunError, UsageError
+from hiertopics.errors import RunError, UsageError, optional
 from hiertopics.runs.rundir import RunDir
 
 MOST_R_HAT = 1.01
@@ -161,9 +161,5 @@ def _scores(values: F64) -> F64:
 
 
 def _array_stats() -> Any:
-    try:
-        from arviz_stats.base import array_stats
-    except ImportError as error:
-        what = "R-hat and ESS need arviz-stats: pip install 'hiertopics[diagnostics]'"
-        raise UsageError(what) from error
-    return array_stats
+    told = "R-hat and ESS need arviz-stats: pip install 'hiertopics[diagnostics]'"
+    return optional("arviz_stats.base", told).array_stats

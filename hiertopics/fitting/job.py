@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from hiertopics import registry
@@ -143,7 +142,7 @@ class Job:
         place = "" if what.startswith("iteration ") else f"iteration {self.reached}: "
         problem = f"{place}{what}{blamed(self.experiment, self.train)}"
         self._write_manifest("failed", 0, None)
-        self._log(f"failed: {problem}")
+        self.run.log(f"failed: {problem}")
         return NumericalError(problem)
 
     def _take_over(self, manifest: Mapping[str, Any]) -> None:
@@ -385,11 +384,8 @@ class Job:
     def say(self, message: str) -> None:
         """Write a line to the log and, unless quiet, to stderr."""
         message = visible(message)
-        self._log(message)
+        self.run.log(message)
         self.display.say(message)
-
-    def _log(self, message: str) -> None:
-        self.run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
 
 
 def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:

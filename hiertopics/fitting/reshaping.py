@@ -11,7 +11,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,7 +97,7 @@ def _made(
             if not grouping.removed[node]
         }
         _carry_labels(parent, run, summary.tree, numbers)
-        run.log(f"{datetime.now(UTC).isoformat(timespec='seconds')} {made_by} of {parent.path}")
+        run.log(f"{made_by} of {parent.path}")
         manifest = {**parent.manifest, "argv": list(argv), "status": "done", "objective": None}
         manifest.pop("diagnostics", None)
         manifest |= {"wall_seconds": time.perf_counter() - began}

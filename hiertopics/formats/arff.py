@@ -27,7 +27,7 @@ from scipy import sparse
 
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import MAX_CELLS, Vectors
-from hiertopics.errors import DataError, UsageError
+from hiertopics.errors import DataError, UsageError, optional
 from hiertopics.formats.counting import MAX_COUNT, shown
 from hiertopics.formats.opening import lines, opened
 from hiertopics.formats.sidefiles import encodes
@@ -392,14 +392,10 @@ def _is_row(line: str) -> bool:
 
 def _start(source: Source, feed: _Feed, sparse: bool) -> dict[str, Any]:
     """Have the head decoded; the rows are decoded when they are asked for."""
+    arff = optional("arff", "ARFF needs the library liac-arff: pip install 'hiertopics[arff]'")
     try:
-        from arff import DENSE_GEN, LOD_GEN, ArffDecoder
-    except ImportError as error:
-        what = "ARFF needs the library liac-arff: pip install 'hiertopics[arff]'"
-        raise UsageError(what) from error
-    try:
-        started: dict[str, Any] = ArffDecoder().decode(
-            feed, return_type=LOD_GEN if sparse else DENSE_GEN
+        started: dict[str, Any] = arff.ArffDecoder().decode(
+            feed, return_type=arff.LOD_GEN if sparse else arff.DENSE_GEN
         )
         return started
     # Besides its own errors liac-arff lets almost anything through.

@@ -103,6 +103,20 @@ def room_for(source: Source, announced: str, line: int | None = None) -> Iterato
         raise DataError(source.path, what, line) from error
 
 
+@contextmanager
+def only(source: Source, what: str) -> Iterator[None]:
+    """Raise DataError, saying what the file is not, at whatever but a lack of memory is raised.
+
+    A damaged file of arrays makes zipfile, zlib, ast, tokenize and numpy raise almost anything.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise DataError(source.path, what) from error
+
+
 def refuse_inflated(source: Source, announced: str, size: int, packed: int) -> None:
     """Raise DataError for ``size`` bytes of numbers out of far fewer ``packed`` ones."""
     if size > LARGE and size > INFLATED * packed:

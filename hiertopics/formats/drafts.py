@@ -14,7 +14,7 @@ import numpy as np
 from hiertopics.arrays import I32, I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.pruning import Limits
-from hiertopics.data.shelf import Texts
+from hiertopics.data.shelf import Texts, stretches
 from hiertopics.formats.counting import Pairs
 from hiertopics.room import Room
 
@@ -48,13 +48,9 @@ class Laid(NamedTuple):
 
     def blocks(self) -> Iterator[Pairs]:
         """Yield the documents, some at a time."""
-        first, n_docs = 0, len(self.ends) - 1
-        while first < n_docs:
-            last = int(np.searchsorted(self.ends, self.ends[first] + BLOCK_PAIRS, side="right")) - 1
-            last = max(last, first + 1)
+        for first, last in stretches(self.ends, BLOCK_PAIRS):
             inside = slice(self.ends[first], self.ends[last])
             yield Pairs(np.diff(self.ends[first : last + 1]), self.ids[inside], self.counts[inside])
-            first = last
 
 
 class Draft:

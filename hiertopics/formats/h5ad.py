@@ -18,7 +18,8 @@ from scipy import sparse
 
 from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
-from hiertopics.errors import DataError, UsageError
+from hiertopics.data.shelf import stretches
+from hiertopics.errors import DataError, UsageError, optional
 from hiertopics.formats.counting import (
     MAX_COUNT,
     MAX_DOCS,
@@ -100,10 +101,7 @@ def _opened(source: Source) -> Iterator[tuple[Any, Any]]:
     with source.path.open("rb") as raw:
         if raw.read(len(SIGNATURE)) != SIGNATURE:
             raise DataError(source.path, "not an .h5ad file (HDF5); unpack it if it is packed")
-    try:
-        import h5py
-    except ImportError as error:
-        raise UsageError("h5ad needs h5py: pip install 'hiertopics[anndata]'") from error
+    h5py = optional("h5py", "h5ad needs h5py: pip install 'hiertopics[anndata]'")
     try:
         with h5py.File(source.path, "r") as file:
             yield file, h5py
@@ -190,12 +188,8 @@ def _matrix(source: Source, file: Any, h5py: Any) -> _Matrix:
         if not by_row:
             yield sparse.csr_array(sparse.csc_array(part(0, lines), shape=shape))
             return
-        first = 0
-        while first < lines:
-            last = int(np.searchsorted(ends, ends[first] + BLOCK_ENTRIES, side="right")) - 1
-            last = min(max(last, first + 1), lines)
+        for first, last in stretches(ends, BLOCK_ENTRIES):
             yield sparse.csr_array(part(first, last), shape=(last - first, across))
-            first = last
 
     return _Matrix((shape[0], shape[1]), rows, name, note)
 

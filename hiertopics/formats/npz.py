@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
@@ -16,6 +14,7 @@ from hiertopics.formats.counting import (
     MAX_COUNT,
     MAX_DOCS,
     large_notes,
+    only,
     refuse_inflated,
     room_for,
     size_announced,
@@ -26,6 +25,7 @@ from hiertopics.formats.source import Source
 
 LAYOUTS = ("csr", "csc", "coo")
 KNOWN = (*LAYOUTS, "bsr", "dia")
+NO_MATRIX = "not a sparse matrix as scipy.sparse.save_npz writes it"
 HEAD_BYTES = 4096
 """More than the arrays that say format and shape take."""
 
@@ -60,7 +60,7 @@ def _corpus(source: Source, stored: sparse.sparray, words: tuple[str, ...], name
 
 def _announced(source: Source, file: IO[bytes]) -> tuple[int, int]:
     """Return the numbers of documents and words; refuse what would fill the memory, unread."""
-    with _no_matrix(source):
+    with only(source, NO_MATRIX):
         file.seek(0)
         archive = zipfile.ZipFile(file)
         parts = archive.infolist()
@@ -95,7 +95,7 @@ def _announced(source: Source, file: IO[bytes]) -> tuple[int, int]:
 
 def _load(source: Source, file: IO[bytes]) -> sparse.sparray:
     file.seek(0)
-    with _no_matrix(source):
+    with only(source, NO_MATRIX):
         stored = sparse.load_npz(file)
         if stored.format in ("csr", "csc"):
             stored.check_format(full_check=True)
@@ -103,18 +103,6 @@ def _load(source: Source, file: IO[bytes]) -> sparse.sparray:
             if (np.diff(stored.indptr) < 0).any():
                 raise ValueError("indptr must not decrease")
     return stored
-
-
-@contextmanager
-def _no_matrix(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except MemoryError:
-        raise
-    # A damaged zip makes zipfile, zlib, ast and numpy raise almost anything.
-    except Exception as error:
-        what = "not a sparse matrix as scipy.sparse.save_npz writes it"
-        raise DataError(source.path, what) from error
 
 
 def _check_counts(source: Source, stored: sparse.sparray) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hiertopics.errors import DataError, UsageError
+from hiertopics.errors import DataError, optional
 
 BATCH = 4096
 """Rows that are in memory at a time."""
@@ -19,11 +19,9 @@ def require() -> None:
 
 
 def _arrow() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UsageError("parquet needs pyarrow: pip install 'hiertopics[parquet]'") from error
-    return pyarrow
+    told = "parquet needs pyarrow: pip install 'hiertopics[parquet]'"
+    optional("pyarrow.parquet", told)
+    return optional("pyarrow", told)
 
 
 def rows_of(path: Path) -> tuple[list[str], Iterator[dict[str, Any]]]:

@@ -13,7 +13,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -25,7 +24,7 @@ from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.vectors import Vectors, default_columns, to_vectors
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.counting import listed, refuse_inflated, room_for, shown
+from hiertopics.formats.counting import listed, only, refuse_inflated, room_for, shown
 from hiertopics.formats.opening import (
     Block,
     begun,
@@ -39,6 +38,7 @@ from hiertopics.formats.source import Source, unpacked
 from hiertopics.units import format_bytes
 
 MAGIC = b"\x93NUMPY"
+NO_ARRAY = "not an array as numpy.save writes it (without pickle)"
 HEAD_BYTES = 16384
 """More than numpy reads as the head of an array."""
 
@@ -114,7 +114,7 @@ def _announced(
     source: Source, head: bytes, file: IO[bytes]
 ) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Return shape and type of the array that opens with ``head``, before it is read."""
-    with _no_array(source):
+    with only(source, NO_ARRAY):
         stream = io.BytesIO(head)
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0
@@ -130,21 +130,9 @@ def _announced(
 
 
 def _load(source: Source, file: IO[bytes]) -> NDArray[np.generic]:
-    with _no_array(source):
+    with only(source, NO_ARRAY):
         stored: NDArray[np.generic] = np.lib.format.read_array(file, allow_pickle=False)
     return stored
-
-
-@contextmanager
-def _no_array(source: Source) -> Iterator[None]:
-    try:
-        yield
-    except MemoryError:
-        raise
-    # A damaged header makes ast, tokenize and numpy raise almost anything.
-    except Exception as error:
-        what = "not an array as numpy.save writes it (without pickle)"
-        raise DataError(source.path, what) from error
 
 
 def writer_for(path: Path) -> Callable[[Corpus | Vectors, IO[bytes]], None]:

@@ -15,11 +15,12 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from hiertopics.errors import DataError, UsageError
+from hiertopics.errors import DataError, UsageError, optional
 from hiertopics.formats.source import Source
 
 ENGLISH = "english"
 JOINED = "_"
+SKLEARN_TEXT = "sklearn.feature_extraction.text"
 EXTRA = "pip install 'hiertopics[words]'"
 
 Cut = Callable[[str], list[str]]
@@ -137,13 +138,8 @@ def stop_words(name: str | None) -> frozenset[str]:
     if name is None:
         return frozenset()
     if name == ENGLISH:
-        try:
-            from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-        except ImportError:
-            raise UsageError(
-                "data.stop_words: english needs scikit-learn: pip install 'hiertopics[text]'"
-            ) from None
-        return frozenset(ENGLISH_STOP_WORDS)
+        told = "data.stop_words: english needs scikit-learn: pip install 'hiertopics[text]'"
+        return frozenset(optional(SKLEARN_TEXT, told).ENGLISH_STOP_WORDS)
     try:
         return frozenset(Path(name).read_text(encoding="utf-8").split())
     except FileNotFoundError:
@@ -157,12 +153,8 @@ def stop_words(name: str | None) -> frozenset[str]:
 def _of_language(name: str) -> frozenset[str]:
     if not name.isalpha():
         raise DataError(name, "cannot be read (No such file or directory)")
-    try:
-        import stop_words as lists
-    except ImportError:
-        raise UsageError(
-            f"data.stop_words: {name} is no file; lists by language need stop-words: {EXTRA}"
-        ) from None
+    told = f"data.stop_words: {name} is no file; lists by language need stop-words: {EXTRA}"
+    lists = optional("stop_words", told)
     known = sorted({ENGLISH, *lists.AVAILABLE_LANGUAGES})
     if name not in known:
         raise UsageError(
@@ -180,21 +172,14 @@ def _by_pattern(source: Source) -> Cut:
 
 def count_vectorizer(**options: Any) -> Any:
     """Return scikit-learn's CountVectorizer; raises UsageError where it is not installed."""
-    try:
-        from sklearn.feature_extraction.text import CountVectorizer
-    except ImportError as error:
-        what = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
-        raise UsageError(what) from error
-    return CountVectorizer(**options)
+    told = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
+    return optional(SKLEARN_TEXT, told).CountVectorizer(**options)
 
 
 def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
     if language is None:
         return lambda words: words
-    try:
-        import snowballstemmer
-    except ImportError:
-        raise UsageError(f"data.stemmer needs snowballstemmer: {EXTRA}") from None
+    snowballstemmer = optional("snowballstemmer", f"data.stemmer needs snowballstemmer: {EXTRA}")
     if language not in snowballstemmer.algorithms():
         known = ", ".join(sorted(snowballstemmer.algorithms()))
         raise UsageError(f"data.stemmer: {language} is no language; there are {known}")

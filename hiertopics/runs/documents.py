@@ -19,7 +19,6 @@ from hiertopics.arrays import I64
 from hiertopics.data.corpus import Tags
 from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
-from hiertopics.errors import RunError
 from hiertopics.formats.sidefiles import in_order
 
 DOCUMENTS = "documents.jsonl"
@@ -41,8 +40,8 @@ def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
     """Return documents.jsonl; None where there is nothing but numbers. rows: of the corpus."""
     snippets = None if isinstance(train, Vectors) else train.snippets
     columns: dict[str, Any] = {"name": train.doc_ids, "snippet": snippets}
-    columns |= {name: _lists(tags) for name in MARKS if (tags := getattr(train, name)) is not None}
-    fields = {name: _lists(tags) for name, tags in getattr(train, "metadata", {}).items()}
+    columns |= {name: tags.by_row for name in MARKS if (tags := getattr(train, name)) is not None}
+    fields = {name: tags.by_row for name, tags in getattr(train, "metadata", {}).items()}
     if fields:
         columns["metadata"] = [
             {name: _short(column[doc]) for name, column in fields.items()}
@@ -60,7 +59,7 @@ def documents_lines(train: Bags | Vectors, rows: I64) -> Iterator[bytes] | None:
 
 def read_documents(path: Path, n_docs: int) -> Documents:
     """Inverse of ``documents_lines``; raises RunError where the file is not that of ``n_docs``."""
-    try:
+    with files.readable(path, OSError, ValueError, TypeError, LookupError, RecursionError):
         # Of text splitlines would also cut where a name holds U+2028 or the like.
         lines = [json.loads(line) for line in path.read_bytes().splitlines()]
         n_lines = len([line["doc"] for line in lines])
@@ -71,15 +70,6 @@ def read_documents(path: Path, n_docs: int) -> Documents:
             if lines and name in lines[0]:
                 tags[name] = _tags([line[name] for line in lines])
         return Documents(_texts(lines, "name"), tags, _texts(lines, "snippet"))
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing") from None
-    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
-
-
-def _lists(tags: Tags) -> list[list[str]]:
-    bounds = zip(tags.members.indptr[:-1], tags.members.indptr[1:], strict=True)
-    return [[tags.names[tag] for tag in tags.members.indices[a:b]] for a, b in bounds]
 
 
 def _texts(lines: list[dict[str, Any]], name: str) -> tuple[str, ...] | None:

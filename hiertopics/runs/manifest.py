@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hiertopics import files
 from hiertopics.data.shelf import Bags
-from hiertopics.data.tree import ROOT
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.formats.words import tokenizer_hash
@@ -95,12 +94,8 @@ def has_manifest(folder: Path) -> bool:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a run; RunError where it is missing or damaged."""
     path = folder / MANIFEST
-    try:
+    with files.readable(path, OSError, ValueError, RecursionError):
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{path} is missing") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         found = manifest.get("schema") if isinstance(manifest, dict) else None
         raise RunError(f"{path} is damaged: its schema is {found!r}, not {SCHEMA!r}")
@@ -246,7 +241,7 @@ def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
     if len(runs) < 2:
         raise UsageError(f"{command} takes two runs or more: a tree, and others of the same split")
     for run in runs:
-        if run.tree.vectors is not None or (run.tree.parent[run.tree.shown] == ROOT).all():
+        if run.tree.vectors is not None or run.tree.is_flat:
             raise UsageError(f"{run.path} has no tree of words: {command} compares nodes by depth")
     same = {
         "backend": [str(run.manifest["backend"]) for run in runs],

@@ -29,7 +29,7 @@ from hiertopics.data.shelf import Bags, Shelf, in_memory
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Engine, Workers
-from hiertopics.errors import HiertopicsError, NumericalError, RunError, UsageError
+from hiertopics.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.formats import parquet
 from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
 from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
@@ -144,10 +144,8 @@ def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -
 
 
 def _bins(run: RunDir) -> Bins:
-    try:
+    with files.readable(run.path / "model.npz", KeyError, what="it has no array "):
         return Bins.from_arrays(run.tree.extra)
-    except KeyError as error:
-        raise RunError(f"{run.path / 'model.npz'} is damaged: it has no array {error}") from error
 
 
 def read_unseen(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Matched:

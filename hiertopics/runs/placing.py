@@ -12,6 +12,7 @@ from scipy import sparse
 
 from hiertopics import files
 from hiertopics.arrays import I64, Ints
+from hiertopics.data.shelf import stretches
 from hiertopics.formats import parquet
 from hiertopics.model import PathMixture, Paths, Posterior
 from hiertopics.room import Growing, Room
@@ -34,14 +35,8 @@ ROWS = 1 << 13
 
 def spans(doc_pairs: I64, n_nodes: int) -> Iterator[tuple[int, int]]:
     """Yield the first and the last document (apart) of blocks that are placed together."""
-    ends, most = np.cumsum(doc_pairs), max(1, MOST_ENTRIES // max(n_nodes, 1))
-    first = 0
-    while first < len(ends):
-        before = ends[first - 1] if first else 0
-        last = int(np.searchsorted(ends, before + MOST_PAIRS, side="right"))
-        last = min(max(last, first + 1), first + most)
-        yield first, last
-        first = last
+    ends = np.concatenate([[0], np.cumsum(doc_pairs)])
+    return stretches(ends, MOST_PAIRS, max(1, MOST_ENTRIES // max(n_nodes, 1)))
 
 
 def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> Posterior:

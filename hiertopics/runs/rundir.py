@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -199,24 +200,14 @@ class RunDir:
         if not self.has_model:
             return self.tree
         path = self.sealed("tree.json")
-        try:
+        flaws = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
+        with files.readable(path, *flaws):
             written = json.loads(path.read_text(encoding="utf-8"))
             splits = self._told(written["nodes"], "split_probability")
             found, n_others = self._told(written["nodes"], "support"), written.get("others")
             support = None
             if found is not None and n_others is not None:
                 support = Support(found.astype(np.int64), int(n_others))
-        except FileNotFoundError:
-            raise RunError(f"{path} is missing") from None
-        except (
-            OSError,
-            ValueError,
-            TypeError,
-            LookupError,
-            AttributeError,
-            RecursionError,
-        ) as error:
-            raise RunError(f"{path} is damaged: {error}") from error
         return replace(self.tree, split_probability=splits, support=support)
 
     def _told(self, nodes: list[dict[str, Any]], name: str) -> F64 | None:
@@ -247,10 +238,8 @@ class RunDir:
             return None
         path = self.sealed(name)
         arrays = files.read_npz(path)
-        try:
+        with files.readable(path, KeyError, what="it has no array "):
             found = Paths(arrays["node"], arrays["log_prob"])
-        except KeyError as error:
-            raise RunError(f"{path} is damaged: it has no array {error}") from error
         lengths = {len(np.atleast_1d(array)) for array in found}
         if lengths != {len(self.split.train_docs)} or found.node.max(initial=0) >= self._n_nodes:
             raise RunError(f"{path} is damaged: its paths are not those of the run")
@@ -287,10 +276,8 @@ class RunDir:
     def split(self) -> Split:
         """What was put aside."""
         path = self.sealed("split.npz")
-        try:
+        with files.readable(path, KeyError, ValueError, TypeError, IndexError):
             split = Split.from_arrays(files.read_npz(path))
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise RunError(f"{path} is damaged: {error}") from error
         if split.hash != self.manifest["split"]:
             raise RunError(f"{path} is damaged: it is not the split of manifest.json")
         return split
@@ -330,10 +317,8 @@ class RunDir:
         arrays.pop(CHAIN_PATHS, None)
         own = {name: a for name, a in arrays.items() if not name.startswith("theta_")}
         tree = _tree(path, own)
-        try:
+        with files.readable(path, KeyError, ValueError, TypeError, what="it holds no theta: "):
             theta = files.unpack_csr("theta", arrays)
-        except (KeyError, ValueError, TypeError) as error:
-            raise RunError(f"{path} is damaged: it holds no theta: {error}") from error
         wanted = (len(self.split.train_docs), tree.n_nodes)
         if theta.shape != wanted or tree.n_columns != self.tree.n_columns:
             raise RunError(f"{path} is damaged: it is no draw of this run")
@@ -380,8 +365,8 @@ class RunDir:
             files.write_text(self.path / "metrics.jsonl", text)
 
     def log(self, message: str) -> None:
-        """Add a line to log.txt."""
-        self._append("log.txt", message)
+        """Add a line to log.txt, after the time."""
+        self._append("log.txt", f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
 
     def _append(self, name: str, line: str) -> None:
         try:
@@ -402,12 +387,11 @@ def by_iteration(folder: Path) -> list[Path]:
 
 
 def _tree(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Tree:
-    try:
+    with (
+        files.readable(path, ValueError, TypeError),
+        files.readable(path, KeyError, what="it has no array "),
+    ):
         return Tree.from_arrays(arrays)
-    except KeyError as error:
-        raise RunError(f"{path} is damaged: it has no array {error}") from error
-    except (ValueError, TypeError) as error:
-        raise RunError(f"{path} is damaged: {error}") from error
 
 
 def _metrics_row(line: bytes) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from hiertopics.arrays import F64
 from hiertopics.data.discretise import EDGES
 from hiertopics.data.shelf import Bags
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import NumericalError
 from hiertopics.model import Posterior, Summary
@@ -173,7 +173,7 @@ EMPTY = 1e-4
 def notes(summary: Summary) -> tuple[str, ...]:
     """Say where the tree of a fit is degenerate; of flat topics there is nothing to say."""
     tree, n_docs = summary.tree, summary.theta.shape[0]
-    if summary.paths is None and (tree.parent[tree.shown] == ROOT).all():
+    if summary.paths is None and tree.is_flat:
         return ()
     found = []
     leaves = np.setdiff1d(tree.shown, tree.parent)

@@ -58,7 +58,7 @@ def arrange(tree: Tree, members: Bools) -> Tree:
     Raises UsageError where ``tree`` is no flat list of topics.
     """
     topics = tree.shown
-    if (tree.parent[topics] != ROOT).any():
+    if not tree.is_flat:
         raise UsageError("this is a tree already; --arrange is for flat topics")
     pairs, heights = _merges(tree.phi[topics])
     n_above = len(pairs)

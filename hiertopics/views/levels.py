@@ -35,7 +35,7 @@ def in_levels(tree: Tree, sizes: Sequence[int]) -> Tree:
     cannot be opened stays where it stands. Rows keep their numbers. Raises UsageError for topics
     without any tree.
     """
-    if (tree.parent[tree.shown] == ROOT).all():
+    if tree.is_flat:
         raise UsageError("--cut is for trees; these topics are flat, and --arrange makes a tree")
     roots = tree.children(ROOT).tolist()
     top = roots if len(roots) == 1 else []

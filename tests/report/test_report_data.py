@@ -17,7 +17,7 @@ from pages import data_of, documents, element, reshaped, search, sha256, with_au
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics.data import affinity as affinity_of
+from hiertopics.data import matching as affinity_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import ROOT
 from hiertopics.errors import UsageError

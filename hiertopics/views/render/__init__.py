@@ -105,10 +105,9 @@ def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
     them: siblings stand by both, multiplied. min_docs: None takes what at most ``MOST_READ`` nodes
     have. Flat topics all stay, by tokens.
     """
-    flat = _is_flat(tree)
     if min_docs is None:
-        min_docs = 0 if flat else _fewest_read(tree.n_docs[tree.shown])
-    return view._replace(min_docs=min_docs, by_size=not flat)
+        min_docs = 0 if tree.is_flat else _fewest_read(tree.n_docs[tree.shown])
+    return view._replace(min_docs=min_docs, by_size=not tree.is_flat)
 
 
 def _fewest_read(n_docs: I64) -> int:
@@ -127,10 +126,6 @@ def few_documents(tree: Tree) -> int:
 
     1% of the documents, for trees of more than ``LARGE`` nodes; flat topics are all shown.
     """
-    if _is_flat(tree) or len(tree.shown) <= LARGE:
+    if tree.is_flat or len(tree.shown) <= LARGE:
         return 0
     return int(np.ceil(0.01 * tree.n_docs[tree.shown].max()))
-
-
-def _is_flat(tree: Tree) -> bool:
-    return bool((tree.parent[tree.shown] == ROOT).all())

@@ -156,10 +156,11 @@ def to_comparison_table(rows: Sequence[Row]) -> Grid:
 
 def to_score_csv(rows: Sequence[Row]) -> str:
     """Return a header and one line per run; the parts of a list are separated by blanks."""
-    return _csv(rows, list(dict.fromkeys(name for row in rows for name in row)))
+    return to_rows_csv(rows, list(dict.fromkeys(name for row in rows for name in row)))
 
 
-def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
+def to_rows_csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """Return what ``to_table`` shows of the rows, with all digits."""
     return to_csv([columns, *([_flat(row.get(name, "")) for name in columns] for row in rows)])
 
 
@@ -176,33 +177,15 @@ def to_agreement_table(record: Row) -> Grid:
     return to_table(rows, columns, right=columns)
 
 
-def to_null_table(record: Row) -> Grid:
-    """Return a line for the run and one for each fit to shuffled words."""
-    return to_table(*_null_rows(record))
-
-
-def to_null_csv(record: Row) -> str:
-    """Return the rows of ``to_null_table`` with all digits."""
-    return _csv(*_null_rows(record))
-
-
-def _null_rows(record: Row) -> tuple[list[Row], Sequence[str]]:
+def null_rows(record: Row) -> tuple[list[Row], Sequence[str]]:
+    """Return a row for the run and one for each fit to shuffled words, and their columns."""
     rows: list[Row] = [{"fit": record["run"], **record["own"]}]
     rows += [{"fit": f"shuffled, seed {one['seed']}", **one} for one in record["fits"]]
     return rows, ("fit", *record["own"])
 
 
-def to_task_table(records: Sequence[Row]) -> Grid:
-    """Return a line per run and a line per baseline; one that several runs share stands once."""
-    return to_table(*_task_rows(records))
-
-
-def to_task_csv(records: Sequence[Row]) -> str:
-    """Return the rows of ``to_task_table`` with all digits."""
-    return _csv(*_task_rows(records))
-
-
-def _task_rows(records: Sequence[Row]) -> tuple[list[Row], Sequence[str]]:
+def task_rows(records: Sequence[Row]) -> tuple[list[Row], Sequence[str]]:
+    """Return a row per run and per baseline, one that several runs share once; and columns."""
     rows: list[Row] = [{**record, "method": record["run"]} for record in records]
     for record in records:
         for name, metrics in record["baselines"].items():

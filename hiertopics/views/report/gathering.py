@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -132,7 +132,7 @@ class _Gathering:
         """What the run's corpus says of its documents; --side name gives them other names."""
         known = known_documents(self.run)
         if (given := self.tags.pop(NAMES, None)) is not None:
-            known = known._replace(names=_one_each(given))
+            known = known._replace(names=list(map(" ".join, given.by_row)))
         if known.problem is not None:
             kept = self.run.documents is not None
             what = "words" if kept else "names, words and marks"
@@ -210,12 +210,8 @@ class _Gathering:
         for first in (MAIN, FEWER, 10, 2):
             what = f"only the {first} first documents of each topic are listed"
             plans.append((what, partial(self._documents, first, ENTRIES[1])))
-        said = box.put_first("documents", plans)
-        if said is None:
-            self._say("documents are left out")
+        if self._put(box, "documents", plans, "documents are left out") is None:
             return
-        if said:
-            self._say(said)
         self._put_columns(box)
         self._put_comparison(box)
         if not self.asked.text:
@@ -229,8 +225,14 @@ class _Gathering:
         tree = _arranged(run)
         return tree if self.asked.cut is None else in_levels(tree, parse_cut(self.asked.cut))
 
-    def _say(self, what: str) -> None:
-        self.left_out.append(f"{what}: {self.limit}")
+    def _put(
+        self, box: Box, name: str, plans: Iterable[tuple[str, Callable[[], Any]]], nothing: str
+    ) -> str | None:
+        """Put in a part as the first plan that fits makes it, and say what is left out."""
+        said = box.put_first(name, plans)
+        if said != "":
+            self.left_out.append(f"{said or nothing}: {self.limit}")
+        return said
 
     def _documents(self, docs: I64 | int, most: int) -> dict[str, Any]:
         """Return the part ``documents`` of these documents, or of the first ones of each node."""
@@ -260,18 +262,12 @@ class _Gathering:
         if not tags:
             return
         home, layout = self.placed.shares.home, self.placed.layout
-        said = box.put_first(
-            "columns",
-            [
-                ("", partial(columns_part, tags, home, layout, self.kept)),
-                (
-                    "metadata of single documents are left out",
-                    partial(columns_part, tags, home, layout, self.kept[:0]),
-                ),
-            ],
-        )
-        if said != "":
-            self._say(said or "metadata are left out")
+        part = partial(columns_part, tags, home, layout)
+        plans = [
+            ("", partial(part, self.kept)),
+            ("metadata of single documents are left out", partial(part, self.kept[:0])),
+        ]
+        self._put(box, "columns", plans, "metadata are left out")
 
     def _put_comparison(self, box: Box) -> None:
         if self.other is None:
@@ -281,16 +277,12 @@ class _Gathering:
         shared = same_documents(self.run, self.other)
         shares = shares_of(self.other, tree, layout) if shared else None
         args = (self.run, *self.placed, self.other, tree, layout, shares)
+        part = partial(comparison_part, *args)
         plans = [
-            ("", partial(comparison_part, *args, self.kept)),
-            (
-                "moves of single documents are left out",
-                partial(comparison_part, *args, self.kept[:0]),
-            ),
+            ("", partial(part, self.kept)),
+            ("moves of single documents are left out", partial(part, self.kept[:0])),
         ]
-        said = box.put_first("comparison", plans)
-        if said != "":
-            self._say(said or "the comparison is left out")
+        self._put(box, "comparison", plans, "the comparison is left out")
 
     def _put_texts(self, box: Box) -> None:
         """Put in how the texts of documents begin; of all, or of the first ones."""
@@ -300,9 +292,7 @@ class _Gathering:
         for first in (FEWER, 10):
             what = f"only the {first} first documents of each topic show how they begin"
             plans.append((what, partial(self._texts, first)))
-        said = box.put_first("texts", plans)
-        if said != "":
-            self._say(said or "texts are left out")
+        self._put(box, "texts", plans, "texts are left out")
 
     def _texts(self, first: int | None) -> list[str]:
         """Return the part ``texts``: how each document begins; empty for those left out."""
@@ -329,9 +319,7 @@ class _Gathering:
         for first in (FEWER, 10):
             what = f"only the {first} first documents of each topic show words, {SOME_WORDS} each"
             plans.append((what, partial(self._contents, first, SOME_WORDS)))
-        said = box.put_first("contents", plans)
-        if said != "":
-            self._say(said or "words of documents are left out")
+        self._put(box, "contents", plans, "words of documents are left out")
 
     def _contents(self, first: int | None, most: int) -> dict[str, Any]:
         """Return the part ``contents``: words by document, told by their difference in number."""
@@ -401,12 +389,6 @@ class _Gathering:
         }
 
 
-def _one_each(tags: Tags) -> list[str]:
-    """Return the values of each document in one string."""
-    bounds = zip(tags.members.indptr[:-1], tags.members.indptr[1:], strict=True)
-    return [" ".join(tags.names[value] for value in tags.members.indices[a:b]) for a, b in bounds]
-
-
 def _names_each(tags: Tags) -> bool:
     """Tell whether every value is that of one document: an address, no property."""
     totals = np.asarray(tags.members.sum(axis=0)).ravel()
@@ -417,8 +399,7 @@ def _arranged(run: RunDir) -> Tree:
     """Return a run's tree, flat topics arranged where that can be done."""
     tree = run.supported_tree
     lengths = run.split.train_lengths
-    is_flat = bool((tree.parent[tree.shown] == ROOT).all())
-    if not is_flat or len(tree.shown) < 3 or lengths is None or tree.vectors is not None:
+    if not tree.is_flat or len(tree.shown) < 3 or lengths is None or tree.vectors is not None:
         return tree
     return banded(arrange(tree, documents_with(run.theta, lengths)))
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hiertopics import files
-from hiertopics.data.tree import ROOT
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
@@ -74,7 +73,7 @@ def _made(
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return the page, its data and what is left out of both."""
     tree = run.supported_tree
-    if asked.cut is not None and (tree.parent[tree.shown] != ROOT).any():
+    if asked.cut is not None and not tree.is_flat:
         tree = in_levels(tree, parse_cut(asked.cut))
     labels = labels_of(run, tree, quiet=True)
     view = View(n_words=PLAIN_WORDS, min_docs=few_documents(tree), labels=labels)
