@@ -12,9 +12,10 @@ that no model was trained on and that are not scored (``splits.trials``).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from benchmarks import foldin
@@ -89,7 +90,12 @@ def fold_in(phi_of_word: F32, prior: F64, observed: sparse.csr_array) -> F32:
     """Return theta [D, K] of the documents ``observed``."""
     theta = np.empty((observed.shape[0], prior.size), dtype=np.float32)
     foldin.fold_in(
-        *_arrays(observed), phi_of_word, prior.astype(np.float32), MAX_STEPS, TOLERANCE, theta
+        *arrays_of(observed, np.float32),
+        phi_of_word,
+        prior.astype(np.float32),
+        MAX_STEPS,
+        TOLERANCE,
+        theta,
     )
     return theta
 
@@ -101,7 +107,7 @@ def _log_likelihoods(phi_of_word: F32, prior: F64, trial: Trial) -> F64:
 def _judge(phi_of_word: F32, theta: F32, scored: sparse.csr_array) -> F64:
     """Return the log-likelihood of each document's scored tokens."""
     result = np.empty(scored.shape[0])
-    foldin.log_likelihoods(*_arrays(scored), phi_of_word, theta, result)
+    foldin.log_likelihoods(*arrays_of(scored, np.float32), phi_of_word, theta, result)
     return result
 
 
@@ -112,11 +118,7 @@ def _own(model: TopicModel, phi_of_word: F32, kind: str, final: Trial) -> float 
     return float(np.exp(-by_doc.sum() / final.scored.sum()))
 
 
-def _arrays(
-    counts: sparse.csr_array,
-) -> tuple[I64, I64, F32]:
-    return (
-        counts.indptr.astype(np.int64),
-        counts.indices.astype(np.int64),
-        counts.data.astype(np.float32),
-    )
+def arrays_of(counts: sparse.csr_array, dtype: DTypeLike) -> tuple[I64, I64, NDArray[Any]]:
+    """Return a matrix as kernels take it: indptr, indices, and data of this type."""
+    ends, places = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    return ends, places, counts.data.astype(dtype)

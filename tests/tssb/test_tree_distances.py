@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import images
-from benchmarks.distances import correlation, edges_between, lineage
+from benchmarks.tree_distance import correlation, edges_between, lineage
 
 
 def test_edges_are_counted_over_the_nearest_common_ancestor() -> None:

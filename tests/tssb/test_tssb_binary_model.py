@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.metrics import adjusted_rand_score
 from stepping import advance, at, begin
 
-from benchmarks.distances import correlation, edges_between, lineage
+from benchmarks.tree_distance import correlation, edges_between, lineage
 from hiertopics.arrays import I64
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import DataError, UsageError
