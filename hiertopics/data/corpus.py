@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -34,8 +35,8 @@ class Tags:
     @property
     def by_row(self) -> list[list[str]]:
         """The names of each document's marks, in the order of the columns stored."""
-        rows = np.split(self.members.indices, self.members.indptr[1:-1])
-        return [[self.names[mark] for mark in row] for row in rows]
+        ends = pairwise(self.members.indptr.tolist())
+        return [[self.names[mark] for mark in self.members.indices[a:b]] for a, b in ends]
 
     def select(self, docs: I64) -> Tags:
         """Return the rows ``docs``; the columns stay."""
