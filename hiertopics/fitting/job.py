@@ -282,7 +282,7 @@ class Job:
             f"--memory {format_bytes(self.memory or 0)} is too little: {what}, as the model has "
             f"grown; with more the same command goes on from iteration {iteration}"
         )
-        self._log(f"stopped: {problem}")
+        self.run.log(f"stopped: {problem}")
         return UsageError(problem)
 
     def _recorded(self) -> list[float]:

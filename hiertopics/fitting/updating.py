@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +19,7 @@ from hiertopics.corpora.joining import Words
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.pruning import COMMON, MANY
 from hiertopics.data.shelf import Bags
-from hiertopics.errors import RunError, UsageError
+from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
 from hiertopics.holdouts.spec import WITHIN, extended
@@ -82,24 +84,41 @@ def update(
         assert backend.continued is not None
         return backend.continued(found, data, settings, context)
 
-    result = driver.fit(
-        put.path,
-        run=made.path,
-        config=before.path / "config.yaml",
-        iterations=iterations,
-        holdout=extended(before.experiment.data.holdout, original.whole.n_docs),
-        data={**PLAIN, "from_": put.format},
-        time_limit=time_limit,
-        workers=workers,
-        memory=memory,
-        quiet=quiet,
-        argv=argv,
-        lineage=entries,
-        begin=begin,
-    )
+    with _taken_out_if_refused(made, put):
+        result = driver.fit(
+            put.path,
+            run=made.path,
+            config=before.path / "config.yaml",
+            iterations=iterations,
+            holdout=extended(before.experiment.data.holdout, original.whole.n_docs),
+            data={**PLAIN, "from_": put.format},
+            time_limit=time_limit,
+            workers=workers,
+            memory=memory,
+            quiet=quiet,
+            argv=argv,
+            lineage=entries,
+            begin=begin,
+        )
     if put.known is not None:
         artifacts.write_documents(RunDir(output), put.known)
     return result
+
+
+@contextmanager
+def _taken_out_if_refused(made: RunDir, put: Put) -> Iterator[None]:
+    """Take all documents out of a new run's folder again where no fit of them begins."""
+    try:
+        yield
+    except HiertopicsError:
+        if not made.exists:
+            if put.path.is_dir():
+                shutil.rmtree(put.path)
+            else:
+                shutil.rmtree(put.path.parent)
+            with suppress(OSError):
+                made.path.rmdir()
+        raise
 
 
 class Put(NamedTuple):

@@ -402,3 +402,18 @@ def test_a_disk_that_refuses_ends_in_one_line_and_the_command_given_again_makes_
     assert all("No space left" in told and "\n" not in told for told in refused)
     whole = contents(updated(folder, tmp_path / "at once"))
     assert contents(RunDir(tmp_path / "new")) == whole
+
+
+@pytest.mark.parametrize("name", ["hdp-gibbs", "hdp-cvb0"])
+def test_what_no_fit_begins_with_is_taken_out_again(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / "b"
+    with pytest.raises(UsageError):
+        update(folder / name, folder / "new.npz", out, memory=1)
+    assert not out.exists()
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError):
+        update(folder / name, folder / "new.npz", out, memory=1)
+    assert [file.name for file in out.iterdir()] == ["mine.txt"]
