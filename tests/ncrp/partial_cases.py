@@ -14,6 +14,11 @@ class OneGenerator(NamedTuple):
     generator: np.random.Generator
     n_shards: int = 1
 
+    @property
+    def context(self) -> OneGenerator:
+        """What knows the generator and answers messages: this."""
+        return self
+
     def rng(self, purpose: str, *key: int) -> np.random.Generator:
         """Return the generator."""
         return self.generator
@@ -22,7 +27,7 @@ class OneGenerator(NamedTuple):
         """Return everything at once."""
         return [(slice(0, length), self.generator)]
 
-    def map(self, task: Callable[[Any], Any], messages: list[Any]) -> list[Any]:
+    def deal(self, task: Callable[[Any], Any], messages: list[Any]) -> list[Any]:
         """Return what ``task`` answers."""
         return [task(message) for message in messages]
 

@@ -183,7 +183,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
         ("settings", ("errors", "units")),
         ("numeric", ()),
         ("holdouts", ("data", "errors", "files", "seeds")),
-        ("formats", ("data", "errors", "files", "room", "units")),
+        ("formats", ("data", "errors", "files", "room", "units", "visible")),
         ("model", ("data", "engine", "errors", "seeds", "settings.config")),
         ("views.render", ("data.tree", "files", "visible")),
     ],
