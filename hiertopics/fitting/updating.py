@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,6 +76,7 @@ def update(
         if made.exists:
             _refuse_another(made, before, entries)
         words = _words_of(before, original, added, new_words)
+        lay = _corpus_files(made)
         put = (_put_shards if backend.shelves else _put)(made, original.whole, added, words)
 
     def begin(data: object, settings: Settings, context: Context) -> object:
@@ -84,7 +84,7 @@ def update(
         assert backend.continued is not None
         return backend.continued(found, data, settings, context)
 
-    with _taken_out_if_refused(made, put):
+    with _taken_out_if_refused(made, lay):
         result = driver.fit(
             put.path,
             run=made.path,
@@ -106,19 +106,25 @@ def update(
 
 
 @contextmanager
-def _taken_out_if_refused(made: RunDir, put: Put) -> Iterator[None]:
-    """Take all documents out of a new run's folder again where no fit of them begins."""
+def _taken_out_if_refused(made: RunDir, before: Set[Path]) -> Iterator[None]:
+    """Take out of a new run's folder what was put there, where no fit of it begins.
+
+    before: the files that lay there, which stay.
+    """
     try:
         yield
     except HiertopicsError:
         if not made.exists:
-            if put.path.is_dir():
-                shutil.rmtree(put.path)
-            else:
-                shutil.rmtree(put.path.parent)
-            with suppress(OSError):
-                made.path.rmdir()
+            for file in _corpus_files(made) - before:
+                file.unlink()
+            for folder in (*made.path.glob("corpus*"), made.path):
+                with suppress(OSError):
+                    folder.rmdir()
         raise
+
+
+def _corpus_files(made: RunDir) -> set[Path]:
+    return set(made.path.glob("corpus*/*"))
 
 
 class Put(NamedTuple):

@@ -413,7 +413,10 @@ def test_what_no_fit_begins_with_is_taken_out_again(
         update(folder / name, folder / "new.npz", out, memory=1)
     assert not out.exists()
     out.mkdir()
-    (out / "mine.txt").write_text("mine")
+    (out / "corpus").mkdir()
+    for name_of_mine in ("mine.txt", "corpus/mine.txt"):
+        (out / name_of_mine).write_text("mine")
     with pytest.raises(UsageError):
         update(folder / name, folder / "new.npz", out, memory=1)
-    assert [file.name for file in out.iterdir()] == ["mine.txt"]
+    found = sorted(str(file.relative_to(out)) for file in out.rglob("*"))
+    assert found == ["corpus", "corpus/mine.txt", "mine.txt"]
