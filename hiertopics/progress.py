@@ -17,7 +17,7 @@ from typing import Any
 
 from hiertopics.numeric.compiling import told_of_compiling
 from hiertopics.units import format_duration
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 PLAIN_FRAMES = "|/-\\"
@@ -56,7 +56,7 @@ class Progress:
     def say(self, line: str) -> None:
         """Write a line; the phase's own stays below it."""
         if self.shown:
-            _bars().write(visible(line), file=sys.stderr)
+            _bars().write(steady(line), file=sys.stderr)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[Callable[[int, int], None]]:

@@ -23,7 +23,18 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
 def visible(text: str) -> str:
-    r"""Return one line of text with its control characters as escapes, such as ``\x1b``."""
+    r"""Return a name or a word with its control characters as escapes, such as ``\x1b``.
+
+    A backslash becomes ``\\``: so no two texts look alike.
+    """
+    return steady(text.replace("\\", r"\\"))
+
+
+def steady(text: str) -> str:
+    r"""Return one line of text with its control characters as escapes, backslashes as they are.
+
+    For messages, whose parts are quoted already or came from ``visible``.
+    """
     return _STEERING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
@@ -43,7 +54,7 @@ def as_typed(cell: str) -> str:
 
 
 class Span(NamedTuple):
-    """A part of a line. look: what it is, frame, number, name, head or aside; empty: just text."""
+    """A part of a line, names and words in it ``visible``. look: what it is, frame, number, name, head or aside; empty: just text."""
 
     text: str
     look: str = ""
@@ -54,4 +65,4 @@ Line = Sequence[Span]
 
 def plain(lines: Iterable[Line]) -> str:
     """Return the lines as text without looks."""
-    return "".join("".join(visible(span.text) for span in line) + "\n" for line in lines)
+    return "".join("".join(steady(span.text) for span in line) + "\n" for line in lines)

@@ -17,7 +17,7 @@ import click
 
 from hiertopics import __version__
 from hiertopics.errors import HiertopicsError
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 COMMANDS = {
     "fit": "Fit a backend to a corpus; on an existing run, continue it.",
@@ -192,7 +192,7 @@ def _ready_streams() -> None:
 
 
 def _complain(message: str) -> None:
-    first, *others = map(visible, message.split("\n"))
+    first, *others = map(steady, message.split("\n"))
     print(f"hiertopics: error: {first}", file=sys.stderr)
     for line in others:
         print(f"  {line}", file=sys.stderr)

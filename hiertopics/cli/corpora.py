@@ -20,7 +20,7 @@ from hiertopics.cli.options import (
     set_option,
     tell,
 )
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 if TYPE_CHECKING:
     from hiertopics.corpora.checking import Checked
@@ -63,7 +63,7 @@ def _print_problems(checked: Checked, as_json: bool) -> None:
 
     for problem in checked.problems:
         record = {"file": problem.path, "line": problem.line, "what": problem.what}
-        put(to_json(record) if as_json else visible(str(problem)))
+        put(to_json(record) if as_json else steady(str(problem)))
     if checked.more:
         (tell if as_json else put)("... and more")
 

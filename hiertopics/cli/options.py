@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from hiertopics.visible import Line, Span, plain, visible
+from hiertopics.visible import Line, Span, plain, steady
 
 if TYPE_CHECKING:
     from hiertopics.fitting.reshaping import Reshaped
@@ -245,7 +245,7 @@ def put_table(grid: Grid) -> None:
 
 def tell(message: str) -> None:
     """Write a message of one or more lines on stderr, for eyes."""
-    click.echo("\n".join(map(visible, message.split("\n"))), err=True)
+    click.echo("\n".join(map(steady, message.split("\n"))), err=True)
 
 
 run_argument = click.argument("run", required=False, type=click.Path())

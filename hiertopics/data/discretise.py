@@ -15,9 +15,11 @@ from scipy import sparse
 
 from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.names import pack_short_names, unpack_names
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import HiertopicsError
 
+COLUMNS = "bin_columns"
 EDGES = "bin_edges"
 """The array of a model that holds the edges, which end in infinities."""
 
@@ -46,12 +48,12 @@ class Bins:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that model.npz keeps."""
-        return {"bin_columns": np.array(self.columns), EDGES: self.edges}
+        return {**pack_short_names(COLUMNS, self.columns), EDGES: self.edges}
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Bins:
         """Inverse of ``to_arrays``; raises KeyError where an array is missing."""
-        return Bins(tuple(arrays["bin_columns"].tolist()), arrays[EDGES])
+        return Bins(unpack_names(COLUMNS, arrays), arrays[EDGES])
 
 
 def learn_edges(rows: F64, method: str, n_bins: int) -> F64:

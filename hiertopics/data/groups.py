@@ -1,6 +1,7 @@
 """Groups of documents (authors, labels) as a fitted model sees them: their weights over topics.
 
-A backend whose documents have parents puts three arrays into ``Tree.extra``: group_names [A],
+A backend whose documents have parents puts these into ``Tree.extra``: group_names
+(``names.pack_short_names``; A names),
 group_docs int64 [A], the training documents of each, and group_theta float64 [A, n_nodes], rows
 sum to 1.
 """
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.arrays import F64, I64
+from hiertopics.data.names import unpack_names
 from hiertopics.data.tree import Tree
 
 N_TOPICS = 5
@@ -47,10 +49,10 @@ class Groups(NamedTuple):
 
 def groups_of(tree: Tree) -> Groups | None:
     """Return the groups that a tree's backend left, None where it knows of none."""
-    if "group_theta" not in tree.extra or not len(tree.extra["group_names"]):
+    if "group_theta" not in tree.extra or not len(tree.extra["group_docs"]):
         return None
     extra = tree.extra
-    return Groups(tuple(extra["group_names"].tolist()), extra["group_docs"], extra["group_theta"])
+    return Groups(unpack_names("group_names", extra), extra["group_docs"], extra["group_theta"])
 
 
 def group_rows(

@@ -132,8 +132,10 @@ def check(seeds: SeedWords | None, truncation: float = math.inf) -> None:
             raise ValueError("seeds has a name without letters")
         if not words:
             raise ValueError(f"seeds has no word for {name!r}")
-        twice = [word for number, word in enumerate(words) if word in words[:number]]
-        if twice:
-            raise ValueError(f"seeds has {twice[0]!r} twice for {name!r}")
+        seen: set[str] = set()
+        for word in words:
+            if word in seen:
+                raise ValueError(f"seeds has {word!r} twice for {name!r}")
+            seen.add(word)
     if len(seeds or {}) > truncation:
         raise ValueError(f"seeds names {len(seeds or {})} topics, but truncation is {truncation}")

@@ -39,7 +39,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 from hiertopics.states import Arrays, restored
 from hiertopics.units import format_bytes
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 
 @dataclass(frozen=True)
@@ -383,7 +383,7 @@ class Job:
 
     def say(self, message: str) -> None:
         """Write a line to the log and, unless quiet, to stderr."""
-        message = visible(message)
+        message = steady(message)
         self.run.log(message)
         self.display.say(message)
 

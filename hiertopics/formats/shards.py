@@ -29,6 +29,7 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics import files
 from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.names import pack_names, require_names, unpack_names
 from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
@@ -105,8 +106,9 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
         arrays = files.read_npz(path / "tags.npz")
         for name in TAGS:
             if f"{name}_names" in arrays:
-                words = tuple(arrays[f"{name}_names"].tolist())
-                tags[name] = Tags(files.unpack_csr(name, arrays), words)
+                names_of_tags = unpack_names(f"{name}_names", arrays)
+                require_names(names_of_tags, name.removesuffix("s"))
+                tags[name] = Tags(files.unpack_csr(name, arrays), names_of_tags)
     prints = (str(manifest["fingerprint"]), str(manifest["text_fingerprint"]))
     vocab = tuple(text.removesuffix("\n").split("\n")) if text else ()
     shelf = Shelf(stored, vocab, None, names, **tags, prints=prints)
@@ -368,7 +370,7 @@ def _write_sides(folder: Path, known: Known) -> None:
         tags: Tags | None = getattr(known, name)
         if tags is not None:
             arrays |= files.pack_csr(name, tags.members)
-            arrays[f"{name}_names"] = np.array(tags.names, dtype=np.str_)
+            arrays |= pack_names(f"{name}_names", tags.names)
     if arrays:
         files.write_npz(folder / "tags.npz", arrays)
 

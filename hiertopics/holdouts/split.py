@@ -19,6 +19,7 @@ from scipy import sparse
 from hiertopics import seeds
 from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.names import pack_names, unpack_names
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
@@ -92,7 +93,7 @@ class Split:
             tags = getattr(self, name)
             if tags is not None:
                 plain |= pack_csr(name, tags.members)
-                plain[f"{name}_names"] = np.array(tags.names, dtype=np.str_)
+                plain |= pack_names(f"{name}_names", tags.names)
         return plain if self.links is None else plain | self.links.to_arrays()
 
     @staticmethod
@@ -179,7 +180,7 @@ def split_hash(
 def _tags(name: str, arrays: Mapping[str, NDArray[Any]]) -> Tags | None:
     if f"{name}_names" not in arrays:
         return None
-    return Tags(unpack_csr(name, arrays), tuple(arrays[f"{name}_names"].tolist()))
+    return Tags(unpack_csr(name, arrays), unpack_names(f"{name}_names", arrays))
 
 
 def _choose_docs(n_docs: int, holdout: Holdout) -> I64:

@@ -20,7 +20,7 @@ from hiertopics import files
 from hiertopics.data.tree import NONE, Label, Labels, Tree
 from hiertopics.errors import DataError, RunError
 from hiertopics.runs.rundir import RunDir
-from hiertopics.visible import as_typed, visible
+from hiertopics.visible import as_typed, steady, visible
 
 LABELS = "labels.csv"
 COLUMNS = ("node", "words", "name", "hidden", "note")
@@ -152,7 +152,7 @@ def labels_of(run: RunDir, tree: Tree | None = None, *, quiet: bool = False) -> 
 
 
 def _warn(what: str) -> None:
-    print(f"warning: {visible(what)}", file=sys.stderr)
+    print(f"warning: {steady(what)}", file=sys.stderr)
 
 
 def name_nodes(

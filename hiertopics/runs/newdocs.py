@@ -40,7 +40,7 @@ from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, wri
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 SUFFIXES = (".npz", *TABLES, "")
 ALONE = Workers()
@@ -132,7 +132,7 @@ def _warn_of_change(run: RunDir, tokenizer: str) -> None:
     before = run.manifest["corpus"].get("tokenizer_hash")
     if before not in (None, tokenizer_hash(tokenizer)):
         what = f"{tokenizer} has changed since the fit: new texts are cut in another way"
-        print(f"warning: {visible(what)}", file=sys.stderr)
+        print(f"warning: {steady(what)}", file=sys.stderr)
 
 
 def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -> Vectors:

@@ -20,7 +20,7 @@ from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.scores import pool
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -49,7 +49,7 @@ def compare(
     if problems and not rows:
         raise problems[0]
     for problem in problems:
-        print(f"warning: left out: {visible(str(problem))}", file=sys.stderr)
+        print(f"warning: left out: {steady(str(problem))}", file=sys.stderr)
     rows.sort(key=lambda row: -_log_likelihood(row))
     return [row | _behind(row, rows[0]) for row in rows]
 

@@ -23,7 +23,7 @@ from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.quality import Hierarchy, hierarchy_quality, topic_quality
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 
 def evaluate(
@@ -93,7 +93,7 @@ def _quality(run: RunDir) -> dict[str, Any]:
     try:
         train = read_original(run).train
     except HiertopicsError as error:
-        print(f"warning: no topic quality: {visible(str(error))}", file=sys.stderr)
+        print(f"warning: no topic quality: {steady(str(error))}", file=sys.stderr)
         lost = {"n_topics": len(run.tree.shown), "coherence_npmi": None, "diversity": None}
         return lost | Hierarchy()._asdict()
     return topic_quality(run.tree, train)._asdict() | hierarchy_quality(run.tree, train)._asdict()

@@ -194,6 +194,7 @@ def _explain(error: Exception, text: str) -> tuple[int, str]:
 def read_seeds(path: Path) -> dict[str, list[str]]:
     """Return the words of each name; raises ConfigError naming the line of each mistake."""
     found, problems = load_yaml(path), []
+    lines: dict[str, int] = {}
     seeds: dict[str, list[str]] = {}
     for name, words in found.items():
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
@@ -205,7 +206,8 @@ def read_seeds(path: Path) -> dict[str, list[str]]:
         got = "nothing" if words is None or words == [] else show(odd)
         what = f"expected a list of words for {name!r}, as [orbit, nasa], got {got}"
         hint = "; quote it where it is a word" if isinstance(words, list) and words else ""
-        problems.append(f"{path}:{lines_of(path)[name]}: {what}{hint}")
+        lines = lines or lines_of(path)
+        problems.append(f"{path}:{lines[name]}: {what}{hint}")
     if problems:
         raise ConfigError(problems)
     return seeds

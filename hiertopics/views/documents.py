@@ -17,7 +17,7 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rows import Documents, last_of, names_above, place_of
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.visible import visible
+from hiertopics.visible import steady, visible
 
 LEAST = 0.005
 """Smaller shares are printed as 0.00."""
@@ -104,7 +104,7 @@ def document_names(run: RunDir) -> Sequence[int | str]:
     try:
         names = read_original(run).train.doc_ids
     except HiertopicsError as error:
-        print(f"warning: documents go by their numbers: {visible(str(error))}", file=sys.stderr)
+        print(f"warning: documents go by their numbers: {steady(str(error))}", file=sys.stderr)
         names = None
     return [int(doc) + 1 for doc in run.split.train_docs] if names is None else names
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hiertopics.arrays import F64, Numbers
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.names import pack_short_names, unpack_names
 from hiertopics.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import ModelSettings
@@ -78,7 +79,7 @@ def _weights(fitted: Fitted, data: Data, theta: F64, topics: Topics) -> dict[str
     group_mean = (members @ theta + PRIOR_DOCS * corpus_mean) / (n_docs + PRIOR_DOCS)[:, None]
     docs_of_tag = np.zeros(len(names), dtype=np.int64)
     docs_of_tag[data.columns] = n_docs
-    arrays = {"group_names": np.array(names, dtype=np.str_), "group_docs": docs_of_tag}
+    arrays = {**pack_short_names("group_names", names), "group_docs": docs_of_tag}
     for name, corpus, groups in (
         ("theta", fitted.weights.corpus, fitted.weights.group),
         ("mean", corpus_mean, group_mean),
@@ -114,7 +115,7 @@ def new_bases(tree: Tree, corpus: Corpus, settings: ModelSettings, kind: str = "
     tags = parent_tags(corpus, model.parents)
     parents, columns = link_parents(tags, corpus.n_docs)
     whole, groups = tree.extra[f"corpus_{kind}"], tree.extra[f"group_{kind}"]
-    row = {name: place for place, name in enumerate(tree.extra["group_names"].tolist())}
+    row = {name: place for place, name in enumerate(unpack_names("group_names", tree.extra))}
     names = () if tags is None else tags.names
     known = np.array([groups[row[name]] if name in row else whole for name in names])
     known = known.reshape(len(names), tree.n_nodes)[columns]

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.arrays import F64, I64, Bools
+from hiertopics.data.names import pack_short_names
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
 from hiertopics.scoring.request import Metrics, Request, TaskResult
@@ -70,7 +71,7 @@ def score(request: Request, options: GroupsOptions) -> TaskResult:
             "scores": scores,
             "groups": truth[able],
             "docs": able.astype(np.int64),
-            "group_names": np.asarray(sides.names[: sides.n_known], dtype=np.str_),
+            **pack_short_names("group_names", sides.names[: sides.n_known]),
         },
     )
 

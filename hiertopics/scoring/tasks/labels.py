@@ -15,6 +15,7 @@ import numpy as np
 
 from hiertopics import seeds
 from hiertopics.arrays import F64, I64
+from hiertopics.data.names import pack_short_names
 from hiertopics.errors import UsageError
 from hiertopics.scoring.request import Metrics, Request, TaskResult
 from hiertopics.scoring.tasks.baselines import logistic_scores
@@ -70,7 +71,7 @@ def score(request: Request, options: LabelsOptions) -> TaskResult:
         arrays={
             "scores": scores,
             "labels": sides.test_tags,
-            "label_names": np.asarray(sides.names, dtype=np.str_),
+            **pack_short_names("label_names", sides.names),
         },
     )
 

@@ -20,6 +20,7 @@ from scipy import sparse
 from hiertopics import files, seeds
 from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.names import pack_short_names
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
 from hiertopics.scoring.request import Metrics, Request, TaskResult
@@ -74,7 +75,7 @@ def score(request: Request, options: NeighboursOptions) -> TaskResult:
             **files.pack_csr("theta", theta),
             "label": sides.label,
             "train_label": sides.train_label,
-            "label_names": np.asarray(sides.label_names),
+            **pack_short_names("label_names", sides.label_names),
             "predicted": predicted.by_vote,
             "predicted_1": predicted.by_nearest,
         },

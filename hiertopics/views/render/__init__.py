@@ -13,7 +13,7 @@ import numpy as np
 
 from hiertopics.arrays import I64
 from hiertopics.data.tree import NONE, ROOT, Label, Labels, Tree
-from hiertopics.visible import visible
+from hiertopics.visible import steady
 
 LARGE = 200
 """Nodes above which a tree is too large to be read whole."""
@@ -77,7 +77,7 @@ class View(NamedTuple):
 
     def called(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:
         """Return the name of ``node``, where it has one, before its top words."""
-        name, words = visible(self.label(node).name), self.words(tree, node, vocab)
+        name, words = steady(self.label(node).name), self.words(tree, node, vocab)
         return f"{name}: {words}" if name else words
 
     def words(self, tree: Tree, node: int, vocab: Sequence[str]) -> str:

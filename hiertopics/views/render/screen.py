@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from hiertopics.visible import Line, visible
+from hiertopics.visible import Line, steady
 
 if TYPE_CHECKING:
     from hiertopics.views.render.records import Grid
@@ -32,7 +32,7 @@ def show_lines(lines: Iterable[Line], *, err: bool = False) -> None:
     for line in lines:
         text = Text()
         for span in line:
-            text.append(visible(span.text), STYLES.get(span.look, ""))
+            text.append(steady(span.text), STYLES.get(span.look, ""))
         console.print(text, no_wrap=True, overflow="ellipsis")
 
 

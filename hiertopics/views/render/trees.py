@@ -41,21 +41,21 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
     waiting = [(root, "", "") for root in view.children(tree, ROOT)[::-1].tolist()]
     while waiting:
         node, branch, deeper = waiting.pop()
-        name, words = visible(view.label(node).name), view.words(tree, node, vocab)
+        name, words = view.label(node).name, visible(view.words(tree, node, vocab))
         size = f" {share(tree, node):>6} {tree.n_docs[node]:6d} docs  "
         yield (
             Span(branch, "frame"),
             Span(f"[{tree.id_of(node)}]", "number"),
             Span(f"{size}{_found_again(tree, node)}"),
-            Span(name, "name"),
+            Span(visible(name), "name"),
             Span(f": {words}" if name else words),
         )
         children = view.children(tree, node)[::-1].tolist()
         under = Span(deeper + ("│  " if children else "   "), "frame")
         if view.documents is not None:
-            yield under, Span(f"documents: {view.document_names(node)}", "aside")
+            yield under, Span(f"documents: {visible(view.document_names(node))}", "aside")
         for remark in () if view.remarks is None else view.remarks.get(node, ()):
-            yield under, Span(f"{remark.name}: {remark.line}", "aside")
+            yield under, Span(visible(f"{remark.name}: {remark.line}"), "aside")
         marks = ("└─ ", "   ")  # of the last child, which comes off the stack after the others
         for child in children:
             waiting.append((child, deeper + marks[0], deeper + marks[1]))

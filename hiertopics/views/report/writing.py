@@ -18,7 +18,7 @@ from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import Asked, gather
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
-from hiertopics.visible import in_letters, visible
+from hiertopics.visible import in_letters, steady
 
 WORDS = 30
 """Most words per topic and order, where nobody says how many."""
@@ -120,8 +120,8 @@ def html_of(title: str, about: str, plain: str, texts: Mapping[str, str]) -> str
     )
     filled = {
         "POLICY": policy,
-        "TITLE": escape(visible(in_letters(title))),
-        "ABOUT": escape(visible(in_letters(about))),
+        "TITLE": escape(steady(in_letters(title))),
+        "ABOUT": escape(steady(in_letters(about))),
         "STYLE": style,
         "PLAIN": plain,
         "DATA": "".join(f"{name} {text}\n" for name, text in texts.items()),
