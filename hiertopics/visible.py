@@ -54,7 +54,10 @@ def as_typed(cell: str) -> str:
 
 
 class Span(NamedTuple):
-    """A part of a line, names and words in it ``visible``. look: what it is, frame, number, name, head or aside; empty: just text."""
+    """A part of a line, names and words in it ``visible``.
+
+    look: what it is, frame, number, name, head or aside; empty: just text.
+    """
 
     text: str
     look: str = ""

@@ -124,4 +124,7 @@ def _read(source: Source, problems: _Problems) -> Corpus | Vectors | None:
         if path is not None and not names_columns(path):
             with problems.noted():
                 tags[name] = read_tags(path, n_docs, source.path, source.report)
-    return None if data is None or problems.found else replace(data, **tags)
+    if data is None or problems.found:
+        return None
+    notes = [note for one in tags.values() for note in one.notes]
+    return replace(data, **tags, notes=(*data.notes, *notes))

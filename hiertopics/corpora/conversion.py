@@ -19,7 +19,7 @@ from hiertopics.errors import ConfigError, DataError, UsageError
 from hiertopics.files import require_place
 from hiertopics.formats import shards
 from hiertopics.formats.drafts import Draft
-from hiertopics.formats.reading import resolve
+from hiertopics.formats.reading import require_names_of, resolve
 from hiertopics.formats.shards import Written
 from hiertopics.formats.sidefiles import key_of, read_tags, read_vocabulary
 from hiertopics.formats.source import (
@@ -100,12 +100,13 @@ def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Writte
     known = drafter(source, vocab, draft)._replace(choices=dataset.choices_of(config))
     if draft.n_docs == 0:
         raise DataError(source.path, "holds no documents")
+    require_names_of(source, known)
     if source.groups is not None:
         tags = read_tags(source.groups, draft.n_docs, source.path)
-        known = known._replace(groups=tags)
+        known = known._replace(groups=tags, notes=(*known.notes, *tags.notes))
     if source.labels is not None:
         tags = read_tags(source.labels, draft.n_docs, source.path)
-        known = known._replace(labels=tags)
+        known = known._replace(labels=tags, notes=(*known.notes, *tags.notes))
     n_docs_with = np.zeros(len(known.vocab), np.int64)
     n_ids = len(draft.n_docs_with)
     place = np.arange(n_ids) if known.place is None else known.place[:n_ids]

@@ -154,10 +154,10 @@ def _shelf(source: Source, data: DataConfig) -> Shelf:
     shelf = open_shelf(source)
     if source.groups is not None:
         tags = read_tags(source.groups, shelf.n_docs, source.path)
-        shelf = replace(shelf, groups=tags, prints=None)
+        shelf = replace(shelf, groups=tags, notes=(*shelf.notes, *tags.notes), prints=None)
     if source.labels is not None:
         tags = read_tags(source.labels, shelf.n_docs, source.path)
-        shelf = replace(shelf, labels=tags, prints=None)
+        shelf = replace(shelf, labels=tags, notes=(*shelf.notes, *tags.notes), prints=None)
     return shelf
 
 

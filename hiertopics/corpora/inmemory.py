@@ -23,12 +23,14 @@ from scipy import sparse
 from hiertopics import files
 from hiertopics.arrays import F64
 from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.data.names import made_unique, names_of, require_names, unique_note
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.formats.sidefiles import TagTable
 from hiertopics.formats.source import FORMATS, format_of
 from hiertopics.formats.text import count_words
 from hiertopics.formats.writing import write_corpus
+from hiertopics.visible import steady
 
 Marks = Sequence[Sequence[str]]
 """The groups, or the labels, of each document."""
@@ -55,7 +57,9 @@ def as_corpus(
     vocab: the words of the columns, or of texts those that are counted. columns: likewise, but
     only for a table that does not name its own. groups, labels: a list of names per document.
 
-    Raises UsageError for anything else, HiertopicsError where the parts do not fit together.
+    Several genes of an AnnData that have one name are told apart by a number, with a warning on
+    stderr. Raises UsageError for anything else; HiertopicsError where the parts do not fit
+    together, and for words, groups or labels that are empty, repeated or more than one line.
     """
     data = list(data) if isinstance(data, Iterator) else data
     corpus = _counted(data, vocab, columns)
@@ -63,6 +67,8 @@ def as_corpus(
         corpus = replace(corpus, groups=_tags("groups", groups))
     if labels is not None:
         corpus = replace(corpus, labels=_tags("labels", labels))
+    for noun, names in names_of(corpus):
+        require_names(names, noun)
     return corpus
 
 
@@ -154,6 +160,7 @@ def _counted(
     data: Any, vocab: Sequence[str] | None, columns: Sequence[str] | None
 ) -> Corpus | Vectors:
     words = None if vocab is None else tuple(map(str, vocab))
+    require_names(words or (), "word")
     if isinstance(data, Corpus | Vectors):
         if words is not None:
             raise UsageError("vocab is for tables and texts; a Corpus has words of its own")
@@ -181,7 +188,10 @@ def _of_anndata(data: Any) -> Corpus:
         raise UsageError("X of the AnnData holds no counts; put them into layers['counts']")
     counts.sum_duplicates()
     counts.eliminate_zeros()
-    words, docs = tuple(map(str, data.var_names)), tuple(map(str, data.obs_names))
+    genes, docs = tuple(map(str, data.var_names)), tuple(map(str, data.obs_names))
+    words = made_unique(genes)
+    for note in unique_note(genes, words, "genes"):
+        print(f"warning: {steady(note)}", file=sys.stderr)
     return Corpus(counts, words, docs)
 
 

@@ -20,11 +20,13 @@ from hiertopics.room import Room
 class Tags:
     """Many-to-many marks on documents: their groups (authors) or their labels.
 
-    members: bool CSR [n_docs, n_tags]; names: one string per column.
+    members: bool CSR [n_docs, n_tags]; names: one string per column. notes: what a reader has to
+    say about them.
     """
 
     members: sparse.csr_array
     names: tuple[str, ...]
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         if self.members.shape[1] != len(self.names):

@@ -1,25 +1,29 @@
 """Names that tell columns apart (words, columns of tables, groups, labels), and names as arrays.
 
-One rule holds for every table of them: no name is empty, none stands there twice, and each can be
-a line of a UTF-8 file. Where names come from somebody who numbers things and names them besides
-(genes of AnnData, keys of groups and labels), equal ones are made unique, and a note says so.
+One rule holds for every table of them: no name is empty, none stands there twice, and each is one
+line of UTF-8. Readers refuse what breaks it, and name it. Where things have numbers or places
+besides their names (genes of AnnData, keys of groups and labels), equal names are made unique, and
+a note says so. Names of documents may repeat: nothing is looked up by them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.errors import HiertopicsError
 
+if TYPE_CHECKING:
+    from hiertopics.data.corpus import Tags
+
 SHORT = 256
 """Letters of the longest name in an array of equal width: 1 KiB for each name."""
 
-_NO_LINE = re.compile("[\n\r\ud800-\udfff]")
+_NO_LINE = re.compile("[\n\ud800-\udfff]")
 """Line ends, and half surrogate pairs, which UTF-8 cannot hold."""
 
 
@@ -30,7 +34,7 @@ def flaw(name: str) -> str | None:
     found = _NO_LINE.search(name)
     if found is None:
         return None
-    return "holds a line end" if found[0] in "\n\r" else "holds half a surrogate pair"
+    return "holds a line end" if found[0] == "\n" else "holds half a surrogate pair"
 
 
 def first_flaw(names: Sequence[str], noun: str) -> str | None:
@@ -38,18 +42,42 @@ def first_flaw(names: Sequence[str], noun: str) -> str | None:
 
     noun: what one is called in the message, such as ``word``. Takes linear time.
     """
-    for place, name in enumerate(names, 1):
-        if (what := flaw(name)) is not None:
-            told = f"{noun} {place}" + f" ({name!r:.40})" * bool(name)
-            return f"{told} {what}"
+    if not all(names) or _NO_LINE.search("".join(names)):
+        place = next(place for place, name in enumerate(names) if flaw(name) is not None)
+        told = f"{noun} {place + 1}" + f" ({names[place]!r:.40})" * bool(names[place])
+        return f"{told} {flaw(names[place])}"
     if len(set(names)) == len(names):
         return None
     before: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         if name in before:
-            return f"the {noun} {name!r:.40} stands there twice, as number {before[name]} and {place}"
+            break
         before[name] = place
-    raise AssertionError("unreachable: some name is repeated")
+    return f"the {noun} {name!r:.40} stands there twice, as number {before[name]} and {place}"
+
+
+class Named(Protocol):
+    """What has words, or columns that stand for them, and maybe groups and labels."""
+
+    @property
+    def vocab(self) -> tuple[str, ...]:
+        """The words."""
+
+    @property
+    def groups(self) -> Tags | None:
+        """Marks of documents."""
+
+    @property
+    def labels(self) -> Tags | None:
+        """Marks of documents."""
+
+
+def names_of(data: Named) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the tables of names that a corpus has, each after what one of them is called."""
+    yield "word", data.vocab
+    for noun, tags in (("group", data.groups), ("label", data.labels)):
+        if tags is not None:
+            yield noun, tags.names
 
 
 def require_names(names: Sequence[str], noun: str) -> None:
@@ -88,13 +116,18 @@ def unique_note(before: Sequence[str], after: Sequence[str], noun: str) -> tuple
 
     noun: of many, such as ``genes``.
     """
-    changed = [place for place, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
-    if not changed:
+    pairs = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    if not pairs:
         return ()
-    old, new = before[changed[0]], after[changed[0]]
+    old, new = pairs[0]
+    are = (
+        "has the name of an earlier one and is"
+        if len(pairs) == 1
+        else ("have the name of an earlier one and are")
+    )
     return (
-        f"{len(changed)} of the {len(before)} {noun} had the name of an earlier one and are called "
-        f"otherwise; the first is {new!r:.60}, another {old!r:.60}",
+        f"{len(pairs)} of {len(before)} {noun} {are} told apart by a number: "
+        f"the second {old!r:.60} is called {new!r:.60}",
     )
 
 

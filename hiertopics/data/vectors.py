@@ -12,6 +12,7 @@ from scipy import sparse
 
 from hiertopics.arrays import F64, I64
 from hiertopics.data.corpus import Corpus, Tags, check_marks, default_vocab, digest_tags
+from hiertopics.data.names import require_names
 from hiertopics.errors import HiertopicsError, UsageError
 
 MAX_CELLS = 2**28
@@ -23,7 +24,8 @@ class Vectors:
     """Rows of numbers with named columns: the dense twin of ``Corpus``.
 
     rows: float64 [n_docs, n_columns], finite. columns: one name per column (``x0 x1 ...`` where
-    the source names none), none repeated. doc_ids, groups, labels, notes: as those of a corpus.
+    the source names none), none empty or repeated. doc_ids, groups, labels, notes: as those
+    of a corpus.
 
     Raises HiertopicsError where the parts do not fit together.
     """
@@ -45,8 +47,7 @@ class Vectors:
         object.__setattr__(self, "rows", rows)
         if len(self.columns) != self.n_columns:
             raise HiertopicsError(f"{self.n_columns} columns but {len(self.columns)} names")
-        if len(set(self.columns)) != self.n_columns:
-            raise HiertopicsError("two columns have the same name")
+        require_names(self.columns, "column")
         check_marks(self.n_docs, self.doc_ids, self.groups, self.labels)
 
     @property

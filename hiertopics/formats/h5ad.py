@@ -18,6 +18,7 @@ from scipy import sparse
 
 from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.names import made_unique, unique_note
 from hiertopics.data.shelf import stretches
 from hiertopics.errors import DataError, UsageError, optional
 from hiertopics.formats.counting import (
@@ -66,29 +67,40 @@ class _Matrix(NamedTuple):
     note: tuple[str, ...]
 
 
+class _Head(NamedTuple):
+    """What is known before the numbers are read. cells: names of documents."""
+
+    matrix: _Matrix
+    cells: tuple[str, ...]
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     """Read the counts, the names of cells and genes, and the columns of ``obs`` as metadata.
 
-    ``vocab`` renames the genes. Raises DataError where the file is no such table or its numbers
-    are no counts; UsageError where h5py is not installed, or there is no such layer.
+    ``vocab`` renames the genes; else several of one name are told apart as anndata's
+    ``var_names_make_unique`` does, and a note says so. Raises DataError where the file is no such
+    table or its numbers are no counts; UsageError where h5py is not installed, or there is no such
+    layer.
     """
     with _opened(source) as (file, h5py):
-        matrix, cells, words = _head(source, file, h5py, vocab)
+        matrix, cells, words, notes = _head(source, file, h5py, vocab)
         with room_for(source, size_announced(*matrix.shape, named=True)):
             counts = count_matrix(*joined(_pairs(source, matrix, cells)), len(words))
             metadata = _metadata(source, file["obs"], h5py, len(cells)) if source.metadata else {}
-    return Corpus(counts, words, cells, notes=matrix.note, metadata=metadata)
+    return Corpus(counts, words, cells, notes=notes, metadata=metadata)
 
 
 def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
     """Read as ``read`` does, some cells at a time; metadata are not kept."""
     with _opened(source) as (file, h5py):
-        matrix, cells, words = _head(source, file, h5py, vocab)
+        matrix, cells, words, notes = _head(source, file, h5py, vocab)
         for name in cells:
             into.add_name(name)
         for pairs in _pairs(source, matrix, cells):
             into.add(pairs)
-    return Known(words, None, into.names(), notes=matrix.note)
+    return Known(words, None, into.names(), notes=notes)
 
 
 @contextmanager
@@ -123,10 +135,8 @@ def _bounded(source: Source, held: Any, n_rows: int | None = None) -> Any:
     return held
 
 
-def _head(
-    source: Source, file: Any, h5py: Any, vocab: tuple[str, ...] | None
-) -> tuple[_Matrix, tuple[str, ...], tuple[str, ...]]:
-    """Return the matrix, the names of its cells and its words."""
+def _head(source: Source, file: Any, h5py: Any, vocab: tuple[str, ...] | None) -> _Head:
+    """Return what the file tells before its numbers are read."""
     missing = [part for part in ("obs", "var") if not isinstance(file.get(part), h5py.Group)]
     if missing:
         what = f"no AnnData since 0.7: {missing[0]} is no table; there are {listed(list(file))}"
@@ -138,8 +148,10 @@ def _head(
         raise DataError(source.path, f"{what}{len(cells)} cells and {len(genes)} genes")
     if len(cells) > MAX_DOCS:
         raise DataError(source.path, f"{len(cells)} cells, at most {MAX_DOCS} can be read")
-    words = genes if vocab is None else words_of(source, len(genes), vocab)
-    return matrix, cells, words
+    if vocab is not None:
+        return _Head(matrix, cells, words_of(source, len(genes), vocab), matrix.note)
+    words = made_unique(genes)
+    return _Head(matrix, cells, words, (*matrix.note, *unique_note(genes, words, "genes")))
 
 
 def _matrix(source: Source, file: Any, h5py: Any) -> _Matrix:

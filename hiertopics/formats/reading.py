@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.names import Named, first_flaw, names_of
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.opening import require_file
@@ -88,9 +89,11 @@ def read_resolved(source: Source) -> Corpus | Vectors:
     vocab = None if source.vocab is None else read_vocabulary(source.vocab)
     corpus = read_counts(source, vocab)
     if source.groups is not None:
-        corpus = replace(corpus, groups=read_tags(source.groups, corpus.n_docs, source.path))
+        tags = read_tags(source.groups, corpus.n_docs, source.path)
+        corpus = replace(corpus, groups=tags, notes=(*corpus.notes, *tags.notes))
     if source.labels is not None and not names_columns(source.labels):
-        corpus = replace(corpus, labels=read_tags(source.labels, corpus.n_docs, source.path))
+        tags = read_tags(source.labels, corpus.n_docs, source.path)
+        corpus = replace(corpus, labels=tags, notes=(*corpus.notes, *tags.notes))
     return corpus
 
 
@@ -102,4 +105,12 @@ def read_counts(source: Source, vocab: tuple[str, ...] | None) -> Corpus | Vecto
     data = FORMATS[format_of(source.path, source.format)].reader(source, vocab)
     if data.n_docs == 0:
         raise DataError(source.path, "holds no documents")
+    require_names_of(source, data)
     return data
+
+
+def require_names_of(source: Source, data: Named) -> None:
+    """Report a word, a group or a label of a file that is empty, repeated or more than one line."""
+    for noun, names in names_of(data):
+        if (what := first_flaw(names, noun)) is not None:
+            source.report(DataError(source.path, what))

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from hiertopics.data.corpus import Tags
+from hiertopics.data.names import flaw
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats import parquet
 from hiertopics.formats.counting import listed, shown, whole_number
@@ -166,7 +167,7 @@ def _require(source: Source, fields: Sequence[str], line: int | None) -> None:
 def _json_rows(source: Source) -> Iterator[_Row]:
     for number, line in enumerate(rows(source.path), 1):
         try:
-            values = json.loads(line)
+            values = json.loads(line, object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             raise DataError(source.path, f"not JSON ({_flaw(error)})", number) from error
         if not isinstance(values, dict):
@@ -176,15 +177,31 @@ def _json_rows(source: Source) -> Iterator[_Row]:
         yield _Row(number, values)
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raises ValueError for one that has a field twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in times if times[name] > 1)
+        raise _RepeatedError(f"the field {shown(twice)} stands there twice")
+    return found
+
+
+class _RepeatedError(ValueError):
+    """An object has a field twice."""
+
+
 def _flaw(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
+    if isinstance(error, _RepeatedError):
+        return str(error)
     return "nested too deeply" if isinstance(error, RecursionError) else "a number is too long"
 
 
 def _parquet_rows(source: Source) -> Iterator[_Row]:
     names, rows = parquet.rows_of(source.path)
-    _require(source, names, None)
+    _check_header(source, names, None)
     for number, values in enumerate(rows, 1):
         yield _Row(number, {name: _plain(value) for name, value in values.items()})
 
@@ -211,11 +228,19 @@ def _table_rows(source: Source) -> Iterator[_Row]:
         yield _Row(number, dict(zip(header, cells, strict=True)))
 
 
-def _check_header(source: Source, header: list[str], line: int) -> None:
+def _check_header(source: Source, header: list[str], line: int | None) -> None:
+    """Refuse a header that lacks a field, or has one twice; a column without name is passed over.
+
+    Repeated names of columns that nobody reads do no harm.
+    """
     _require(source, header, line)
-    for field in _wanted(source):
-        if header.count(field) > 1:
-            raise DataError(source.path, f"several columns are called {field!r}", line)
+    read = {*_wanted(source), *(filter(None, header) if source.metadata else ())}
+    for field, times in Counter(header).items():
+        if times > 1 and field in read:
+            hint = "; call them otherwise"
+            if field not in _wanted(source):
+                hint += ", or leave out what nobody asks for by data.metadata=false"
+            raise DataError(source.path, f"several columns are called {field!r}{hint}", line)
 
 
 def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -290,17 +315,21 @@ class _Text(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
         self._unseen: list[str] = []
+        self._first: dict[str, int] = {}
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         """Note that text after it is not seen, or that a word ends here."""
         if tag in UNSEEN:
+            self._first.setdefault(tag, len(self._unseen))
             self._unseen.append(tag)
         self._end_word(tag)
 
     def handle_endtag(self, tag: str) -> None:
         """Note that text is seen again, or that a word ends here."""
-        if tag in self._unseen:
-            del self._unseen[self._unseen.index(tag) :]
+        if tag in self._first:
+            outermost = self._first[tag]
+            del self._unseen[outermost:]
+            self._first = {name: at for name, at in self._first.items() if at < outermost}
         self._end_word(tag)
 
     def handle_data(self, data: str) -> None:
@@ -320,6 +349,11 @@ TABLES = ("jsonl", "csv", "tsv", "parquet")
 """Forms whose columns have names."""
 
 
+MOST_LATE = 1000
+"""Fields from which on one that the first document lacks is not kept: a column has an entry for
+each document, so that as many fields as documents would take quadratic time and memory."""
+
+
 class Metadata:
     """Columns that grow one document at a time."""
 
@@ -328,29 +362,25 @@ class Metadata:
         self._n_docs = 0
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Add a document; a field that earlier ones lacked is empty for them."""
+        """Add a document; a field that others lack is empty for them."""
         for field, value in values.items():
             if field not in self._columns:
-                self._columns[field] = self._empty()
+                if self._n_docs and len(self._columns) >= MOST_LATE:
+                    continue
+                self._columns[field] = TagTable()
             column, told = self._columns[field], _told(value)
-            if column is None or told is None or not encodes(field):
+            if column is None or told is None or flaw(field) is not None:
                 self._columns[field] = None
             else:
+                column.pad(self._n_docs)
                 column.add(told)
-        for field, column in self._columns.items():
-            if column is not None and field not in values:
-                column.add(())
         self._n_docs += 1
-
-    def _empty(self) -> TagTable:
-        column = TagTable()
-        for _ in range(self._n_docs):
-            column.add(())
-        return column
 
     def tags(self) -> dict[str, Tags]:
         """Return the columns that hold values and nothing else, by field."""
         found = {name: column for name, column in self._columns.items() if column is not None}
+        for column in found.values():
+            column.pad(self._n_docs)
         return {name: column.tags() for name, column in found.items() if column.columns}
 
 

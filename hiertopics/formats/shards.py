@@ -29,14 +29,13 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics import files
 from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.names import pack_names, require_names, unpack_names
+from hiertopics.data.names import first_flaw, names_of, pack_names, require_names, unpack_names
 from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
 from hiertopics.formats.counting import Pairs
 from hiertopics.formats.drafts import Draft, Known
-from hiertopics.formats.sidefiles import vocabulary_text
 from hiertopics.formats.source import Source
 from hiertopics.room import Room
 
@@ -111,6 +110,7 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
                 tags[name] = Tags(files.unpack_csr(name, arrays), names_of_tags)
     prints = (str(manifest["fingerprint"]), str(manifest["text_fingerprint"]))
     vocab = tuple(text.removesuffix("\n").split("\n")) if text else ()
+    require_names(vocab, "word")
     shelf = Shelf(stored, vocab, None, names, **tags, prints=prints)
     if {name: getattr(shelf, name) for name in SIZES} != {name: manifest[name] for name in SIZES}:
         raise ValueError("other sizes")
@@ -267,8 +267,8 @@ def write_draft(draft: Draft, known: Known, kept: Bools, path: Path) -> Written:
     """Write what a reader has laid down to a folder, whole or not at all.
 
     kept: bool [n_words], the words that stay, by their final id. A folder of shards that stands
-    there is replaced. Raises RunError where the disk refuses, UsageError for words that no
-    vocabulary file can hold.
+    there is replaced. Raises RunError where the disk refuses, UsageError for words, groups or
+    labels that are empty, repeated or more than one line.
     """
     new_id = np.where(kept, np.cumsum(kept) - 1, -1)
     vocab = tuple(word for word, stays in zip(known.vocab, kept, strict=True) if stays)
@@ -355,7 +355,10 @@ def _sized(folder: Path, manifest: dict[str, Any]) -> Shelf:
 
 
 def _write_sides(folder: Path, known: Known) -> None:
-    files.write_whole(folder / "vocab.txt", lambda out: out.write(vocabulary_text(known.vocab)))
+    for noun, names in names_of(known):
+        if (what := first_flaw(names, noun)) is not None:
+            raise UsageError(f"shards cannot hold such names: {what}")
+    files.write_text(folder / "vocab.txt", "".join(f"{word}\n" for word in known.vocab))
     if known.doc_ids is not None:
         text, ends = _Column(folder / "names.npy", np.uint8), [0]
         for name in known.doc_ids:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator
+from dataclasses import replace
+from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.data.corpus import Tags
+from hiertopics.data.names import made_unique, unique_note
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import shown, whole_number
 from hiertopics.formats.opening import blocks, decoded_lines, rows
@@ -36,6 +39,10 @@ class TagTable:
         for entry in dict.fromkeys(entries):
             self._entries.append(self.columns.setdefault(entry, len(self.columns)))
         self._ends.append(len(self._entries))
+
+    def pad(self, n_docs: int) -> None:
+        """Add documents without entries until there are ``n_docs``."""
+        self._ends.extend(repeat(len(self._entries), n_docs - len(self)))
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -99,7 +106,7 @@ def _unnumbered(lines: list[str]) -> list[str]:
 
 
 def read_names(path: Path, report: Report = refuse) -> tuple[str, ...]:
-    """Read one name per line, in the order of the ids; equal names may name several ids.
+    """Read one name per line, in the order of the ids; equal ones may name several ids.
 
     Reports a blank line.
     """
@@ -124,6 +131,8 @@ def read_tags(path: Path, n_docs: int | None, corpus: Path, report: Report = ref
     Entries are split at tabs if the file has any, else at white space. With a key file they are
     ids and the names come from there; otherwise they are the names.
 
+    Several ids of one name are told apart (``names.made_unique``), and a note of the tags says so.
+
     Reports an id without name and a number of lines that is not ``n_docs`` (None: not known).
     """
     table, key = TagTable(), key_of(path)
@@ -137,7 +146,10 @@ def read_tags(path: Path, n_docs: int | None, corpus: Path, report: Report = ref
         report(DataError(path, what))
     if key is None:
         return table.tags()
-    return table.tags_by({entry: int(entry) for entry in table.columns}, names)
+    unique = made_unique(names)
+    tags = table.tags_by({entry: int(entry) for entry in table.columns}, unique)
+    notes = (f"{key}: {note}" for note in unique_note(names, unique, "names"))
+    return replace(tags, notes=tuple(notes))
 
 
 def _split_lines(path: Path, report: Report) -> Iterator[list[str]]:

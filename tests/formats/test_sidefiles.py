@@ -81,7 +81,8 @@ def test_names_from_the_key_file(put: Put, key: Any) -> None:
     put("a.labels.gz", "2\n\n0 02\n")
     put(key, "zero \nnone\nnone\n")
     labels = read(put).labels
-    assert labels.names == ("zero", "none", "none")
+    assert labels.names == ("zero", "none", "none-1")
+    assert labels.notes == (f"{put(key, KEY)}: 1 of 3 names has the name of an earlier one ...",)
     assert members(labels) == [[0, 0, 1], [0, 0, 0], [1, 0, 1]]
 
 
