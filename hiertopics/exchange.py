@@ -11,6 +11,7 @@ import numpy as np
 
 from hiertopics.errors import UsageError, optional
 from hiertopics.fitting.diagnostics import traces
+from hiertopics.formats.trust import trusts
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import docs
@@ -20,13 +21,18 @@ FRAMES = ("topics", "documents")
 TOPIC_WORDS = 10
 
 
-def to_frame(run: RunDir, what: str = "topics", backend: Any = "pandas") -> Any:
+@trusts
+def to_frame(
+    run: RunDir, what: str = "topics", backend: Any = "pandas", *, trust_tokenizer: bool = False
+) -> Any:
     """Return a data frame of a run: a row per topic, or per training document.
 
     what: ``topics`` or ``documents``, with the columns of the commands ``topics`` and ``docs``;
     what is a list there, such as top words, is one text, its parts apart by a blank. backend:
     pandas, polars or pyarrow. Raises UsageError for another one, and where narwhals or it is not
     installed.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     if what not in FRAMES:
         raise UsageError(f"a frame of {' or '.join(FRAMES)}, not of {what!r}")
@@ -50,13 +56,16 @@ def _cell(value: Any) -> Any:
     return " ".join(map(str, firsts))
 
 
-def to_pyldavis(run: RunDir) -> dict[str, Any]:
+@trusts
+def to_pyldavis(run: RunDir, *, trust_tokenizer: bool = False) -> dict[str, Any]:
     """Return what ``pyLDAvis.prepare`` takes: ``pyLDAvis.prepare(**run.to_pyldavis())``.
 
     topic_term_dists [n_topics, n_words] and doc_topic_dists [n_docs, n_topics], float64, rows sum
     to 1; doc_lengths [n_docs]; vocab; term_frequency [n_words]. Documents without words, and words
     without tokens, are left out: pyLDAvis divides by them. Raises UsageError for a tree of
     vectors, and what reading the corpus again raises.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     tree = run.tree
     if tree.vectors is not None:
@@ -92,12 +101,15 @@ def to_inference_data(run: RunDir) -> Any:
     return arviz_base.from_dict({"posterior": found})
 
 
-def to_anndata(run: RunDir) -> Any:
+@trusts
+def to_anndata(run: RunDir, *, trust_tokenizer: bool = False) -> Any:
     """Return the training documents with their topics, as single-cell packages hold them.
 
     X: the counts. obsm["topics"]: theta, float64 [n_docs, n_nodes]. varm["topics"]: the words of
     each node, float64 [n_words, n_nodes]. uns["topics"]: parent, depth and weight of the nodes.
     Raises UsageError where anndata is not installed, and for rows of numbers.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     told = "AnnData needs anndata: pip install 'hiertopics[anndata]'"
     anndata, pandas = (optional(name, told) for name in ("anndata", "pandas"))

@@ -22,6 +22,7 @@ from hiertopics.corpora.inmemory import as_corpus, holds_texts, is_file, kept_in
 from hiertopics.errors import RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback
+from hiertopics.formats.trust import trusts
 from hiertopics.model import Summary
 from hiertopics.runs import newdocs, soundness
 from hiertopics.runs.rundir import RunDir
@@ -94,6 +95,7 @@ class Run(RunDir):
     infer = newdocs.infer
     evaluate = evaluation.evaluate
 
+    @trusts
     def resume(
         self,
         iterations: int | None = None,
@@ -102,12 +104,15 @@ class Run(RunDir):
         workers: int = 1,
         quiet: bool = False,
         callbacks: Sequence[Callback] = (),
+        trust_tokenizer: bool = False,
     ) -> Run:
         """Go on with the fit; return this run, which is then what the fit has come to.
 
         iterations: in all; None takes the run's own, which a finished run has done already.
         time_limit: seconds. Raises DataError where the corpus is gone, ConfigError where it has
         changed.
+
+        trust_tokenizer: import the data.tokenizer that a config file or the run names.
         """
         driver.fit(
             run=self.path,
@@ -165,6 +170,7 @@ class Run(RunDir):
 SIDES = ("vocab", "groups", "labels")
 
 
+@trusts
 def fit(
     corpus: Any = None,
     *,
@@ -185,6 +191,7 @@ def fit(
     cluster: str | None = None,
     quiet: bool = False,
     callbacks: Sequence[Callback] = (),
+    trust_tokenizer: bool = False,
 ) -> Run:
     """Fit a backend to a corpus; where ``run`` names an existing run, continue it.
 
@@ -206,6 +213,8 @@ def fit(
     is then ``stopped``, which a loop of fits should look at, and ``Run.resume`` goes on.
 
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = _target(run)
     sides = dict(zip(SIDES, (vocab, groups, labels), strict=True))

@@ -19,6 +19,7 @@ from hiertopics.cli.options import (
     put_text,
     set_option,
     tell,
+    trust_option,
 )
 from hiertopics.visible import steady
 
@@ -222,6 +223,7 @@ def config_command(backend: str) -> int:
 @click.option(
     "--seeds", metavar="SEEDS", default="0", show_default=True, help="0:10 (0 to 9), 3, or 1,5,9."
 )
+@trust_option
 @forms()
 def sweep_command(
     config: str, corpus: str | None, grid: tuple[str, ...], seeds: str, form: str

@@ -37,11 +37,10 @@ READING = {
 """Entries of the ``data`` section that say how a corpus file is to be read."""
 
 
-def _trust(_context: click.Context, _option: click.Parameter, given: bool) -> None:
-    if given:
-        from hiertopics.formats.words import trust
+def _trust(context: click.Context, _option: click.Parameter, given: bool) -> None:
+    from hiertopics.formats.trust import FLAG, trusting
 
-        trust("*")
+    context.with_resource(trusting(given, FLAG))
 
 
 trust_option = click.option(
@@ -49,7 +48,7 @@ trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Import the data.tokenizer that a run names: code that cuts its texts.",
+    help="Import the data.tokenizer that a config file or a run names: code that cuts its texts.",
 )
 
 

@@ -19,6 +19,7 @@ from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.reading import read_counts, resolve
 from hiertopics.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.formats.source import Source, names_columns
+from hiertopics.formats.trust import trust, trusts
 from hiertopics.settings.config import DataConfig
 
 MOST = 100
@@ -66,8 +67,13 @@ class _Problems:
             self.add(problem)
 
 
+@trusts
 def check(
-    corpus: Path | str, *, data: Mapping[str, Any] | None = None, most: int = MOST
+    corpus: Path | str,
+    *,
+    data: Mapping[str, Any] | None = None,
+    most: int = MOST,
+    trust_tokenizer: bool = False,
 ) -> Checked:
     """Read a corpus with its side files and note every line that cannot be read.
 
@@ -76,9 +82,12 @@ def check(
     text_field, ...). most: the number of problems after which reading ends.
 
     Raises DataError for a missing file, UsageError for what cannot be asked.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     if most < 1:
         raise UsageError(f"the number of problems must be >= 1, got {most}")
+    trust(data or {})
     config = structs.replace(DataConfig(), corpus=str(corpus), **(data or {}))
     problems = _Problems(most)
     with _named(config) as named:

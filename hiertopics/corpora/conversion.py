@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from hiertopics.corpora import dataset
 from hiertopics.data.corpus import Corpus
@@ -30,7 +31,7 @@ from hiertopics.formats.source import (
     find_labels,
     vocabulary_names,
 )
-from hiertopics.formats.words import trust
+from hiertopics.formats.trust import trust, trusts
 from hiertopics.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig, data_layer
 from hiertopics.settings.layers import Overrides, Reader, parse_set
@@ -57,6 +58,7 @@ class Converted:
     notes: tuple[str, ...]
 
 
+@trusts
 def convert(
     corpus: Path | str,
     output: Path | str,
@@ -64,6 +66,7 @@ def convert(
     to: str | None = None,
     data: Mapping[str, Any] | None = None,
     overrides: Overrides = (),
+    trust_tokenizer: bool = False,
 ) -> Converted:
     """Read a corpus and write it to ``output`` with its vocabulary, groups and labels beside it.
 
@@ -72,6 +75,8 @@ def convert(
     or a mapping. All files are written or none, and none that belongs to what is read.
 
     Raises ConfigError, DataError, or UsageError for what cannot be written.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = Path(output)
     name = writable(target, to)
@@ -131,8 +136,7 @@ def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
     config = reader.read("data")
     if reader.problems or not isinstance(config, DataConfig):
         raise ConfigError(reader.problems)
-    if config.tokenizer is not None:
-        trust(config.tokenizer)
+    trust(structs.asdict(config))
     return config
 
 

@@ -20,6 +20,7 @@ from hiertopics.data.matching import Marks, marks_of, partners, supported_by
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
+from hiertopics.formats.trust import trusts
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory, refuse_unlike
@@ -51,6 +52,7 @@ class Kept(NamedTuple):
     parent: int
 
 
+@trusts
 def consensus(
     runs: Sequence[Path | str | RunDir],
     output: Path | str,
@@ -58,6 +60,7 @@ def consensus(
     workers: int = 1,
     quiet: bool = True,
     argv: Sequence[str] = (),
+    trust_tokenizer: bool = False,
 ) -> RunDir:
     """Write the run of the branches that most of ``runs`` have; return it.
 
@@ -70,6 +73,8 @@ def consensus(
     The support of a node in tree.json is the number of runs that have it, the first among them.
     Raises UsageError where backends, corpora or splits differ, where the backend cannot hold a
     shape, or where ``output`` is a run already; DataError where the corpus is gone.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     began = time.perf_counter()
     parents, target = [opened(run) for run in runs], RunDir(output)

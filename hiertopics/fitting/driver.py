@@ -25,6 +25,7 @@ from hiertopics.fitting.job import Begin, FitResult, Job
 from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.formats.shards import MANIFEST
+from hiertopics.formats.trust import require_trusted
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.progress import Progress
 from hiertopics.room import Room
@@ -76,6 +77,7 @@ def fit(
     section = dict(data or {}) | {name: value for name, value in named.items() if value is not None}
     flags = flags_of(backend, seed, iterations, section)
     experiment = read_experiment(flags, config, overrides)
+    require_trusted(experiment.data.tokenizer)
     target = RunDir(run if run is not None else default_run(experiment))
     if target.exists:
         experiment = read_experiment(flags, config, overrides, target.path)
@@ -141,6 +143,7 @@ def fit_stdin(
     is continued with the same input alone. Raises as ``fit`` does.
     """
     experiment = read_experiment(flags_of(backend, seed, None, data), config, overrides)
+    require_trusted(experiment.data.tokenizer)
     inmemory.require_format(experiment.data.from_)
     target = Path(run) if run else _run_of(inmemory.NAME, experiment)
     with inmemory.kept_in(target, inmemory.spooled) as path:

@@ -16,6 +16,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.errors import UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
+from hiertopics.formats.trust import trusts
 from hiertopics.registry import named
 from hiertopics.runs import artifacts
 from hiertopics.runs.manifest import lineage
@@ -24,6 +25,7 @@ from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.settings.layers import Overrides
 
 
+@trusts
 def refit(
     run: Path | str | RunDir,
     node: int,
@@ -38,6 +40,7 @@ def refit(
     workers: int = 1,
     quiet: bool = True,
     argv: Sequence[str] = (),
+    trust_tokenizer: bool = False,
 ) -> FitResult:
     """Fit the training documents of a node alone, and write a run; given again, continue it.
 
@@ -46,6 +49,8 @@ def refit(
     in the new run's folder ``corpus``. Settings are those of ``run``, unless another backend is
     asked for; the others are as for ``fit``. Raises what ``fit`` raises, and UsageError for a node
     without enough documents.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target, made = opened(run), RunDir(output)
     docs = documents_below(target, node)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from hiertopics.corpora import dataset
 from hiertopics.errors import ConfigError, HiertopicsError, UsageError
+from hiertopics.formats.trust import FLAG, all_trusted, require_trusted, trusts
 from hiertopics.holdouts.spec import parse_holdout
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.rundir import RUNS
@@ -35,12 +36,14 @@ class Job(NamedTuple):
     run: str
 
 
+@trusts
 def sweep(
     config: Path | str,
     corpus: Path | str | None = None,
     *,
     grid: Sequence[str] = (),
     seeds: str = "0",
+    trust_tokenizer: bool = False,
 ) -> list[Job]:
     """Return one job for each combination of settings and each seed.
 
@@ -51,6 +54,8 @@ def sweep(
 
     Raises ConfigError with the problems of all combinations. Raises UsageError for a grid or
     seeds that cannot be read, and where two jobs would share a directory.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     axes = _read_grid(grid)
     if "seed" in axes:
@@ -139,6 +144,7 @@ def _read(
     try:
         flags = flags_of(setting.get("backend"), data=data)
         experiment = read_experiment(flags, config, overrides)
+        require_trusted(experiment.data.tokenizer)
         dataset.located(experiment.data)
     except HiertopicsError as error:
         problems += error.problems if isinstance(error, ConfigError) else [str(error)]
@@ -163,7 +169,7 @@ def _job(
     if corpus is not None:
         # A name that opens with a dash would be taken for an option.
         command.append(f"./{corpus}" if str(corpus).startswith("-") else str(corpus))
-    command += ["-c", config]
+    command += ["-c", config, *([FLAG] if all_trusted() else [])]
     for key, value in setting.items():
         command += [FLAGS[key], value] if key in FLAGS else ["-s", f"{key}={value}"]
     parts = [

@@ -21,6 +21,7 @@ from hiertopics.data.shelf import Bags
 from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
+from hiertopics.formats.trust import trusts
 from hiertopics.holdouts.spec import WITHIN, extended
 from hiertopics.model import AnyBackend, Context, Settings
 from hiertopics.room import Room
@@ -35,6 +36,7 @@ from hiertopics.states import Arrays
 NEW_WORDS = ("join", "drop")
 
 
+@trusts
 def update(
     run: Path | str | RunDir,
     corpus: Any,
@@ -48,6 +50,7 @@ def update(
     memory: int | str | None = None,
     quiet: bool = True,
     argv: Sequence[str] = (),
+    trust_tokenizer: bool = False,
 ) -> FitResult:
     """Go on from a run with its documents and those of ``corpus``, and write a run.
 
@@ -62,6 +65,8 @@ def update(
 
     Raises what ``fit`` raises, and UsageError for a run that cannot be updated, for documents that
     it has already, and where ``output`` is another run.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     if new_words not in NEW_WORDS:
         raise UsageError(f"new words {' or '.join(NEW_WORDS)}, not {new_words!r}")

@@ -20,6 +20,7 @@ from hiertopics.formats.source import (
     format_of,
     names_columns,
 )
+from hiertopics.formats.trust import trusts
 
 
 def resolve(source: Source) -> Source:
@@ -75,11 +76,14 @@ def _refuse_contradictions(source: Source, name: str) -> None:
         raise UsageError(f"{what}, but {source.path} is read as {name}")
 
 
-def read_corpus(source: Source | Path | str) -> Corpus | Vectors:
+@trusts
+def read_corpus(source: Source | Path | str, *, trust_tokenizer: bool = False) -> Corpus | Vectors:
     """Read the counts, or the vectors, and everything beside them.
 
     source: a file or folder, or a Source that says more of it. Raises DataError naming file and
     line for whatever cannot be read, and what ``resolve`` raises.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     return read_resolved(resolve(source if isinstance(source, Source) else Source(Path(source))))
 

@@ -188,9 +188,7 @@ def vocabulary_text(vocab: tuple[str, ...]) -> bytes:
 
     Raises UsageError at a word that would not be read back as it is.
     """
-    word, times = max(Counter(vocab).items(), key=itemgetter(1), default=("", 0))
-    if times > 1:
-        raise UsageError(f"the word {shown(word)} stands in the vocabulary {times} times")
+    _refuse_repeated(vocab, "word stands in the vocabulary")
     return _text(vocab, _unnumbered([_word(word) for word in vocab]))
 
 
@@ -199,7 +197,15 @@ def names_text(names: tuple[str, ...]) -> bytes:
 
     Raises UsageError at a name that would not be read back as it is.
     """
+    _refuse_repeated(names, "name stands in the key")
     return _text(names, [name.strip(BLANKS) for name in names])
+
+
+def _refuse_repeated(names: Iterable[str], told: str) -> None:
+    name, times = max(Counter(names).items(), key=itemgetter(1), default=("", 0))
+    if times > 1:
+        noun, where = told.split(" ", 1)
+        raise UsageError(f"the {noun} {shown(name)} {where} {times} times")
 
 
 def _text(names: Iterable[str], read_back: Iterable[str]) -> bytes:

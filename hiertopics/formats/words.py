@@ -17,6 +17,7 @@ from typing import Any
 
 from hiertopics.errors import DataError, UsageError, optional
 from hiertopics.formats.source import Source
+from hiertopics.formats.trust import require_trusted
 
 ENGLISH = "english"
 JOINED = "_"
@@ -26,19 +27,12 @@ EXTRA = "pip install 'hiertopics[words]'"
 Cut = Callable[[str], list[str]]
 Pair = tuple[str, str]
 
-_trusted: set[str] = set()
-
-
-def trust(tokenizer: str) -> None:
-    """Allow a tokenizer, ``module:function`` or ``*`` for any, to be imported by this process."""
-    _trusted.add(tokenizer)
-
 
 def cutter(source: Source) -> Cut:
     """Return what cuts a text into words before any are joined: stop words out, the rest stemmed.
 
     Raises UsageError for a package that is not installed, a pattern, stemmer or tokenizer that
-    there is not, and for a tokenizer that nobody has trusted; DataError for a broken stop list.
+    there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
     """
     cut = _tokenizer(source.tokenizer) if source.tokenizer else _by_pattern(source)
     stopped = stop_words(source.stop_words) if drops_stop_words(source) else frozenset()
@@ -201,10 +195,7 @@ def _tokenizer(name: str) -> Cut:
 
 
 def _function(name: str) -> Callable[[str], Any]:
-    if not _trusted & {name, "*"}:
-        raise UsageError(
-            f"data.tokenizer: {name} is code that the run names; --trust-tokenizer runs it"
-        )
+    require_trusted(name)
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise UsageError(f"data.tokenizer must be module:function, got {name}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hiertopics import registry
 from hiertopics.errors import ConfigError, RunError, UsageError
-from hiertopics.formats.words import trust
+from hiertopics.formats.trust import trust
 from hiertopics.runs.manifest import has_manifest, read_manifest, settings_version
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
@@ -31,32 +31,25 @@ def read_experiment(
     flags: nested, without absent ones. overrides: ``key=value`` with dotted keys, or a
     mapping by them. run: the folder of one, whose defaults are those of when it was made; else
     those of the run whose config.yaml ``config`` is, if it is one. Raises ConfigError with every
-    problem at once, and UsageError for an unknown backend.
+    problem at once, and UsageError for an unknown backend. A tokenizer that overrides or flags name
+    may be imported from now on; one that ``config`` names may not (``formats.trust``).
     """
     made = _made(run or _run_of(config))
     default = (*history.meant("backend", "*", made), registry.DEFAULT)[0]
     layers: list[tuple[str, Mapping[str, Any]]] = [("default", {"backend": default})]
     if config is not None:
         layers.append((str(config), load_yaml(config)))
-    layers += [("--set", parse_set(overrides)), ("flag", dict(flags))]
+    by_hand = [("--set", parse_set(overrides)), ("flag", dict(flags))]
+    layers += by_hand
     name = merge(*(layer for _, layer in layers))["backend"]
     if not isinstance(name, str):
         got = "null" if name is None else repr(name)
         raise ConfigError([f"backend must be a name, got {got}"])
-    own = _run_of(config)
-    of_a_run = own is not None and has_manifest(own)
-    _trust([layer for source, layer in layers if source != str(config) or not of_a_run])
+    given = merge(*(layer for _, layer in by_hand)).get("data")
+    trust(given if isinstance(given, Mapping) else {})
     full = registry.named(name)
     layers = _with_seeds(layers, full)
     return _built([*layers, ("backend", {"backend": full})], full, made)
-
-
-def _trust(layers: Sequence[Mapping[str, Any]]) -> None:
-    """Trust the tokenizer that the user names; that of a run's own config is another's."""
-    data = merge(*layers).get("data")
-    named = data.get("tokenizer") if isinstance(data, Mapping) else None
-    if isinstance(named, str):
-        trust(named)
 
 
 def _with_seeds(

@@ -32,6 +32,7 @@ from hiertopics.engine import Engine, Workers
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.formats import parquet
 from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
+from hiertopics.formats.trust import trust, trusts
 from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
 from hiertopics.room import Room
@@ -110,6 +111,7 @@ def phrases_of(run: RunDir) -> frozenset[Pair] | None:
 
 def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> DataConfig:
     """Return the section for a file of new documents: what ``data`` leaves out is as in ``own``."""
+    trust(data)
     config = structs.replace(DataConfig(), corpus=str(corpus), **dict(data))
     if config.from_ is None and own.from_ is not None:
         config = structs.replace(config, from_=_format(Path(corpus), own))
@@ -271,6 +273,7 @@ def place(
     return posterior
 
 
+@trusts
 def infer(
     run: Path | str | RunDir,
     corpus: Any,
@@ -280,6 +283,7 @@ def infer(
     seed: int | None = None,
     workers: int = 1,
     cluster: str | None = None,
+    trust_tokenizer: bool = False,
 ) -> Inferred:
     """Return theta of new documents, and write it as the suffix of ``output`` tells.
 
@@ -290,6 +294,8 @@ def infer(
     other paths with their chances (``PathMixture.to_arrays``). data: entries of ``data``
     that describe a file. cluster: where else to work (``hiertopics.cluster.joining.cluster``).
     Raises UsageError, DataError or RunError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     if seed is not None and seed < 0:
         raise UsageError(f"--seed must be >= 0, got {seed}")

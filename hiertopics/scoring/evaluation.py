@@ -14,6 +14,7 @@ from hiertopics.cluster.joining import engine_of
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
+from hiertopics.formats.trust import trusts
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
@@ -26,6 +27,7 @@ from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.visible import steady
 
 
+@trusts
 def evaluate(
     run: Path | str | RunDir,
     corpus: Any = None,
@@ -35,6 +37,7 @@ def evaluate(
     data: Mapping[str, Any] | None = None,
     workers: int = 1,
     cluster: str | None = None,
+    trust_tokenizer: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     """Score a run on held-out data; the result is also written to its ``eval`` folder.
@@ -46,6 +49,8 @@ def evaluate(
     document that is seen before the rest is scored. ``average``: score the mean of p(w | d) over
     the kept draws. cluster: where else documents are placed (see
     ``hiertopics.cluster.joining.cluster``). Raises UsageError, DataError or RunError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     if task is not None and protocol is not None:

@@ -21,6 +21,7 @@ from hiertopics.data.matching import marks_of, supported_by
 from hiertopics.data.tree import ROOT, Support, Tree
 from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError, UsageError
+from hiertopics.formats.trust import trusts
 from hiertopics.model import AnyBackend, Context, Settings, Summary
 from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.original import read_original
@@ -33,12 +34,14 @@ from hiertopics.units import format_duration
 LARGEST = 2**31
 
 
+@trusts
 def null_check(
     run: Path | str | RunDir,
     n_fits: int,
     *,
     workers: int = 1,
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+    trust_tokenizer: bool = False,
 ) -> dict[str, Any]:
     """Fit what a run was fitted to, its words shuffled, ``n_fits`` times; return how that looks.
 
@@ -51,6 +54,8 @@ def null_check(
     that another of the fits found again, mean over the others; the run's own is what ``agree
     --write`` found. None stands for what does not exist, such as a flat model's stability. Raises
     UsageError, or DataError where the corpus is gone.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     if n_fits < 1:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hiertopics.data.tree import Tree
 from hiertopics.errors import HiertopicsError
+from hiertopics.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rows import Documents, last_of, names_above, place_of
@@ -109,7 +110,10 @@ def document_names(run: RunDir) -> Sequence[int | str]:
     return [int(doc) + 1 for doc in run.split.train_docs] if names is None else names
 
 
-def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, Any]]:
+@trusts
+def docs(
+    run: Path | str | RunDir, node: int | None = None, *, trust_tokenizer: bool = False
+) -> list[dict[str, Any]]:
     """Return a record per training document, in the order of the corpus; or of a node's, by share.
 
     Keys: doc (number in the corpus, from 1), name (None without), share (of its words at ``node``
@@ -119,6 +123,8 @@ def docs(run: Path | str | RunDir, node: int | None = None) -> list[dict[str, An
     named nodes), snippet (None where the run has none).
     A node's documents are those whose share does not round to 0.00. Raises UsageError where there
     is no such node, RunError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     tree, theta = target.tree, target.theta

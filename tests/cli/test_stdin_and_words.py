@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hiertopics.formats import words
+from hiertopics.formats import trust
 
 pytest.importorskip("sklearn.feature_extraction.text")
 
@@ -121,13 +121,13 @@ def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
     (tmp_path / "runcut.py").write_text("def cut(text):\n    return text.upper().split()\n")
     request.addfinalizer(lambda: sys.modules.pop("runcut", None))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(words, "_trusted", set())
+    monkeypatch.setattr(trust, "_named", set())
     named = ("-s", "data.tokenizer=runcut:cut")
     assert call("fit", "a.jsonl", "-o", "run", *FLAGS, *named).code == 0
     corpus = json.loads((tmp_path / "run" / "manifest.json").read_text())["corpus"]
     assert corpus["tokenizer"] == "runcut:cut" and len(corpus["tokenizer_hash"]) == 64
 
-    monkeypatch.setattr(words, "_trusted", set())
+    monkeypatch.setattr(trust, "_named", set())
     monkeypatch.delitem(sys.modules, "runcut")
     others = (
         ("infer", "run", "a.jsonl", "-o", "a.csv"),
@@ -136,14 +136,10 @@ def test_the_tokenizer_of_a_run_is_imported_when_asked_for(
     )
     for words_of in others:
         done = call(*words_of)
-        assert done.code == 2 and "code that the run names; --trust-tokenizer" in done.err
+        assert done.code == 2 and "code that a config file or a run names; --trust-tok" in done.err
         assert "runcut" not in sys.modules
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "config.yaml").write_text("data:\n  tokenizer: runcut:cut\n")
-    done = call("fit", "-c", "mine/config.yaml", "a.jsonl", "-o", "run4", *FLAGS)
-    assert done.code == 0  # a file of one's own, whatever its name
 
-    monkeypatch.setattr(words, "_trusted", set())
+    monkeypatch.setattr(trust, "_named", set())
     done = call("infer", "run", "a.jsonl", "-o", "a.csv", "--trust-tokenizer")
     assert done.code == 0 and " 0 unknown tokens" in done.err and "warning" not in done.err
 

@@ -40,7 +40,7 @@ def test_rows_are_float64_in_memory_order(vectors: Vectors) -> None:
         ([[1.0, np.nan]], ("a", "b"), "row 0 holds nan in column 1"),
         ([[1.0], [-np.inf]], ("a",), "row 1 holds -inf in column 0"),
         ([[1.0, 2.0]], ("a",), "2 columns but 1 names"),
-        ([[1.0, 2.0]], ("a", "a"), "two columns have the same name"),
+        ([[1.0, 2.0]], ("a", "a"), "the column 'a' stands there twice, as number 1 and 2"),
     ],
 )
 def test_what_is_no_table_of_numbers_is_refused(

@@ -82,7 +82,10 @@ def test_names_from_the_key_file(put: Put, key: Any) -> None:
     put(key, "zero \nnone\nnone\n")
     labels = read(put).labels
     assert labels.names == ("zero", "none", "none-1")
-    assert labels.notes == (f"{put(key, KEY)}: 1 of 3 names has the name of an earlier one ...",)
+    told = "1 of 3 names has the name of an earlier one and is told apart by a number"
+    assert [note.partition(": ")[2] for note in labels.notes] == [
+        f"{told}: the second 'none' is called 'none-1'"
+    ]
     assert members(labels) == [[0, 0, 1], [0, 0, 0], [1, 0, 1]]
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hiertopics.corpora import conversion
 from hiertopics.corpora.dataset import load_corpus
 from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import words
+from hiertopics.formats import trust, words
 from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.records import text_of_html
 from hiertopics.formats.source import Source
@@ -46,7 +46,7 @@ def texts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def untrusting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "_trusted", set())
+    monkeypatch.setattr(trust, "_named", set())
 
 
 def corpus_of(path: Path, **data: Any) -> dict[str, list[int]]:
@@ -208,12 +208,12 @@ def tokenizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.usefixtures("untrusting")
 def test_a_tokenizer_is_imported_only_if_it_is_trusted(texts: Path, tokenizer: str) -> None:
-    with pytest.raises(UsageError, match="mycut:cut is code that the run names; --trust-token"):
+    with pytest.raises(UsageError, match="mycut:cut is code that .* a run names; trust_"):
         corpus_of(texts, tokenizer=tokenizer)
     assert "mycut" not in sys.modules
-    words.trust(tokenizer)
+    trust.trust({"tokenizer": tokenizer})
     assert "York;" in corpus_of(texts, tokenizer=tokenizer)
-    with pytest.raises(UsageError, match="code that the run names"):
+    with pytest.raises(UsageError, match="code that a config file or a run names"):
         corpus_of(texts, tokenizer="mycut:wrong")
 
 
@@ -229,7 +229,7 @@ def test_a_tokenizer_is_imported_only_if_it_is_trusted(texts: Path, tokenizer: s
     ],
 )
 def test_what_is_no_tokenizer_is_told(texts: Path, name: str, problem: str) -> None:
-    words.trust(name)
+    trust.trust({"tokenizer": name})
     with pytest.raises(UsageError, match=problem):
         corpus_of(texts, tokenizer=name)
 

@@ -26,7 +26,7 @@ FULL = Corpus(
     COUNTS,
     PLAIN.vocab,
     groups=Tags(MARKS, ("Ada L.", "unused", "J S")),
-    labels=Tags(MARKS, ("x", "x", "x")),
+    labels=Tags(MARKS, ("x", "y", "z")),
 )
 
 
@@ -43,7 +43,7 @@ def test_ldac_and_its_side_files(tmp_path: Path) -> None:
         "a.authors": "0 2\n\n2\n",
         "a.authors.key": "Ada L.\nunused\nJ S\n",
         "a.labels": "0 2\n\n2\n",
-        "a.labels.key": "x\nx\nx\n",
+        "a.labels.key": "x\ny\nz\n",
     }
 
 

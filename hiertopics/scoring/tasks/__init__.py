@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.cluster.joining import engine_of
+from hiertopics.formats.trust import trusts
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
@@ -29,6 +30,7 @@ TASKS: dict[str, Scorer[TaskResult]] = {
 }
 
 
+@trusts
 def evaluate_task(
     run: Path | str | RunDir,
     task: str,
@@ -36,6 +38,7 @@ def evaluate_task(
     data: Mapping[str, Any] | None = None,
     workers: int = 1,
     cluster: str | None = None,
+    trust_tokenizer: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
@@ -43,6 +46,8 @@ def evaluate_task(
     options: ``k`` and ``corpus`` for neighbours, ``average`` for links, ``score`` and ``corpus``
     for groups, ``corpus`` for labels and reconstruction; None and False are defaults. data:
     entries that describe the corpus file. Raises UsageError, DataError or RunError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
     with engine_of(cluster, workers) as engine:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from hiertopics import files
 from hiertopics.errors import UsageError
+from hiertopics.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut
@@ -34,6 +35,7 @@ class Report(NamedTuple):
     left_out: tuple[str, ...]
 
 
+@trusts
 def report(
     run: Path | str | RunDir,
     other: Path | str | RunDir | None = None,
@@ -45,6 +47,7 @@ def report(
     text: bool = True,
     sides: Sequence[str] = (),
     cut: str | None = None,
+    trust_tokenizer: bool = False,
 ) -> Report:
     """Write a run as one HTML file that loads nothing, whole or not at all.
 
@@ -52,6 +55,8 @@ def report(
     topic and order. limit: most bytes of the page, such as "5MB". text: False leaves out the words
     of single documents. sides: ``NAME=FILE``, a line per document of the corpus. cut: about how
     many nodes each level has, ``20,80``. Raises UsageError, DataError or RunError.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     path = Path(output)
     targets = [path] if json is None else [path, Path(json)]
