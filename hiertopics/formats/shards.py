@@ -10,15 +10,12 @@ and ``name_ends.npy``; groups and labels: ``tags.npz``.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
-import secrets
-import shutil
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -32,10 +29,10 @@ from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.names import first_flaw, names_of, pack_names, require_names, unpack_names
 from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
-from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
-from hiertopics.files import TEMPORARY_SUFFIX
+from hiertopics.errors import DataError, HiertopicsError, UsageError
 from hiertopics.formats.counting import Pairs
 from hiertopics.formats.drafts import Draft, Known
+from hiertopics.formats.folders import new_folder
 from hiertopics.formats.source import Source
 from hiertopics.room import Room
 
@@ -376,65 +373,6 @@ def _write_sides(folder: Path, known: Known) -> None:
             arrays |= pack_names(f"{name}_names", tags.names)
     if arrays:
         files.write_npz(folder / "tags.npz", arrays)
-
-
-@contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """Give a folder to write in, which takes the place of ``path`` once all went well.
-
-    What killed writers of the same folder left is removed. Raises RunError where the disk refuses.
-    """
-    try:
-        _remove_leftovers(path)
-        folder, lock = _locked_folder(path)
-        try:
-            yield folder
-            _put(folder, path)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _locked_folder(path: Path) -> tuple[Path, int]:
-    """Return a new folder beside ``path``, locked as long as its descriptor is open.
-
-    The folder itself is locked, not a file in it, so that what a kill leaves never looks held.
-    Where the file system knows no locks there is none, and no leftover is ever removed.
-    """
-    while True:
-        folder = path.parent / f".{path.name}.{secrets.token_hex(4)}{TEMPORARY_SUFFIX}"
-        folder.mkdir()
-        with suppress(FileNotFoundError):  # taken for a leftover before it was locked
-            lock = os.open(folder, os.O_RDONLY)
-            with suppress(OSError):
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if folder.exists():
-                return folder, lock
-            os.close(lock)
-
-
-def _put(folder: Path, path: Path) -> None:
-    """Give a folder its name; what has it is taken away after that."""
-    aside = folder.with_name(f"{folder.name}.old")
-    if path.exists():
-        os.rename(path, aside)
-    os.rename(folder, path)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _remove_leftovers(path: Path) -> None:
-    for old in path.parent.glob(f".{path.name}.*{TEMPORARY_SUFFIX}.old"):
-        shutil.rmtree(old, ignore_errors=True)
-    for leftover in path.parent.glob(f".{path.name}.*{TEMPORARY_SUFFIX}"):
-        with suppress(OSError):
-            lock = os.open(leftover, os.O_RDONLY)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(leftover, ignore_errors=True)
-            finally:
-                os.close(lock)
 
 
 def require_place(path: Path) -> None:

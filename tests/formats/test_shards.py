@@ -19,6 +19,7 @@ from hiertopics.data.pruning import Limits
 from hiertopics.data.shelf import Shelf
 from hiertopics.errors import DataError, RunError, UsageError
 from hiertopics.formats import shards
+from hiertopics.formats.folders import new_folder
 from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 from tests.formats.conftest import Put
@@ -289,7 +290,7 @@ def test_what_killed_writers_left_is_removed(corpus: Path, held: tuple[str, ...]
 
 def test_what_a_living_writer_writes_stays(corpus: Path) -> None:
     target = corpus.with_name("big.shards")
-    with shards.new_folder(target) as own:
+    with new_folder(target) as own:
         (own / "ends.npy").write_bytes(b"x")
         shelf_of(corpus)
         assert (own / "ends.npy").exists()
