@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import csv
 import json
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
 
 from hiertopics.data.corpus import Tags
 from hiertopics.data.names import flaw
@@ -349,39 +353,71 @@ TABLES = ("jsonl", "csv", "tsv", "parquet")
 """Forms whose columns have names."""
 
 
-MOST_LATE = 1000
-"""Fields from which on one that the first document lacks is not kept: a column has an entry for
-each document, so that as many fields as documents would take quadratic time and memory."""
+MOST_CELLS = 1 << 24
+TIMES_VALUES = 16
+"""Cells (documents x fields) that are kept: so many, or so many times the values that are given.
+
+Of a table all are. Where each record had fields of its own, columns would take quadratic room.
+"""
+
+
+class _Column:
+    """A field of the documents that have it. docs: their numbers, ascending."""
+
+    def __init__(self) -> None:
+        self.docs = array("q")
+        self._values = TagTable()
+
+    def add(self, doc: int, values: Sequence[str]) -> None:
+        self.docs.append(doc)
+        self._values.add(values)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._values.columns
+
+    def tags(self, n_docs: int) -> Tags:
+        """Return the values of all documents; those that lack the field have none."""
+        tags = self._values.tags()
+        ends = np.zeros(n_docs + 1, np.int32)
+        ends[np.array(self.docs, np.int64) + 1] = np.diff(tags.members.indptr)
+        parts = (tags.members.data, tags.members.indices, np.cumsum(ends, dtype=np.int32))
+        return Tags(sparse.csr_array(parts, shape=(n_docs, len(tags.names))), tags.names)
 
 
 class Metadata:
     """Columns that grow one document at a time."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, TagTable | None] = {}
+        self._columns: dict[str, _Column | None] = {}
         self._n_docs = 0
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Add a document; a field that others lack is empty for them."""
         for field, value in values.items():
-            if field not in self._columns:
-                if self._n_docs and len(self._columns) >= MOST_LATE:
-                    continue
-                self._columns[field] = TagTable()
-            column, told = self._columns[field], _told(value)
+            column, told = self._columns.setdefault(field, _Column()), _told(value)
             if column is None or told is None or flaw(field) is not None:
                 self._columns[field] = None
             else:
-                column.pad(self._n_docs)
-                column.add(told)
+                column.add(self._n_docs, told)
         self._n_docs += 1
 
     def tags(self) -> dict[str, Tags]:
-        """Return the columns that hold values and nothing else, by field."""
-        found = {name: column for name, column in self._columns.items() if column is not None}
-        for column in found.values():
-            column.pad(self._n_docs)
-        return {name: column.tags() for name, column in found.items() if column.columns}
+        """Return the columns that hold values and nothing else, by field.
+
+        Where they were more than ``MOST_CELLS`` allows, those with fewest documents are left out.
+        """
+        found = {
+            name: column
+            for name, column in self._columns.items()
+            if column is not None and not column.is_empty
+        }
+        n_values = sum(len(column.docs) for column in found.values())
+        most = max(MOST_CELLS, TIMES_VALUES * n_values) // max(self._n_docs, 1)
+        if len(found) > most:
+            fullest = {*sorted(found, key=lambda name: -len(found[name].docs))[:most]}
+            found = {name: column for name, column in found.items() if name in fullest}
+        return {name: column.tags(self._n_docs) for name, column in found.items()}
 
 
 def _told(value: Any) -> list[str] | None:

@@ -6,7 +6,6 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator
 from dataclasses import replace
-from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics.data.corpus import Tags
-from hiertopics.data.names import made_unique, unique_note
+from hiertopics.data.names import flaw, made_unique, unique_note
 from hiertopics.errors import DataError, UsageError
 from hiertopics.formats.counting import shown, whole_number
 from hiertopics.formats.opening import blocks, decoded_lines, rows
@@ -39,10 +38,6 @@ class TagTable:
         for entry in dict.fromkeys(entries):
             self._entries.append(self.columns.setdefault(entry, len(self.columns)))
         self._ends.append(len(self._entries))
-
-    def pad(self, n_docs: int) -> None:
-        """Add documents without entries until there are ``n_docs``."""
-        self._ends.extend(repeat(len(self._entries), n_docs - len(self)))
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -212,7 +207,10 @@ def _text(names: Iterable[str], read_back: Iterable[str]) -> bytes:
     for name, back in zip(names, read_back, strict=True):
         lost = name != back or "\n" in name or name.startswith("\ufeff")
         if not name or lost or not encodes(name):
-            raise UsageError(f"{shown(name)} cannot stand on a line of its own in a text file")
+            hint = "; a folder of shards can hold it" * (flaw(name) is None)
+            raise UsageError(
+                f"{shown(name)} cannot stand on a line of its own in a text file{hint}"
+            )
     return "".join(f"{name}\n" for name in names).encode()
 
 

@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 from hiertopics.corpora.checking import check
-from hiertopics.errors import DataError
+from hiertopics.errors import ConfigError, DataError
 from hiertopics.formats.arff import read_label_names
 from hiertopics.formats.opening import LONGEST_LINE, blocks, without_blank_end
+from hiertopics.formats.records import text_of_html
+from hiertopics.settings.yamlfile import read_seeds
 
 FACTOR = 10
 MOST = 25
@@ -85,6 +87,17 @@ CASES: dict[str, tuple[int, Callable[[int], Files]]] = {
     ),
     "vocabulary: one long word": (20_000, lambda n: {"a.ldac": b"1 0:1\n", "a.vocab": b"=" * n}),
     "ldac: one long id": (20_000, lambda n: {"a.ldac": b"1 " + b"1" * n + b":1\n"}),
+    "jsonl: a field of its own in each record": (
+        4_000,
+        lambda n: {"a.jsonl": b"".join(b'{"text": "a bc", "f%d": 1}\n' % p for p in range(n))},
+    ),
+    "jsonl: as many fields in one record as records": (
+        4_000,
+        lambda n: {
+            "a.jsonl": b'{"text": "a bc", %s}\n' % b", ".join(b'"f%d": 1' % p for p in range(n))
+            + b'{"text": "a bc"}\n' * n
+        },
+    ),
     "edges: one long name": (20_000, lambda n: {"a.edges": b"0" * n + b" 1\n"}),
 }
 
@@ -134,6 +147,27 @@ def test_names_of_labels(put: Put) -> None:
     small, large = put("small.xml", labels(2_000)), put("large.xml", labels(20_000))
     times = growth(lambda: read_label_names(small), lambda: read_label_names(large))
     assert times < MOST
+
+
+def test_elements_that_nobody_sees() -> None:
+    """Open within one another, and other ends after them."""
+    small, large = ("<template>" * n + "</p>" * n for n in (4_000, 40_000))
+    assert growth(lambda: text_of_html(small), lambda: text_of_html(large)) < MOST
+
+
+def test_names_without_seed_words(put: Put) -> None:
+    small, large = (
+        put(f"{n}.yaml", b"".join(b"t%d: 1\n" % p for p in range(n))) for n in (60, 600)
+    )
+
+    def read(path: Path) -> Callable[[], object]:
+        def refused() -> None:
+            with pytest.raises(ConfigError, match="expected a list of words"):
+                read_seeds(path)
+
+        return refused
+
+    assert growth(read(small), read(large)) < MOST
 
 
 @pytest.mark.parametrize("before", [b"", b"1 0:1\n" * 3])

@@ -40,7 +40,7 @@ counts = st.one_of(st.integers(0, 3), st.sampled_from([0, 2**31 - 1]))
 
 @st.composite
 def tags(draw: st.DrawFn, n_docs: int) -> Tags:
-    names = draw(st.lists(words, max_size=4))
+    names = draw(st.lists(words, max_size=4, unique=True))
     marks = [[draw(st.booleans()) for _ in names] for _ in range(n_docs)]
     dense = np.array(marks, dtype=bool).reshape(n_docs, len(names))
     return Tags(sparse.csr_array(dense), tuple(names))
