@@ -395,7 +395,9 @@ class Metadata:
     def add(self, values: Mapping[str, Any]) -> None:
         """Add a document; a field that others lack is empty for them."""
         for field, value in values.items():
-            column, told = self._columns.setdefault(field, _Column()), _told(value)
+            if field not in self._columns:
+                self._columns[field] = _Column()
+            column, told = self._columns[field], _told(value)
             if column is None or told is None or flaw(field) is not None:
                 self._columns[field] = None
             else:

@@ -87,15 +87,21 @@ def test_what_the_user_names_is_trusted(
 def test_python_names_its_argument(tmp_path: Path, mailed: Path) -> None:
     texts, told = tmp_path / "a.jsonl", REFUSAL.format("trust_tokenizer=True")
     few: dict[str, Any] = {"iterations": 2, "holdout": "none", "quiet": True}
-    for asked in (
+    asking: list[Callable[[], Any]] = [
         lambda: hiertopics.fit(texts, config=mailed, **few),
         lambda: hiertopics.sweep(mailed, texts),
-    ):
+    ]
+    for asked in asking:
         with pytest.raises((UsageError, ConfigError), match=re.escape(told)):
             asked()
     assert "marking" not in sys.modules
     run = hiertopics.fit(texts, config=mailed, trust_tokenizer=True, **few)
-    for again in (lambda: run.infer(texts), lambda: run.resume(3, quiet=True), run.to_anndata):
+    refused: list[Callable[[], Any]] = [
+        lambda: run.infer(texts),
+        lambda: run.resume(3, quiet=True),
+        lambda: run.to_anndata(),
+    ]
+    for again in refused:
         with pytest.raises(UsageError, match=re.escape(told)):
             again()
     assert run.infer(texts, trust_tokenizer=True).unknown_tokens == 0

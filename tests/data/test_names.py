@@ -51,6 +51,7 @@ def test_equal_names_are_told_apart_and_no_other_changes() -> None:
     assert unique_note(("a",), ("a",), "genes") == ()
 
 
+@pytest.mark.filterwarnings("ignore:Suffix used")
 def test_equal_names_are_told_apart_as_by_anndata() -> None:
     anndata = pytest.importorskip("anndata")
     pandas = pytest.importorskip("pandas")

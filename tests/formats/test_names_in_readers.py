@@ -26,7 +26,7 @@ from hiertopics.formats.source import Source
 COUNTS = np.array([[1, 0, 2, 0], [0, 3, 0, 4], [1, 1, 1, 1]])
 LDAC = "2 0:1 2:2\n2 1:3 3:4\n4 0:1 1:1 2:1 3:1\n"
 REPEATED, EMPTY, BROKEN = ("a", "b", "a", "c"), ("a", "", "b", "c"), ("a", "b\nb", "c", "d")
-TOLD = {
+TOLD: dict[tuple[str, ...], str] = {
     REPEATED: "'a' stands there twice, as number 1 and 3",
     EMPTY: "2 is empty",
     BROKEN: "2 ('b\\nb') holds a line end",
@@ -98,7 +98,8 @@ def test_words_of_objects_are_refused_by_name(kind: str, names: tuple[str, ...])
 @pytest.mark.parametrize("side", ["groups", "labels"])
 def test_marks_of_objects_are_refused_by_name(side: str, names: tuple[str, ...]) -> None:
     members = sparse.csr_array(np.ones((3, 4), dtype=bool))
-    corpus = Corpus(sparse.csr_array(COUNTS), tuple("abcd"), **{side: Tags(members, names)})
+    marks: dict[str, Any] = {side: Tags(members, names)}
+    corpus = Corpus(sparse.csr_array(COUNTS), tuple("abcd"), **marks)
     for use in (as_corpus, lambda one: write_bags(one, Path("x.shards"))):
         with pytest.raises(HiertopicsError, match=side.removesuffix("s")) as caught:
             use(corpus)
