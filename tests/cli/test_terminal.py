@@ -10,7 +10,7 @@ import pytest
 
 from hiertopics.views.render.records import Grid, to_table
 from hiertopics.views.render.screen import pieces, show_lines, show_table
-from hiertopics.visible import Span, plain
+from hiertopics.visible import Span, plain, steady, visible
 
 WIDTH = 40
 LOOKS = re.compile("\x1b\\[[0-9;]*m")
@@ -108,3 +108,15 @@ def test_a_table_that_fits_or_ends_in_words_is_one_piece() -> None:
     assert list(pieces(narrow, WIDTH)) == [narrow]
     words = to_table([{"id": 1, "words": "word " * 20}], ("id", "words"))
     assert list(pieces(words, WIDTH)) == [words]
+
+
+def test_letters_are_told_from_what_they_would_write_out(terminal: Terminal) -> None:
+    """The four letters of an escape, and an escape; written out once, in a table and cut in one."""
+    letters, escape = r"\x1b", "\x1b"
+    assert (visible(letters), visible(escape)) == (r"\\x1b", r"\x1b")
+    assert steady(f"{letters!r} {escape}") == r"'\\x1b' \x1b"
+    grid = to_table([{"word": letters, "n": 1}, {"word": escape, "n": 2}], ("word", "n"))
+    with redirect_stdout(terminal):
+        show_table(grid)
+    for shown in (str(grid), LOOKS.sub("", terminal.getvalue())):
+        assert [line.split()[0] for line in shown.splitlines()[-2:]] == [r"\\x1b", r"\x1b"]
