@@ -156,7 +156,8 @@ class RunDir:
         """Return what there is of the run: its folder, its files, its folders and those in them."""
         folders = [self.path / name for name in FOLDERS]
         found = {self.path, *folders, *(self.path / name for name in NAMES)}
-        found |= {path for folder in folders for path in folder.rglob("*")}
+        within = (folder for folder in folders if not folder.is_symlink())
+        found |= {path for folder in within for path in folder.rglob("*")}
         return {path for path in found if os.path.lexists(path)}
 
     def _withdraw(self, before: Set[Path]) -> None:
@@ -373,8 +374,11 @@ class RunDir:
 
     @property
     def n_draws(self) -> int:
-        """Number of kept draws."""
-        return len(self.numbered("draws"))
+        """Number of kept draws; none where they are not in the run's own folder."""
+        try:
+            return len(self.numbered("draws"))
+        except RunError:
+            return 0
 
     def _drawn(self) -> list[Path]:
         """Return the files of the kept draws in order, known to be those of the run.
