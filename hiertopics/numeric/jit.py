@@ -89,7 +89,7 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save the code compiled for a signature, if the disk takes it."""
-        with suppress(OSError):
+        with suppress(Exception):  # a damaged index that a full disk keeps, too
             super().save_overload(sig, data)
 
 
