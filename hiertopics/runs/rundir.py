@@ -24,7 +24,7 @@ from scipy import sparse
 from hiertopics import files
 from hiertopics.arrays import F64, I32
 from hiertopics.data.tree import Support, Tree
-from hiertopics.errors import RunError, UsageError
+from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
@@ -139,18 +139,19 @@ class RunDir:
         before = self._present()
         try:
             self.create()
-        except (RunError, UsageError):
-            with suppress(OSError):
-                if self.path not in before:
-                    self.path.rmdir()
+            with self.locked():
+                try:
+                    yield
+                except BaseException:
+                    if not self.exists:
+                        self._withdraw(before)
+                    raise
+        except HiertopicsError:
+            if not os.path.lexists(self.path / LOCK):  # nobody else is at work there
+                for folder in sorted({self.path / "checkpoints", self.path} - before, reverse=True):
+                    with suppress(OSError):
+                        folder.rmdir()
             raise
-        with self.locked():
-            try:
-                yield
-            except BaseException:
-                if not self.exists:
-                    self._withdraw(before)
-                raise
 
     def _present(self) -> set[Path]:
         """Return what there is of the run: its folder, its files, its folders and those in them."""
