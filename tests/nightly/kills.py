@@ -93,6 +93,9 @@ PROMISED = {"SIGTERM": {75}, "SIGINT": {75}, "SIGUSR1": {75}, "SIGINT SIGINT": {
 OF_SOME = ("agree", "merge", "drop", "refit", "update", "consensus")
 """Commands that are not for every backend."""
 
+GROWING = ("metrics.jsonl", "config.yaml", "documents.jsonl")
+"""Files that a fit of a run's documents writes more than once."""
+
 CHECKPOINT = re.compile("checkpoints/[0-9]+[.]npz$")
 ATTEMPTS = 4
 OFTEN = 0.02
@@ -501,7 +504,7 @@ def _moving(name: str, command: str) -> bool:
     goes on with comes and goes.
     """
     fits = command in ("refit", "update")
-    growing = CHECKPOINT.search(name) or name.endswith(("metrics.jsonl", "config.yaml"))
+    growing = CHECKPOINT.search(name) or name.endswith(GROWING)
     moving = fits or command == "agree"
     return bool(fits and growing) or moving and name.endswith("manifest.json") or "/." in f"/{name}"
 
