@@ -48,6 +48,10 @@ class RunError(HiertopicsError):
     """A run directory cannot be created, read, continued or written."""
 
 
+class OutputError(HiertopicsError):
+    """What a command has to say cannot be written to stdout; what it wrote to files is there."""
+
+
 class NumericalError(HiertopicsError):
     """A computation left the domain of finite numbers; names iteration and place."""
 

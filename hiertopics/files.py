@@ -11,10 +11,11 @@ import json
 import math
 import os
 import secrets
+import stat
 import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 import numpy as np
@@ -44,6 +45,57 @@ LOCAL_LENGTHS = 26
 Write = Callable[[IO[bytes]], object]
 
 
+def inside(root: Path, name: str) -> Path:
+    """Return the path of a file or folder below a folder that somebody else may have made.
+
+    The root may be reached over symbolic links. Raises RunError where a part of the way below it
+    leads elsewhere: a symbolic link, a pipe or a device, or a name that leaves the root.
+    """
+    parts = PurePath(name).parts
+    if ".." in parts or PurePath(name).is_absolute():
+        raise RunError(f"{root} is damaged: the name {name} leads out of it")
+    path = root
+    for part in parts:
+        path = path / part
+        try:
+            mode = path.lstat().st_mode
+        except (OSError, ValueError):  # who opens the file says what is wrong
+            break
+        _refuse_foreign(path, mode)
+    return root / name
+
+
+def refuse_links(root: Path) -> None:
+    """Raise RunError where anything below a folder is a symbolic link, a pipe or a device."""
+    if not root.is_dir():
+        return
+    for folder, folders, names in os.walk(root, onerror=_raise):
+        for name in (*folders, *names):
+            path = Path(folder, name)
+            with suppress(FileNotFoundError):
+                _refuse_foreign(path, path.lstat().st_mode)
+
+
+def _raise(error: OSError) -> None:
+    raise RunError(f"cannot read {error.filename}: {error.strerror or error}") from error
+
+
+def _refuse_foreign(path: Path, mode: int) -> None:
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return
+    what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+    raise RunError(f"{path} is {what}; hiertopics does not follow it: put the file itself there")
+
+
+def open_inside(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """Open a file as ``open`` does, but no symbolic link; an appended file is not truncated.
+
+    Raises OSError, with ELOOP for a link, and never waits for the other end of a pipe.
+    """
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
+    return open(path, mode, opener=lambda name, how: os.open(name, how | flags, 0o666), **options)
+
+
 def write_whole(path: Path, write: Write, *, sync: bool = True) -> None:
     """Replace ``path`` by what ``write`` writes, whole or not at all; see ``write_together``."""
     write_together({path: write}, sync=sync)
@@ -70,7 +122,7 @@ def write_together(
         with ExitStack() as stack:  # the locks on temporary files stay until they are renamed
             for path, write in writers.items():
                 _remove_leftovers(path.parent, f".{path.name}.")
-                temporary[path], stream = _open_temporary(path)
+                temporary[path], stream = open_temporary(path)
                 write(stack.enter_context(stream))
                 stream.flush()
                 if sync:
@@ -103,14 +155,17 @@ def _move(path: Path, target: Path) -> None:
         path.unlink()
 
 
-def _open_temporary(path: Path) -> tuple[Path, IO[bytes]]:
+def open_temporary(path: Path) -> tuple[Path, IO[bytes]]:
     """Return a new file beside ``path``, locked as long as it is open: its writer lives.
 
     Where the file system knows no locks there is none, and no leftover is ever removed.
     """
     while True:
         temporary = _temporary(path, secrets.token_hex(4))
-        stream = open(temporary, "wb")  # noqa: SIM115
+        try:
+            stream = open(temporary, "xb")  # noqa: SIM115
+        except FileExistsError:
+            continue
         with suppress(OSError):
             fcntl.flock(stream, fcntl.LOCK_EX)
         if os.fstat(stream.fileno()).st_nlink:
@@ -122,7 +177,7 @@ def _remove_leftovers(folder: Path, start: str) -> None:
     """Remove temporary files whose names begin so and whose writers are dead."""
     for leftover in os.listdir(folder):
         if leftover.startswith(start) and leftover.endswith(TEMPORARY_SUFFIX):
-            with suppress(OSError), open(folder / leftover, "rb+") as stream:
+            with suppress(OSError), open_inside(folder / leftover, "rb+") as stream:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.unlink(folder / leftover)
 

@@ -116,7 +116,7 @@ class Run(RunDir):
         """
         driver.fit(
             run=self.path,
-            config=self.path / "config.yaml",
+            config=self.file("config.yaml"),
             iterations=iterations,
             time_limit=time_limit,
             workers=workers,
@@ -129,11 +129,13 @@ class Run(RunDir):
     def save(self, path: Path | str) -> Run:
         """Copy the run, and the corpus that was kept with it, to a new folder; return that run.
 
-        Raises RunError where the folder is there already, or cannot be written.
+        Raises RunError where the folder is there already, or cannot be written, or where anything
+        in the run is a symbolic link.
         """
         target = Path(path)
         if target.exists():
             raise RunError(f"{target} is there already; choose another folder")
+        files.refuse_links(self.path)
         experiment = self.experiment
         corpus = Path(str(experiment.data.corpus))
         try:

@@ -6,7 +6,6 @@ spreadsheets, which would run what looks like a formula.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -39,8 +38,15 @@ def steady(text: str) -> str:
 
 
 def in_letters(name: str) -> str:
-    r"""Return the name of a file as UTF-8 can hold it, bytes that are none as ``\xff``."""
-    return os.fsencode(name).decode(errors="backslashreplace")
+    r"""Return the name of a file as UTF-8 can hold it, bytes that are none as ``\xff``.
+
+    Whatever the encoding of file systems: where it is ASCII, bytes beyond it are read as UTF-8.
+    """
+    try:
+        encoded = name.encode(errors="surrogateescape")
+    except UnicodeEncodeError:  # halves of pairs that stand for no byte
+        encoded = name.encode(errors="backslashreplace")
+    return encoded.decode(errors="backslashreplace")
 
 
 def no_formula(text: str) -> str:

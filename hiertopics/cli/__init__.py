@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import resource
 import sys
 from contextlib import redirect_stderr, suppress
 from typing import Any, TextIO, cast
@@ -97,7 +98,27 @@ class LazyGroup(click.Group):
             near = get_close_matches(args[0], COMMANDS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
             raise click.UsageError(f"no such command {args[0]!r}; {hint}", ctx)
+        if not {"-h", "--help"} & set(args):
+            _require_memory()
         return super().resolve_command(ctx, args)
+
+
+LEAST = {"-d": (resource.RLIMIT_DATA, 320 << 20), "-v": (resource.RLIMIT_AS, 480 << 20)}
+"""What libraries and kernels take, by the option of ulimit that limits it, in bytes."""
+
+
+def _require_memory() -> None:
+    """Raise HiertopicsError where the system leaves the process too little memory to begin.
+
+    numpy's and scipy's library of linear algebra then waits for memory for ever, deaf to signals.
+    """
+    for option, (kind, least) in LEAST.items():
+        limit, _ = resource.getrlimit(kind)
+        if limit != resource.RLIM_INFINITY and limit < least:
+            raise HiertopicsError(
+                f"too little memory: ulimit {option} leaves this process {limit >> 20} MiB, and "
+                f"hiertopics takes {least >> 20} MiB before it reads anything"
+            )
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from hiertopics.errors import OutputError
 from hiertopics.visible import Line, Span, plain, steady
 
 if TYPE_CHECKING:
@@ -205,8 +207,26 @@ cut_option = click.option(
 
 
 def put(text: str, *, nl: bool = True) -> None:
-    """Write a result on stdout as it is: click drops escapes where that is no terminal."""
-    click.echo(text, nl=nl, color=True)
+    """Write a result on stdout as it is: click drops escapes where that is no terminal.
+
+    Raises OutputError where stdout refuses it.
+    """
+    with _answering():
+        click.echo(text, nl=nl, color=True)
+
+
+@contextmanager
+def _answering() -> Iterator[None]:
+    """Raise OutputError where stdout refuses what is written to it; a reader that has gone, not."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(
+            f"stdout: {error.strerror or error}; files that the command was to write are written, "
+            "and only what it had to say is lost"
+        ) from error
 
 
 def put_records(records: Iterable[object]) -> None:
@@ -223,8 +243,10 @@ def put_lines(lines: Iterable[Line], *, err: bool = False) -> None:
         from hiertopics.views.render.screen import show_lines
 
         show_lines(lines, err=err)
-        return
-    click.echo(plain(lines), nl=False, err=err, color=True)
+    elif err:
+        click.echo(plain(lines), nl=False, err=True, color=True)
+    else:
+        put(plain(lines), nl=False)
 
 
 def put_text(text: str) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
@@ -124,7 +123,8 @@ def kept_in(run: Path, put: Callable[[Path], Path]) -> Iterator[Path]:
 
     put: writes the file, and others beside it, into a folder and returns its path.
     """
-    folder = run / "corpus"
+    folder = files.inside(run, "corpus")
+    files.refuse_links(folder)
     before = set(folder.glob("*"))
     try:
         path = put(folder)
@@ -228,6 +228,7 @@ def _tags(name: str, marks: Marks) -> Tags:
 
 
 STDIN = "-"
+AT_ONCE = 1 << 20
 NAME = "stdin"
 
 
@@ -248,14 +249,27 @@ def spooled(folder: Path) -> Path:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError(f"{STDIN} reads the corpus from a pipe, but there is none")
     files.make_folder(folder)
-    part = folder / f"{NAME}.part"
+    files.remove_partial(folder)
+    part: Path | None = None
     try:
-        with part.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out)
-        with part.open("rb") as written:
-            name = hashlib.file_digest(written, "sha256").hexdigest()
-        return part.replace(folder / f"{NAME}-{name[:16]}")
+        part, out = files.open_temporary(folder / NAME)
+        with out:
+            digest = _copied(sys.stdin.buffer, out)
+            target = folder / f"{NAME}-{digest[:16]}"
+            os.replace(part, target)
+            return target
     except OSError as error:
-        raise RunError(f"cannot write {part}: {error.strerror or error}") from error
+        raise RunError(f"cannot write {folder / NAME}: {error.strerror or error}") from error
     finally:
-        part.unlink(missing_ok=True)
+        if part is not None:
+            part.unlink(missing_ok=True)
+
+
+def _copied(source: IO[bytes], out: IO[bytes]) -> str:
+    """Copy a stream to its end; return the hash of what it held."""
+    digest = hashlib.sha256()
+    while block := source.read(AT_ONCE):
+        digest.update(block)
+        out.write(block)
+    out.flush()
+    return digest.hexdigest()

@@ -107,8 +107,7 @@ def consensus(
         tuple(argv),
         lineage(parents, "consensus"),
     )
-    target.create()
-    with target.locked():
+    with target.made():
         seals = artifacts.write_inputs(target, first.experiment, original.train, first.split)
         name = first.experiment.backend
         seals |= artifacts.write_summary(target, summary, original.train.vocab, name)

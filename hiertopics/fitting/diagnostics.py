@@ -83,7 +83,7 @@ def diagnose(run: RunDir) -> list[Diagnosis]:
     try:
         found = traces(run.metrics(), burn_in, experiment.output.record_every)
     except (LookupError, TypeError, ValueError, StopIteration) as error:
-        path = run.path / "metrics.jsonl"
+        path = run.file("metrics.jsonl")
         raise RunError(f"{path} is damaged: its lines have no common columns") from error
     return [diagnosis(name, values) for name, values in found.items()]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +30,7 @@ from hiertopics.progress import Progress
 from hiertopics.room import Room
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.manifest import Origin
-from hiertopics.runs.rundir import RUNS, RunDir
+from hiertopics.runs.rundir import LOCK, RUNS, RunDir
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
 from hiertopics.units import parse_bytes, parse_duration
@@ -105,19 +104,11 @@ def fit(
     with engine_of(cluster, workers) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
-        # Of a name that no folder can have, ``create`` says what is wrong with it.
-        anew = not os.path.exists(target.path)
-        target.create()
-        if isinstance(train, Shelf):
-            train = replace(train, room=Room(target.path.resolve() / "checkpoints"))
-        with target.locked():
-            if isinstance(train, Shelf) and isinstance(engine, Cluster):
-                try:
-                    engine.require_seen(target.path / ".lock")
-                except UsageError:
-                    if anew:
-                        target.withdraw()
-                    raise
+        with target.made():
+            if isinstance(train, Shelf):
+                train = replace(train, room=Room(target.path.resolve() / "checkpoints"))
+                if isinstance(engine, Cluster):
+                    engine.require_seen(target.file(LOCK))
             origin = Origin(experiment, whole, train, split.hash, tuple(argv), lineage)
 
             def job() -> Job:

@@ -65,7 +65,7 @@ def refit(
         result = driver.fit(
             path,
             run=made.path,
-            config=target.path / "config.yaml" if same else None,
+            config=target.file("config.yaml") if same else None,
             overrides=overrides,
             backend=backend,
             seed=target.experiment.seed if seed is None else seed,

@@ -84,12 +84,11 @@ def _made(
     began = time.perf_counter()
     summary = _summary(parent, grouping)
     run = RunDir(output)
-    run.create()
-    with run.locked():
+    with run.made():
         for name in KEPT:
-            if (parent.path / name).exists():
-                _copy(parent.path / name, output / name)
-        seals = run.seals(n for n in KEPT[1:] if (output / n).exists())
+            if parent.file(name).exists():
+                _copy(parent.file(name), run.file(name))
+        seals = run.seals(n for n in KEPT[1:] if run.file(n).exists())
         seals |= artifacts.write_summary(run, summary, parent.vocab, parent.experiment.backend)
         numbers = {
             node: int(grouping.into[node])
@@ -152,9 +151,9 @@ def _documents(run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | 
 def _carry_labels(parent: RunDir, run: RunDir, tree: Tree, numbers: dict[int, int]) -> None:
     """Give nodes that are still there their names; of several that are one now, the first's."""
     rows: dict[int, Row] = {}
-    for row in read_rows(parent.path / LABELS):
+    for row in read_rows(parent.file(LABELS)):
         node = numbers.get(row.node) if isinstance(row.node, int) else None
         if node is not None and tree.kind[node] == NODE and node not in rows:
             rows[node] = Row(0, node, words_told(tree, parent.vocab, node), row.label)
     if rows:
-        write_rows(run.path / LABELS, rows.values())
+        write_rows(run.file(LABELS), rows.values())

@@ -81,11 +81,13 @@ def update(
         if made.exists:
             _refuse_another(made, before, entries)
         words = _words_of(before, original, added, new_words)
+        made.require_own_corpus()
         lay = _corpus_files(made)
-        put = (_put_shards if backend.shelves else _put)(made, original.whole, added, words)
+        with _taken_out_if_refused(made, lay):
+            put = (_put_shards if backend.shelves else _put)(made, original.whole, added, words)
 
     def begin(data: object, settings: Settings, context: Context) -> object:
-        found = _state_of(before, original.train, Room(made.path / "checkpoints"))
+        found = _state_of(before, original.train, Room(made.file("checkpoints")))
         assert backend.continued is not None
         return backend.continued(found, data, settings, context)
 
@@ -93,7 +95,7 @@ def update(
         result = driver.fit(
             put.path,
             run=made.path,
-            config=before.path / "config.yaml",
+            config=before.file("config.yaml"),
             iterations=iterations,
             holdout=extended(before.experiment.data.holdout, original.whole.n_docs),
             data={**PLAIN, "from_": put.format},

@@ -194,7 +194,8 @@ class _Column:
             os.fsync(self._file.fileno())
 
     def __del__(self) -> None:
-        with suppress(OSError):  # what cannot be written is said where it is met first
+        # What cannot be written is said where it is met first; it may never have been opened.
+        with suppress(OSError, AttributeError):
             self._file.close()
 
     def _head(self) -> None:

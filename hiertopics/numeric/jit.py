@@ -4,15 +4,18 @@ Options are fixed here: cached on disk, no GIL, numpy's error model (numba's def
 zero-division check makes a sweep three times slower). Fast-math is off; a kernel whose inner
 sum must be vectorised asks for ``REASSOCIATE``, which keeps NaN and infinity meaningful.
 
-Two classes below lean on numba's dispatcher and cache, which are no public interface: they halve
+Classes below lean on numba's dispatcher and compiler, which are no public interface: they halve
 the time that compiling takes, and change no result. The environment variable
-HIERTOPICS_PLAIN_NJIT=1 does without them, by numba's public decorator alone.
+HIERTOPICS_PLAIN_NJIT=1 does without them, by numba's public decorator; the cache, which is none
+either, is the same.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
+import pickle
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from types import FunctionType
@@ -22,7 +25,7 @@ import llvmlite.binding as llvm
 import numba
 from numba import types
 from numba.core import event
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
@@ -35,22 +38,59 @@ F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = os.environ.get("HIERTOPICS_PLAIN_NJIT") == "1"
 """Whether kernels are compiled by numba's public decorator alone."""
 
+N_HASH = 16
+"""Bytes of a hash at the end of a file of the cache."""
+
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp"})
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
-    """Compiled code on disk; what refers to a module that is gone is compiled anew.
+class _Sealed(IndexDataCacheFile):  # type: ignore[misc]
+    """The files of a cache, each with its hash at the end: damaged code would crash the process."""
 
-    An upgrade replaces the package's files and leaves the cache's beside them.
+    def _dump(self, obj: Any) -> bytes:
+        data: bytes = super()._dump(obj)
+        return data + _hash(data)
+
+    def _load_data(self, name: str) -> Any:
+        with open(self._data_path(name), "rb") as file:
+            data = file.read()
+        if _hash(data[:-N_HASH]) != data[-N_HASH:]:
+            raise ValueError(f"{name} is damaged")
+        return pickle.loads(data[:-N_HASH])
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=N_HASH).digest()
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Compiled code on disk; code that cannot be loaded is compiled anew, or saved another time.
+
+    A power cut leaves empty files; an upgrade leaves code that refers to modules that are gone; a
+    disk may be full. None of that concerns who wants to call a kernel.
     """
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file = _Sealed(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code compiled for a signature; None where there is none to be used."""
         try:
             return super().load_overload(sig, target_context)
-        except (ImportError, AttributeError):
-            self.flush()
+        except Exception:  # whatever unpickling raises
+            with suppress(OSError):
+                self.flush()
             return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save the code compiled for a signature, if the disk takes it."""
+        with suppress(Exception):  # a damaged index that a full disk keeps, too
+            super().save_overload(sig, data)
 
 
 class _Flags(Flags):  # type: ignore[misc]
@@ -74,15 +114,11 @@ class _Flags(Flags):  # type: ignore[misc]
 
 
 class _Cached(CPUDispatcher):  # type: ignore[misc]
-    """A compiled function with its cache."""
+    """A function that is compiled under our flags."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._compiler._customize_flags = _Flags
-
-    def enable_caching(self) -> None:
-        """Keep compiled code on disk."""
-        self._cache = _Cache(self.py_func)
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
@@ -229,7 +265,7 @@ def kernel(
 
 def _cached(dispatcher: Any) -> Any:
     with suppress(RuntimeError):
-        dispatcher.enable_caching()
+        dispatcher._cache = _Cache(dispatcher.py_func)
     return dispatcher
 
 

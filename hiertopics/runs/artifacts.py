@@ -20,7 +20,7 @@ from hiertopics.model import Summary
 from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
-from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir, by_iteration
+from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir
 from hiertopics.runs.soundness import check_summary
 from hiertopics.settings.config import Experiment
 
@@ -39,13 +39,13 @@ def write_inputs(
     """Write what a fit works on, as it is known before the first iteration; return the seals."""
     groups = train.groups.names if train.groups else ()
     run.write_config(experiment)
-    files.write_text(run.path / "vocab.txt", _lines(train.vocab))
-    files.write_text(run.path / "groups.txt", _lines(groups))
-    files.write_npz(run.path / "split.npz", split.to_arrays())
+    files.write_text(run.file("vocab.txt"), _lines(train.vocab))
+    files.write_text(run.file("groups.txt"), _lines(groups))
+    files.write_npz(run.file("split.npz"), split.to_arrays())
     lines = documents_lines(train, split.train_docs)
     if lines is None:
         return run.seals(INPUTS)
-    files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
+    files.write_whole(run.file(DOCUMENTS), lambda out: out.writelines(lines))
     return run.seals((*INPUTS, DOCUMENTS))
 
 
@@ -54,7 +54,7 @@ def write_documents(run: RunDir, corpus: Corpus) -> None:
     rows = run.split.train_docs
     lines = documents_lines(corpus.select(rows), rows)
     if lines is not None:
-        files.write_whole(run.path / DOCUMENTS, lambda out: out.writelines(lines))
+        files.write_whole(run.file(DOCUMENTS), lambda out: out.writelines(lines))
         seals = {**run.manifest.get(FILES, {}), **run.seals([DOCUMENTS])}
         run.write_manifest({**run.manifest, FILES: seals})
 
@@ -82,7 +82,7 @@ def write_summary(
     if groups is not None:
         writers["theta_groups.npz"] = files.as_csr(sparse.csr_array(groups.theta))
         writers["groups.txt"] = files.as_text(_lines(groups.names))
-    files.write_together({run.path / name: write for name, write in writers.items()})
+    files.write_together({run.file(name): write for name, write in writers.items()})
     return run.seals(writers)
 
 
@@ -104,22 +104,22 @@ def write_support(run: RunDir, support: Support) -> None:
         text = files.to_json(tree_json(rows, backend, others=support.n_others), indent=1) + "\n"
         sealed = held.manifest.get(FILES)
         if sealed is None:
-            files.write_text(run.path / name, text)
+            files.write_text(run.file(name), text)
             return
         new = files.seal_of(text.encode())
         held.write_manifest({**held.manifest, FILES: {**sealed, name: f"{sealed[name]} {new}"}})
-        files.write_text(run.path / name, text)
+        files.write_text(run.file(name), text)
         held.write_manifest({**held.manifest, FILES: {**sealed, name: new}})
 
 
 def present_seals(run: RunDir) -> dict[str, str]:
     """Return the seals of what is there of a run's inputs and summary."""
-    return run.seals(name for name in (*INPUTS, DOCUMENTS, *SUMMARY) if (run.path / name).exists())
+    return run.seals(name for name in (*INPUTS, DOCUMENTS, *SUMMARY) if run.file(name).exists())
 
 
 def draw_seals(run: RunDir) -> dict[str, str]:
     """Return the seals of the kept draws as they stand on disk."""
-    return run.seals(f"{DRAWS}{path.name}" for path in by_iteration(run.path / DRAWS))
+    return run.seals(f"{DRAWS}{path.name}" for path in run.numbered("draws"))
 
 
 def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None = None) -> None:
@@ -129,12 +129,12 @@ def write_draw(run: RunDir, iteration: int, summary: Summary, paths: I32 | None 
     is no distribution.
     """
     check_summary(summary)
-    files.make_folder(run.path / "draws")
+    files.make_folder(run.file("draws"))
     arrays = summary.tree.to_arrays() | files.pack_csr("theta", summary.theta)
     if paths is not None:
         arrays[CHAIN_PATHS] = paths
     write = files.as_npz(arrays, compressed=_large(summary.tree))
-    files.write_whole(run.path / "draws" / f"{iteration:08d}.npz", write)
+    files.write_whole(run.file(f"{DRAWS}{iteration:08d}.npz"), write)
 
 
 def _lines(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from hiertopics import files
 from hiertopics.errors import RunError
 from hiertopics.model import AnyBackend, Settings
 from hiertopics.room import Room
-from hiertopics.runs.rundir import RunDir, by_iteration
+from hiertopics.runs.rundir import RunDir
 from hiertopics.states import Arrays, check, to_arrays
 
 KEPT = 2
@@ -27,17 +27,16 @@ def save_checkpoint(run: RunDir, iteration: int, state: object, stamp: str) -> N
     no waiting for the disk. stamp: what the state belongs to (corpus and split), checked
     when it is loaded.
     """
-    folder = run.path / "checkpoints"
     arrays = to_arrays(state)
     arrays["stamp_"] = np.asarray(stamp)
-    files.write_npz(folder / f"{iteration:08d}.npz", arrays, sync=False)
-    for old in by_iteration(folder)[:-KEPT]:
+    files.write_npz(run.file(f"checkpoints/{iteration:08d}.npz"), arrays, sync=False)
+    for old in run.numbered("checkpoints")[:-KEPT]:
         old.unlink(missing_ok=True)
 
 
 def newest_checkpoint(run: RunDir) -> int:
     """Return the iteration of the newest checkpoint, sound or not; 0 where there is none."""
-    found = by_iteration(run.path / "checkpoints")
+    found = run.numbered("checkpoints")
     return int(found[-1].stem) if found else 0
 
 
@@ -50,7 +49,7 @@ def load_checkpoint(
     over for the one before it. room: where what belongs to documents is put; None: in memory.
     Raises RunError where no other is left, or where they are gone.
     """
-    found = by_iteration(run.path / "checkpoints")[::-1]
+    found = run.numbered("checkpoints")[::-1]
     reasons = [] if found or not _had_checkpoints(run) else ["all of them are gone"]
     for path in found:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hiertopics import registry
+from hiertopics import files, registry
 from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.formats.trust import trust
 from hiertopics.runs.manifest import has_manifest, read_manifest, settings_version
@@ -127,7 +127,7 @@ def fitted_experiment(run: Path, manifest: Mapping[str, Any]) -> Experiment:
 
     A key that it lacks means what it did then. Raises RunError where config.yaml is damaged.
     """
-    path, name = run / CONFIG, str(manifest["backend"])
+    path, name = files.inside(run, CONFIG), str(manifest["backend"])
     try:
         layers: list[tuple[str, Mapping[str, Any]]] = [
             ("manifest.json", {"backend": name}),

@@ -137,7 +137,7 @@ def labels_of(run: RunDir, tree: Tree | None = None, *, quiet: bool = False) -> 
     Rows that fit none are left out, with a warning on stderr unless ``quiet``. Raises DataError
     where the file is wrong.
     """
-    path = run.path / LABELS
+    path = run.file(LABELS)
     rows = read_rows(path)
     if not rows:
         return NONE
@@ -165,7 +165,7 @@ def name_nodes(
     """
     if not names:
         return []
-    path = run.path / LABELS
+    path = run.file(LABELS)
     try:
         rows = read_rows(path)
     except (DataError, RunError) as error:

@@ -93,7 +93,7 @@ def has_manifest(folder: Path) -> bool:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a run; RunError where it is missing or damaged."""
-    path = folder / MANIFEST
+    path = files.inside(folder, MANIFEST)
     with files.readable(path, OSError, ValueError, RecursionError):
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:

@@ -146,7 +146,7 @@ def _match_columns(new: Vectors, columns: tuple[str, ...], config: DataConfig) -
 
 
 def _bins(run: RunDir) -> Bins:
-    with files.readable(run.path / "model.npz", KeyError, what="it has no array "):
+    with files.readable(run.file("model.npz"), KeyError, what="it has no array "):
         return Bins.from_arrays(run.tree.extra)
 
 
@@ -219,7 +219,7 @@ def infer_theta(
     own = tree or run.tree
     if not isinstance(engine, Cluster) or corpus.n_docs == 0:
         return place(run.experiment, own, corpus, seed=seed, engine=engine)
-    manifest = run.path / MANIFEST
+    manifest = run.file(MANIFEST)
     engine.require_seen(manifest)
     kept = Kept(run.path.resolve(), hashlib.sha256(manifest.read_bytes()).hexdigest(), draw)
     blocks = np.array_split(np.arange(corpus.n_docs), min(engine.n_workers, corpus.n_docs))

@@ -20,8 +20,10 @@ class Original(NamedTuple):
 def read_original(run: RunDir) -> Original:
     """Read the corpus of a run again and split it as before.
 
-    Raises DataError where its file is gone, UsageError where it has changed since the fit.
+    Raises DataError where its file is gone, UsageError where it has changed since the fit,
+    RunError where the run keeps it behind a symbolic link.
     """
+    run.require_own_corpus()
     experiment = run.experiment
     config, observed = experiment.data, observed_by(experiment)
     whole = observed.load(config).corpus

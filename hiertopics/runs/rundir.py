@@ -9,7 +9,7 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from scipy import sparse
 from hiertopics import files
 from hiertopics.arrays import F64, I32
 from hiertopics.data.tree import Support, Tree
-from hiertopics.errors import RunError, UsageError
+from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Paths
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
@@ -40,6 +40,32 @@ from hiertopics.runs.manifest import (
 from hiertopics.settings.config import Experiment, dump
 
 RUNS = Path("runs")
+LOCK = ".lock"
+NAMES = (
+    LOCK,
+    MANIFEST,
+    CONFIG,
+    DOCUMENTS,
+    "groups.txt",
+    "labels.csv",
+    "log.txt",
+    "metrics.jsonl",
+    "model.npz",
+    "paths.npz",
+    "split.npz",
+    "theta.npz",
+    "theta_groups.npz",
+    "topics.csv",
+    "tree.json",
+    "vocab.txt",
+)
+"""Files of a run that stand in its own folder."""
+
+CORPORA = ("corpus", "corpus.shards")
+"""Folders of a run that keeps its corpus."""
+
+FOLDERS = ("checkpoints", "draws", "eval", *CORPORA)
+
 DRAWS = "draws/"
 """How the names of sealed draws begin."""
 
@@ -57,9 +83,12 @@ class RunDir:
     def open(cls, path: Path | str) -> Self:
         """Return the run at ``path``; raises RunError if there is none."""
         run = cls(path)
-        if not run.exists:
-            raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
-        return run
+        if run.exists:
+            return run
+        if os.path.isfile(run.path / CONFIG):
+            what = "came to no manifest.json; give the command again that was to make it"
+            raise RunError(f"{path} is no run yet: it {what}")
+        raise RunError(f"{path} is not a run: it has no manifest.json; make one with 'fit'")
 
     @classmethod
     def newest(cls, root: Path = RUNS) -> Self:
@@ -74,37 +103,99 @@ class RunDir:
         """Whether a fit has begun here."""
         return has_manifest(self.path)
 
+    def file(self, name: str) -> Path:
+        """Return the path of a file or folder of the run, whose name may begin with a folder's.
+
+        Raises RunError where it, or the folder that it lies in, is a symbolic link: a run that
+        somebody sends must not lead to other files. The run's own folder may be reached over one.
+        """
+        return files.inside(self.path, name)
+
+    def numbered(self, folder: str) -> list[Path]:
+        """Return the npz files of a folder that are named by an iteration, in order; no others.
+
+        Raises RunError as ``file`` does.
+        """
+        found = (path for path in self.file(folder).glob("*.npz"))
+        names = (path.name for path in found if re.fullmatch("[0-9]{8,}", path.stem))
+        return [self.file(f"{folder}/{name}") for name in sorted(names)]
+
+    def require_own_corpus(self) -> None:
+        """Raise RunError where a corpus that the run keeps lies behind a symbolic link."""
+        for name in CORPORA:
+            files.refuse_links(self.file(name))
+
     def create(self) -> None:
         """Make the folder; raises RunError where that cannot be done."""
-        files.make_folder(self.path / "checkpoints")
+        files.make_folder(self.file("checkpoints"))
 
-    def withdraw(self) -> None:
-        """Remove a folder that has nothing in it but what ``create`` and ``locked`` made."""
-        with suppress(OSError):
-            (self.path / ".lock").unlink(missing_ok=True)
-            (self.path / "checkpoints").rmdir()
-            self.path.rmdir()
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        """Make the folder and hold it as ``locked``; where no run comes of it, it goes again.
+
+        After an error, files are removed that were not there before, as long as there is no
+        manifest. Raises what ``create`` and ``locked`` raise.
+        """
+        before = self._present()
+        try:
+            self.create()
+            with self.locked():
+                try:
+                    yield
+                except BaseException:
+                    if not self.exists:
+                        self._withdraw(before)
+                    raise
+        except HiertopicsError:
+            if not os.path.lexists(self.path / LOCK):  # nobody else is at work there
+                for folder in sorted({self.path / "checkpoints", self.path} - before, reverse=True):
+                    with suppress(OSError):
+                        folder.rmdir()
+            raise
+
+    def _present(self) -> set[Path]:
+        """Return what there is of the run: its folder, its files, its folders and those in them."""
+        folders = [self.path / name for name in FOLDERS]
+        found = {self.path, *folders, *(self.path / name for name in NAMES)}
+        within = (folder for folder in folders if not folder.is_symlink())
+        found |= {path for folder in within for path in folder.rglob("*")}
+        return {path for path in found if os.path.lexists(path)}
+
+    def _withdraw(self, before: Set[Path]) -> None:
+        """Remove files of the run, and folders that are empty then, but for what was there."""
+        for path in sorted(self._present() - before, reverse=True):  # a folder after what is in it
+            with suppress(OSError):
+                if path.is_dir():
+                    path.rmdir()
+                else:
+                    path.unlink()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the run for one writer; the lock falls with the process, however it dies.
 
-        Raises RunError where another process holds it.
+        Raises RunError where another process holds it, or where a file of it is a symbolic link.
         """
+        for name in NAMES:
+            self.file(name)
+        for name in FOLDERS:
+            files.refuse_links(self.file(name))
         try:
-            stream = open(self.path / ".lock", "w")  # noqa: SIM115
+            stream = files.open_inside(self.file(LOCK), "a")
         except OSError as error:
             raise RunError(f"cannot write in {self.path}: {error.strerror or error}") from error
         with stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not os.fstat(stream.fileno()).st_nlink:
+                    raise BlockingIOError  # its holder has just taken the folder away
             except OSError:
                 raise RunError(
                     f"{self.path} is being written by another process; wait for it, "
                     "or choose another directory with -o"
                 ) from None
-            for folder in (".", "checkpoints", "draws", "eval"):
-                files.remove_partial(self.path / folder)
+            for folder in (".", *FOLDERS[:3]):
+                files.remove_partial(self.file(folder))
             yield
 
     @cached_property
@@ -119,7 +210,7 @@ class RunDir:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        files.write_json(self.path / MANIFEST, dict(manifest))
+        files.write_json(self.file(MANIFEST), dict(manifest))
         self.__dict__["manifest"] = dict(manifest)
 
     @cached_property
@@ -129,7 +220,7 @@ class RunDir:
 
     def write_config(self, experiment: Experiment) -> None:
         """Replace the config."""
-        files.write_text(self.path / CONFIG, dump(experiment))
+        files.write_text(self.file(CONFIG), dump(experiment))
         self.__dict__["experiment"] = experiment
 
     @cached_property
@@ -152,7 +243,7 @@ class RunDir:
     def has_model(self) -> bool:
         """Whether a fit has come to a summary, its last one or an earlier one."""
         name = "model.npz"
-        if not (self.exists and (self.path / name).exists()):
+        if not (self.exists and self.file(name).exists()):
             return False
         return name in self.manifest.get(FILES, (name,))
 
@@ -163,7 +254,7 @@ class RunDir:
         file is missing, or is not the one that was sealed: a fit was killed while it replaced
         them, or a file of another run was put there. A run of before there were seals has none.
         """
-        path = self.path / name
+        path = self.file(name)
         if FILES not in self.manifest:
             return path
         if name not in self.manifest[FILES]:
@@ -181,7 +272,7 @@ class RunDir:
 
     def seals(self, names: Iterable[str]) -> dict[str, str]:
         """Return the seals of files of the run as they stand on disk."""
-        return {name: files.seal(self.path / name) for name in names}
+        return {name: files.seal(self.file(name)) for name in names}
 
     def broken_seal(self) -> str | None:
         """Return a sealed file that is missing or another one, if any; draws are not asked for."""
@@ -234,7 +325,7 @@ class RunDir:
     def paths(self) -> Paths | None:
         """The training documents' best paths, for backends that have them."""
         name = "paths.npz"
-        if not (self.path / name).exists() and name not in self.manifest.get(FILES, ()):
+        if not self.file(name).exists() and name not in self.manifest.get(FILES, ()):
             return None
         path = self.sealed(name)
         arrays = files.read_npz(path)
@@ -248,7 +339,7 @@ class RunDir:
     @cached_property
     def documents(self) -> Documents | None:
         """Names, marks and first letters of the training documents, where the run kept some."""
-        if not (self.path / DOCUMENTS).exists() and DOCUMENTS not in self.manifest.get(FILES, ()):
+        if not self.file(DOCUMENTS).exists() and DOCUMENTS not in self.manifest.get(FILES, ()):
             return None
         return read_documents(self.sealed(DOCUMENTS), len(self.split.train_docs))
 
@@ -284,8 +375,11 @@ class RunDir:
 
     @property
     def n_draws(self) -> int:
-        """Number of kept draws."""
-        return len(by_iteration(self.path / "draws"))
+        """Number of kept draws; none where they are not in the run's own folder."""
+        try:
+            return len(self.numbered("draws"))
+        except RunError:
+            return 0
 
     def _drawn(self) -> list[Path]:
         """Return the files of the kept draws in order, known to be those of the run.
@@ -293,7 +387,7 @@ class RunDir:
         Raises RunError as ``sealed`` does. Draws since a fit last came to an end have no seal yet,
         nor has any draw of a run of before they were sealed.
         """
-        found = by_iteration(self.path / "draws")
+        found = self.numbered("draws")
         sealed = {name for name in self.manifest.get(FILES, ()) if name.startswith(DRAWS)}
         for name in sorted(sealed):
             self.sealed(name)
@@ -342,7 +436,7 @@ class RunDir:
 
         An objective that was no finite number is null there, or in older files NaN.
         """
-        path = self.path / "metrics.jsonl"
+        path = self.file("metrics.jsonl")
         if not path.exists():
             return []
         *lines, rest = path.read_bytes().split(b"\n")
@@ -359,31 +453,28 @@ class RunDir:
 
     def cut_metrics(self, iteration: int) -> None:
         """Drop the lines of metrics.jsonl past ``iteration`` (and one that was half-written)."""
-        if (self.path / "metrics.jsonl").exists():
+        path = self.file("metrics.jsonl")
+        if path.exists():
             kept = [row for row in self.metrics() if row["iteration"] <= iteration]
             text = "".join(files.to_json(row) + "\n" for row in kept)
-            files.write_text(self.path / "metrics.jsonl", text)
+            files.write_text(path, text)
 
     def log(self, message: str) -> None:
         """Add a line to log.txt, after the time."""
         self._append("log.txt", f"{datetime.now(UTC).isoformat(timespec='seconds')} {message}")
 
     def _append(self, name: str, line: str) -> None:
+        path, how = self.file(name), {"encoding": "utf-8", "errors": "backslashreplace"}
         try:
-            with open(self.path / name, "a", encoding="utf-8", errors="backslashreplace") as stream:
+            with files.open_inside(path, "a", **how) as stream:
                 stream.write(line + "\n")
         except OSError as error:
-            raise RunError(f"cannot write {self.path / name}: {error.strerror or error}") from error
+            raise RunError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def opened(run: Path | str | RunDir) -> RunDir:
     """Return a run that is given as such or by its folder; RunError if there is none."""
     return run if isinstance(run, RunDir) else RunDir.open(run)
-
-
-def by_iteration(folder: Path) -> list[Path]:
-    """Return the npz files of a folder that are named by an iteration, in order; no others."""
-    return sorted(path for path in folder.glob("*.npz") if re.fullmatch("[0-9]{8,}", path.stem))
 
 
 def _tree(path: Path, arrays: Mapping[str, NDArray[Any]]) -> Tree:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
@@ -26,12 +25,12 @@ def keep_score(
 
     options: those that are not the default; an option that is None counts as default.
     """
-    stem = _stem(run, name, options)
-    files.make_folder(stem.parent)
+    stem = _stem(name, options)
+    files.make_folder(run.file("eval"))
     files.write_together(
         {
-            stem.with_name(f"{stem.name}.npz"): files.as_npz(arrays),
-            stem.with_name(f"{stem.name}.json"): files.as_json(dict(record)),
+            run.file(f"{stem}.npz"): files.as_npz(arrays),
+            run.file(f"{stem}.json"): files.as_json(dict(record)),
         },
         last_tells=True,
     )
@@ -39,13 +38,12 @@ def keep_score(
 
 def read_arrays(run: RunDir, name: str, options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     """Return the arrays of a score that was kept; raises RunError where there is none."""
-    stem = _stem(run, name, options)
-    return files.read_npz(stem.with_name(f"{stem.name}.npz"))
+    return files.read_npz(run.file(f"{_stem(name, options)}.npz"))
 
 
-def _stem(run: RunDir, name: str, options: Mapping[str, Any]) -> Path:
+def _stem(name: str, options: Mapping[str, Any]) -> str:
     given = "".join(f"-{key}={value}" for key, value in options.items() if value is not None)
-    return run.path / "eval" / f"{name}{given}"
+    return f"eval/{name}{given}"
 
 
 def kept_scores(run: RunDir) -> list[dict[str, Any]]:
@@ -54,9 +52,10 @@ def kept_scores(run: RunDir) -> list[dict[str, Any]]:
     A file that holds no record is passed over: scores carry no seal.
     """
     found = []
-    for path in sorted((run.path / "eval").glob("*.json")):
+    for path in sorted(run.file("eval").glob("*.json")):
+        text = run.file(f"eval/{path.name}")
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(text.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             continue
         if isinstance(record, dict):

@@ -55,6 +55,14 @@ class _Loader(yaml.SafeLoader):
             seen.add(key.value)
         return node
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Resolve merge keys; of keys that come several times the last stays.
+
+        PyYAML keeps them all, so that ten lines that merge each other become gigabytes.
+        """
+        super().flatten_mapping(node)
+        node.value = list({key.value: (key, value) for key, value in node.value}.values())
+
 
 class _Dumper(yaml.SafeDumper):
     """A dumper that quotes what either set of rules would take for something else."""

@@ -50,7 +50,7 @@ def label(
         if text is not None and not encodes(text):
             raise UsageError("a name or note holds bytes that are no UTF-8")
     with target.locked():
-        path = target.path / LABELS
+        path = target.file(LABELS)
         rows = {one.node: one for one in read_rows(path)}
         known = labels_of(target, tree, quiet=True).get(row, Label())
         changed = Label(
@@ -77,5 +77,5 @@ def _records(run: RunDir) -> list[dict[str, Any]]:
     labels_of(run)  # warns of rows that fit no node
     return [
         {"node": row.node, "words": row.words, **row.label._asdict()}
-        for row in read_rows(run.path / LABELS)
+        for row in read_rows(run.file(LABELS))
     ]

@@ -4,7 +4,7 @@ Every backend is fitted to a tiny corpus and killed: in its start, while it iter
 files are written; chosen by the clock, by the files that are seen to come, or by the n-th call that
 changes a file, so that the gaps between two renames are met too. The same command then goes on to
 the end, and every file must have the bytes of a fit that was never killed. Signals and kills of
-eval, infer, export and convert come after. Run ``.ci/nightly kills``.
+all other commands that write come after. Run ``.ci/nightly kills``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -41,7 +42,7 @@ from records import (  # noqa: E402
     published,
 )
 from run_files import contents, newest_checkpoint  # noqa: E402
-from tinyfits import ITERATING_SECONDS, SHARDS, Bench, in_memory  # noqa: E402
+from tinyfits import ITERATING_SECONDS, SHARDS, UNTIMED, Bench, in_memory  # noqa: E402
 from victims import Calls, Victim, forked, fresh  # noqa: E402
 
 from hiertopics import registry  # noqa: E402
@@ -59,14 +60,43 @@ PARTS = (
 )
 WORKERS = (1, 2, 3, 7)
 PHASES = ("start", "iterating", "writing")
-COMMANDS = ("eval", "infer", "export", "convert")
+COMMANDS = (
+    "eval",
+    "infer",
+    "export",
+    "convert",
+    "shards",
+    "report",
+    "label",
+    "agree",
+    "merge",
+    "drop",
+    "refit",
+    "update",
+    "consensus",
+)
+"""Commands that write; of a backend those that it can do."""
+
+MAKING = {"merge": "there already", "drop": "there already", "consensus": "a run already"}
+"""Commands that refuse a run that they have made, and the words with which they do."""
+
+UNABLE = 2
+"""The exit code of a command that is not for a backend."""
+
 KILLS, KILLS_LONG = 20, 100
-OF_A_COMMAND, OF_A_COMMAND_LONG = 1, 8
+OF_A_COMMAND, OF_A_COMMAND_LONG = 1, 10
 SIGNALS = ("SIGTERM", "SIGINT", "SIGUSR1", "SIGINT SIGINT", "SIGHUP", "SIGQUIT")
 EARLY = ("SIGTERM early", "SIGINT early", "SIGUSR1 early")
 PROMISED = {"SIGTERM": {75}, "SIGINT": {75}, "SIGUSR1": {75}, "SIGINT SIGINT": {75, 130}}
 """Exit codes of a fit that iterates; of two interrupts the second may come too late."""
 
+OF_SOME = ("agree", "merge", "drop", "refit", "update", "consensus")
+"""Commands that are not for every backend."""
+
+GROWING = ("metrics.jsonl", "config.yaml", "documents.jsonl")
+"""Files that a fit of a run's documents writes more than once."""
+
+CHECKPOINT = re.compile("checkpoints/[0-9]+[.]npz$")
 ATTEMPTS = 4
 OFTEN = 0.02
 """Seconds between the checkpoints of a fit that is killed between them, not in them."""
@@ -356,15 +386,49 @@ def _signalled(
 
 
 def command_words(command: str, bench: Bench, run: Path, out: Path) -> list[str]:
-    """Return the words of a command that writes into ``out``, or (eval) into the run."""
-    corpus = str(bench.corpus)
+    """Return the words of a command that writes into ``out``, or into the run."""
+    corpus, made = str(bench.corpus), str(out / "made")
+    beside = str(bench.beside(1))
     suffix = ".arff" if bench.corpus.suffix == ".npy" else ".mtx"
     return {
         "eval": ["eval", str(run), "--heldout"],
         "infer": ["infer", str(run), corpus, "-o", str(out / "theta.npz")],
         "export": ["export", str(run), "-o", str(out / "tree.graphml")],
         "convert": ["convert", corpus, str(out / f"other{suffix}")],
+        "shards": ["convert", corpus, str(out / "other.shards")],
+        "report": ["report", str(run), "-o", str(out / "page.html")],
+        "label": ["label", str(run), bench.nodes[-1], "a name", "--note", "a note"],
+        "agree": ["agree", str(run), beside, "--write"],
+        "merge": ["merge", str(run), *bench.nodes, "-o", made],
+        "drop": ["drop", str(run), bench.nodes[-1], "-o", made],
+        "refit": ["refit", str(run), bench.nodes[0], "-o", made, "--iterations", "4"],
+        "update": ["update", str(run), str(bench.more), "-o", made, "-q"],
+        "consensus": ["consensus", str(run), beside, "-o", made],
     }[command]
+
+
+def settled(*places: Path) -> dict[str, bytes]:
+    """Return the files below folders, without what tells times and how often a fit was begun."""
+    found: dict[str, bytes] = {}
+    for place in places:
+        everything = contents(place)
+        checkpoints = sorted(name for name in everything if CHECKPOINT.search(name))
+        for name, data in everything.items():
+            base = name.rpartition("/")[2]
+            if base in (".lock", "log.txt") or name in checkpoints[:-1]:
+                continue
+            found[name] = _untimed(base, data)
+    return found
+
+
+def _untimed(name: str, data: bytes) -> bytes:
+    if name == "manifest.json":
+        manifest = json.loads(data)
+        return json.dumps({key: manifest[key] for key in manifest if key not in UNTIMED}).encode()
+    if name == "metrics.jsonl":
+        rows = [json.loads(line) for line in data.splitlines()]
+        return json.dumps([row | {"seconds": 0} for row in rows]).encode()
+    return data
 
 
 def kill_command(bench: Bench, command: str, seed: str, folder: Path) -> dict[str, Any]:
@@ -374,11 +438,13 @@ def kill_command(bench: Bench, command: str, seed: str, folder: Path) -> dict[st
     shutil.copytree(bench.of("whole", 1), run)
     out.mkdir()
     words = command_words(command, bench, run, out)
-    before = contents(run) | contents(out)
+    before = settled(run, out)
     whole = forked(words, folder / "said", folder, last=0)
-    if whole.wait():
-        return {"command": command, "found": [f"refused: {whole.err[-600:]}"]}
-    after = contents(run) | contents(out)
+    if code := whole.wait():
+        told = f"refused with {code}: {whole.err[-600:]}"
+        unable = code == UNABLE and command in OF_SOME
+        return {"command": command, "killed": False, "found": [] if unable else [told]}
+    after = settled(run, out)
     calls = Calls.of(folder / "said")
     for _ in range(ATTEMPTS):
         for place in (run, out):
@@ -396,10 +462,11 @@ def kill_command(bench: Bench, command: str, seed: str, folder: Path) -> dict[st
     else:
         return {"command": command, "killed": False}
     told = {"command": command, "killed": True, "how": f"call {last}" if last else wait}
-    return told | _after_command(words, folder, (run, out), before, after)
+    return told | _after_command(command, words, folder, (run, out), before, after)
 
 
 def _after_command(
+    command: str,
     words: Sequence[str],
     folder: Path,
     places: tuple[Path, Path],
@@ -407,19 +474,20 @@ def _after_command(
     after: dict[str, bytes],
 ) -> dict[str, Any]:
     """Compare the files that a killed command left, then give it again and compare anew."""
-    left = contents(places[0]) | contents(places[1])
+    left = settled(*places)
     whole = {name: data for name, data in left.items() if not name.endswith(".partial")}
-    found = [
+    found = _seen_between(places[1] / "made", folder)
+    found += [
         f"neither old nor new: {name}"
         for name in whole | before
-        if whole.get(name) not in (before.get(name), after.get(name))
+        if whole.get(name) not in (before.get(name), after.get(name)) and not _moving(name, command)
     ]
     changed = [name for name in after if before.get(name) != after[name]]
     new = [name for name in changed if left.get(name) == after[name]]
     again = forked(words, folder / "said", folder)
-    if again.wait():
-        found.append(f"given again it ended in {again.poll()}: {again.err[-600:]}")
-    now = contents(places[0]) | contents(places[1])
+    if (code := again.wait()) and not (code == UNABLE and MAKING.get(command, "?") in again.err):
+        found.append(f"given again it ended in {code}: {again.err[-600:]}")
+    now = settled(*places)
     found += [f"given again, other bytes: {name}" for name in after if now.get(name) != after[name]]
     found += [f"given again, left over: {name}" for name in now if name.endswith(".partial")]
     return {
@@ -427,6 +495,29 @@ def _after_command(
         "between": 0 < len(new) < len(changed),
         "leftover": sum(name.endswith(".partial") for name in left),
     }
+
+
+def _moving(name: str, command: str) -> bool:
+    """Tell whether a file has other contents on the way of a command than at its end.
+
+    A manifest tells how far a fit is, or that tree.json may be the old or the new one; what a fit
+    goes on with comes and goes.
+    """
+    fits = command in ("refit", "update")
+    growing = CHECKPOINT.search(name) or name.endswith(GROWING)
+    moving = fits or command == "agree"
+    return bool(fits and growing) or moving and name.endswith("manifest.json") or "/." in f"/{name}"
+
+
+def _seen_between(made: Path, folder: Path) -> list[str]:
+    """Return what is wrong with what readers see of a run that is half made."""
+    if not made.exists():
+        return []
+    victim = forked(["show-tree", str(made)], folder / "seen", folder)
+    code, said = victim.wait(), victim.err
+    if code not in (0, 1) or "Traceback" in said or (code and said.count("\n") != 1):
+        return [f"show-tree after the kill ended in {code}: {said[-600:]}"]
+    return []
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:

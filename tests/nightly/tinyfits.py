@@ -21,7 +21,9 @@ from victims import Calls, forked, fresh
 from hiertopics import registry
 from hiertopics.cli import main
 from hiertopics.corpora.dataset import kind_of
+from hiertopics.data.tree import ROOT
 from hiertopics.formats.writing import write_corpus
+from hiertopics.runs.rundir import RunDir
 
 SHARDS = (1, 3)
 RECORD_EVERY = 2
@@ -106,6 +108,38 @@ class Bench:
     def of(self, name: str, shards: int) -> Path:
         """Return the folder of a run to compare with: whole, base or extended."""
         return self.folder / f"{name}-{shards}"
+
+    def beside(self, shards: int) -> Path:
+        """Return a run of the same fit under another seed, made when it is first asked for."""
+        run = self.folder / f"beside-{shards}"
+        if not run.exists():
+            words = [*self.fit_words(run, shards, iterations=FEWEST), "--seed", "1"]
+            with redirect_stdout(StringIO()), suppress(SystemExit):
+                main(words)
+        return run
+
+    @cached_property
+    def nodes(self) -> tuple[str, str]:
+        """Two nodes with one parent, else the first one twice; of the whole fit."""
+        tree = RunDir(self.of("whole", 1)).tree
+        for parent in (ROOT, *tree.shown.tolist()):
+            if len(children := tree.children(parent)) > 1:
+                return str(children[0]), str(children[1])
+        return str(tree.shown[0]), str(tree.shown[0])
+
+    @cached_property
+    def more(self) -> Path:
+        """A file with further documents."""
+        path = self.corpus.with_name(f"more{self.corpus.suffix}")
+        made = hand_made()
+        if path.suffix == ".npy":
+            np.save(path, made.counts.toarray()[::2])
+        else:
+            write_corpus(made.select(range(1, 30, 3)), path)
+            shutil.copy(self.corpus.with_suffix(".vocab"), path.with_suffix(".vocab"))
+            lines = self.corpus.with_suffix(".authors").read_text().splitlines()[1::3]
+            path.with_suffix(".authors").write_text("\n".join(lines) + "\n")
+        return path
 
     def _timed(
         self, run: Path, shards: int, iterations: int | None = None, seen: int = -1

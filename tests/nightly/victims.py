@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from faults import meeting
 
@@ -26,18 +26,50 @@ POLL_SECONDS = 0.0003
 LAST = 40
 
 
+CHANGES = {
+    "os.rename": "rename",
+    "os.remove": "remove",
+    "os.mkdir": "mkdir",
+    "os.rmdir": "rmdir",
+    "os.link": "link",
+    "os.truncate": "truncate",
+}
+"""Events of Python's audit hook that change the file system, and what they are called here."""
+
+
 class Countdown:
     """Counts the calls that change files; the n-th one the process does not survive.
 
-    last: that number; 0: it survives all of them.
+    below: the folder whose files count. last: that number; 0: it survives all of them.
     """
 
-    def __init__(self, last: int = 0) -> None:
+    def __init__(self, below: Path, last: int = 0) -> None:
         self.kinds: list[str] = []
-        self.last = last
+        self.below, self.last = str(below), last
 
     def meet(self, kind: str) -> None:
-        """Count a call of any kind."""
+        """Count a write or a sync; all else comes from the audit hook."""
+        if kind in ("write", "sync"):
+            self._count(kind)
+
+    def hear(self, event: str, details: tuple[Any, ...]) -> None:
+        """Count an event of the audit hook, before it is done."""
+        if event == "open":
+            path, _, flags = details
+            writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+            if writes and self._concerns(path):
+                self._count("open")
+        elif event in CHANGES and self._concerns(details[0]):
+            self._count(CHANGES[event])
+
+    def _concerns(self, path: Any) -> bool:
+        """Tell whether a path lies below the folder; relative ones come from a folder there."""
+        if not isinstance(path, str | bytes | os.PathLike):
+            return False
+        name = os.fsdecode(path)
+        return not os.path.isabs(name) or name.startswith(self.below)
+
+    def _count(self, kind: str) -> None:
         self.kinds.append(kind)
         if len(self.kinds) == self.last:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -154,14 +186,16 @@ def _counting(said: Path, below: Path, last: int | None) -> Iterator[None]:
     if last is None:
         yield
         return
-    countdown = Countdown(last)
+    countdown = Countdown(below, last)
+    sys.addaudithook(countdown.hear)  # for the rest of this process, which is a copy
     with meeting(countdown, below):
         yield
+    countdown.last = 0
     (said / "calls").write_text(" ".join(countdown.kinds), encoding="utf-8")
 
 
 class Calls(NamedTuple):
-    """The calls with which a command changes files, in order: rename, sync, open, write."""
+    """The calls with which a command changes files, in order: open, write, sync, and CHANGES."""
 
     kinds: tuple[str, ...]
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from runpy import run_path
 from typing import Any
@@ -186,6 +188,92 @@ def test_a_cached_kernel_serves_python_and_kernels(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         said.append(sorted(done.stdout.splitlines()))
     assert said == [["0", "mean 1.5", "total 6.0"], ["2", "mean 1.5", "total 6.0"]]
+
+
+def emptied(data: bytes) -> bytes:
+    """Return what a power cut leaves."""
+    return b""
+
+
+def cut(data: bytes) -> bytes:
+    """Return the beginning alone."""
+    return data[:50]
+
+
+def garbage(data: bytes) -> bytes:
+    """Return bytes that were never written there."""
+    return b"garbage" * (len(data) // 7)
+
+
+def blank_within(data: bytes) -> bytes:
+    """Return the contents with zeros for a block that never reached the disk."""
+    middle = len(data) // 2
+    return data[: middle - 200] + bytes(400) + data[middle + 200 :]
+
+
+def no_file_grows() -> None:
+    """Refuse this process every byte of a file, as a full disk does."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("damaged", "suffix", "plain"),
+    [
+        (emptied, ".nbi", "0"),
+        (emptied, ".nbc", "0"),
+        (cut, ".nbc", "0"),
+        (garbage, ".nbi", "0"),
+        (blank_within, ".nbc", "0"),
+        (emptied, ".nbi", "1"),
+    ],
+)
+def test_a_damaged_cache_is_compiled_anew(
+    tmp_path: Path, damaged: Callable[[bytes], bytes], suffix: str, plain: str
+) -> None:
+    """And once more on a full disk, where it is called all the same."""
+    (tmp_path / "cached.py").write_text(MODULE)
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "HIERTOPICS_PLAIN_NJIT": plain}
+
+    def run(**others: Any) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", SCRIPT, "kernel first"],
+            cwd=tmp_path,
+            env=os.environ | environment,
+            capture_output=True,
+            text=True,
+            **others,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+    def damage() -> None:
+        found = list((tmp_path / "cache").rglob(f"*{suffix}"))
+        assert found
+        for path in found:
+            path.write_bytes(damaged(path.read_bytes()))
+
+    assert run() == ["mean 1.5", "total 6.0", "0"]
+    damage()
+    assert run(preexec_fn=no_file_grows) == ["mean 1.5", "total 6.0", "0"]
+    assert run() == ["mean 1.5", "total 6.0", "0"]
+    assert run() == ["mean 1.5", "total 6.0", "2"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plain", ["0", "1"], ids=["own compiler", "plain decorator"])
+def test_a_full_disk_keeps_no_kernel_from_being_called(tmp_path: Path, plain: str) -> None:
+    (tmp_path / "cached.py").write_text(MODULE)
+    environment = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "HIERTOPICS_PLAIN_NJIT": plain}
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", SCRIPT, "kernel first"],
+        cwd=tmp_path,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        preexec_fn=no_file_grows,
+    )
+    assert done.stdout.splitlines() == ["mean 1.5", "total 6.0", "0"], done.stderr
 
 
 MOVED = """
