@@ -26,6 +26,7 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Lengths
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Engine, Pieces
@@ -338,8 +339,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     memory_from: Callable[[StateT, SeenT, SettingsT], int] | None = None
     regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved
-    check: Callable[[dict[str, NDArray[Any]]], None] | None = None
+    check: Callable[[dict[str, NDArray[Any]], Lengths], None] | None = None
     restore: Callable[[dict[str, NDArray[Any]], DataT, Settings, Context], StateT] | None = None
+    flaw: Callable[[StateT, DataT, SettingsT], str | None] | None = None
 
 
 AnySettings = Settings[Struct, InferenceConfig]

@@ -30,7 +30,16 @@ from hiertopics import files
 from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.pruning import Limits
-from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
+from hiertopics.data.shelf import (
+    Bags,
+    Shelf,
+    Texts,
+    mapped,
+    part_names,
+    require_pairs,
+    require_places,
+    stored_in,
+)
 from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
 from hiertopics.formats.counting import Pairs
@@ -69,7 +78,10 @@ def open_shelf(source: Source) -> Shelf:
     for name, seal in manifest["files"].items():
         _require(path, name, seal)
     try:
-        return _opened(path, manifest)
+        shelf = _opened(path, manifest)
+        for number in range(len(shelf.stored.parts)):
+            require_pairs(shelf.stored, number, shelf.n_words)
+        return shelf
     except (OSError, ValueError, TypeError, LookupError, OverflowError, HiertopicsError) as error:
         raise _damaged(path / MANIFEST, f"it does not fit the files beside it ({error})") from error
 
@@ -95,17 +107,20 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     if not wanted <= set(manifest["files"]):
         raise ValueError(f"it does not name {min(wanted - set(manifest['files']))}")
     stored = stored_in(path.resolve(), first_doc)
-    _require_fitting(stored)
+    require_places(stored)
     text = (path / "vocab.txt").read_bytes().decode()
     names = None
     if "names.npy" in manifest["files"]:
         names = Texts(mapped(path / "names.npy"), mapped(path / "name_ends.npy"))
+        names.require_sound()
     tags: dict[str, Any] = {}
     if "tags.npz" in manifest["files"]:
         arrays = files.read_npz(path / "tags.npz")
         for name in TAGS:
             if f"{name}_names" in arrays:
                 words = tuple(arrays[f"{name}_names"].tolist())
+                if not all(isinstance(word, str) for word in words):
+                    raise ValueError(f"the names of {name} are no texts")
                 tags[name] = Tags(files.unpack_csr(name, arrays), words)
     prints = (str(manifest["fingerprint"]), str(manifest["text_fingerprint"]))
     vocab = tuple(text.removesuffix("\n").split("\n")) if text else ()
@@ -113,22 +128,6 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     if {name: getattr(shelf, name) for name in SIZES} != {name: manifest[name] for name in SIZES}:
         raise ValueError("other sizes")
     return shelf
-
-
-def _require_fitting(stored: Stored) -> None:
-    """Raise ValueError where lengths and places are not those of one corpus."""
-    first_doc, ends, lengths = stored.first_doc, stored.ends, stored.lengths
-    for name, array in (("first_doc", first_doc), ("ends", ends), ("lengths", lengths)):
-        if array.ndim != 1 or array.dtype != np.int64:
-            raise ValueError(f"{name} is no row of whole numbers")
-    for name, row, last in (("first_doc", first_doc, len(lengths)), ("ends", ends, None)):
-        if not len(row) or row[0] != 0 or (np.diff(row) < 0).any() or last not in (None, row[-1]):
-            raise ValueError(f"{name} does not lead from document to document")
-    if len(ends) != len(lengths) + 1:
-        raise ValueError("ends and lengths are not as many")
-    for part, n_pairs in zip(stored.parts, np.diff(ends[first_doc]).tolist(), strict=True):
-        if not all(array.shape == (n_pairs,) and array.dtype == np.int32 for array in part):
-            raise ValueError("a part has not as many pairs as its documents")
 
 
 def _manifest(path: Path) -> dict[str, Any]:

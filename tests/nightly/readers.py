@@ -39,7 +39,7 @@ from hiertopics.fitting.driver import fit  # noqa: E402
 from hiertopics.formats.writing import write_corpus  # noqa: E402
 from hiertopics.holdouts.spec import parse_holdout  # noqa: E402
 from hiertopics.model import Settings  # noqa: E402
-from hiertopics.runs.checkpoints import load_checkpoint  # noqa: E402
+from hiertopics.runs.checkpoints import Fitted, load_checkpoint  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
 from hiertopics.settings.config import DataConfig, dump  # noqa: E402
@@ -266,7 +266,8 @@ def _checkpoint(run: RunDir) -> object:
     stamp = f"{corpus} {run.manifest['split']}"
     experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
-    return load_checkpoint(run, registry.load(RUN_BACKEND), settings, stamp)
+    fitted = Fitted(registry.load(RUN_BACKEND), settings, stamp, hand_made())
+    return load_checkpoint(run, fitted)
 
 
 LOOKS: dict[str, tuple[Look, ...]] = {

@@ -147,6 +147,15 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
     return float(by_word + (gammaln(mass) - gammaln(mass + topics.n_k)).sum())
 
 
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    n_topics, topics = settings.model.n_topics, state.topics
+    again = counted(data, topics.z, n_topics)
+    if not all(np.array_equal(*pair) for pair in zip(topics, again, strict=True)):
+        return "n_dk, n_wk and n_k do not count the tokens"
+    return common.misplaced(state, n_topics, 1)
+
+
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
     """Return word probabilities and topic shares of the nodes ``used``, and the topics.
 
@@ -276,6 +285,12 @@ def without_counts(topics: Topics) -> Topics:
     return Topics(topics.z, topics.n_dk[:0], topics.n_wk[:0], topics.n_k[:0])
 
 
+def revive(kept: State, data: Data) -> State:
+    """Return the state that was kept, the topics of its tokens counted again."""
+    n_topics = kept.nodes.value.shape[1]
+    return replace(kept, topics=counted(data, kept.topics.z, n_topics))
+
+
 def before(arrays: Arrays, settings: Settings) -> Chains[State]:
     """Return the chains of a checkpoint that held them packed, topics one after the other."""
     found = common.before(arrays, settings)
@@ -307,5 +322,6 @@ likelihood = Likelihood(
     ranges=ranges,
     memory=memory,
     predictive=predictive,
+    flaw=flaw,
 )
-one, backend = sampler(likelihood, before, keep)
+one, backend = sampler(likelihood, before, keep, revive)

@@ -57,6 +57,7 @@ from hiertopics.families.ncrp.sampler.chains import (
     before,
     begin,
     begins,
+    flaw,
     graft,
     joined_by,
     keep,
@@ -402,6 +403,7 @@ def sampler(
         regrouped=regrouped,
         per_chain=per_chain,
         draw_hyperparameters=draw_hyperparameters,
+        flaw=flaw,
     )
     several = chains(one, score=score, keep=keep, revive=revive, numbered=True, before=before)
     return one, several
