@@ -137,6 +137,15 @@ def require_type(name: str, array: NDArray[Any], told: Declared) -> None:
     raise ValueError(f"{name} holds {array.dtype}, not {wanted}")
 
 
+def require_declared(name: str, array: NDArray[Any], hint: Any, lengths: Lengths) -> None:
+    """Raise ValueError unless an array is what an annotation says; new lengths are noted."""
+    told = declared(hint)
+    require_type(name, array, told)
+    if told.axes is not None and not told.is_one_value(array):
+        told.axes.bind(name, array, lengths)
+        told.axes.require_values(name, array, lengths)
+
+
 def read_head(part: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, whether columns come first, and type of an array that is about to be read.
 

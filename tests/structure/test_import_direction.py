@@ -183,7 +183,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
         ("data", ("axes", "errors", "room")),
         ("settings", ("errors", "units")),
         ("numeric", ()),
-        ("holdouts", ("data", "errors", "files", "seeds")),
+        ("holdouts", ("axes", "data", "errors", "files", "seeds")),
         ("formats", ("data", "errors", "files", "room", "units", "visible")),
         ("model", ("axes", "data", "engine", "errors", "seeds", "settings.config")),
         ("views.render", ("data.tree", "files", "visible")),

@@ -213,6 +213,7 @@ def sampler(
         step=step,
         summarise=summarise,
         infer=infer,
+        extra=common.EXTRA,
         objective=objective,
         simulate=simulate,
         memory=memory,

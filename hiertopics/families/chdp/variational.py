@@ -409,6 +409,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=common.EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,

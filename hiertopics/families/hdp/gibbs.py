@@ -33,6 +33,7 @@ from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concent
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
+from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
@@ -406,6 +407,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,

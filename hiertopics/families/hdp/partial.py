@@ -40,6 +40,7 @@ from hiertopics.families.flat.concentrations import (
     draw_concentration,
 )
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
+from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
@@ -385,6 +386,7 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=gibbs.infer,
+    extra=EXTRA,
     objective=objective,
     simulate=gibbs.simulate,
     memory=memory,

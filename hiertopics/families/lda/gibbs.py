@@ -25,7 +25,7 @@ from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
-from hiertopics.families.flat.prediction import FoldIn, infer
+from hiertopics.families.flat.prediction import EXTRA, FoldIn, infer
 from hiertopics.families.flat.summary import (
     by_size,
     notes_on_idle_shards,
@@ -246,6 +246,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=partial(infer, how=FoldIn(sweeps=100, from_prior=False)),
+    extra=EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,

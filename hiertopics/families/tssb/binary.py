@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 
 from hiertopics.arrays import F32, F64, I64, U8
+from hiertopics.axes import Axes
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
@@ -289,6 +290,10 @@ likelihood = Likelihood(
     memory=memory,
     log_density=log_density,
     flaw=flaw,
+    extra={
+        **dict.fromkeys(("mean", "value", "newborn"), Annotated[F64, Axes("n_nodes", "n_columns")]),
+        "variance": Annotated[F64, Axes("n_columns", least=0)],
+    },
     renewed=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
 )
 one, backend = sampler(likelihood, before)

@@ -252,6 +252,7 @@ def sampler(
         draw_hyperparameters=of.draw_hyperparameters,
         renewed=likelihood.renewed,
         flaw=likelihood.flaw,
+        extra={**common.EXTRA, **likelihood.extra},
     )
     several = chains(one, score=score, keep=keep, revive=revive, numbered=True, before=before)
     return one, several

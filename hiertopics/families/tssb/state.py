@@ -68,8 +68,8 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     their nodes; log_extra: the log probability of what is besides data and nodes. rows: of the
     nodes [n] of the second argument. scorer: a function, the log likelihood of a new datum at each
     row of the tree. story(model, sizes, process, rng, drawn): data from the model, and the truth.
-    flaw: as of the backend. ranges: the parameter of the law that has a range, and the shape of its
-    draw. memory: bytes of a chain's data, and of a node.
+    flaw, extra: as of the backend. ranges: the parameter of the law that has a range, and the shape
+    of its draw. memory: bytes of a chain's data, and of a node.
     """
 
     observes: str
@@ -96,6 +96,7 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     log_density: Callable[[Tree, SeenT, Settings], F64] | None = None
     renewed: Renewed = as_saved
     flaw: Callable[[StateT, DataT, Settings], str | None]
+    extra: Mapping[str, Any]
 
 
 def misplaced(state: State, n_values: int, n_law: int) -> str | None:

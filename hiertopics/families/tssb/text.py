@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from hiertopics.arrays import F64, I16, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
@@ -323,5 +324,10 @@ likelihood = Likelihood(
     memory=memory,
     predictive=predictive,
     flaw=flaw,
+    extra={
+        "shares": Annotated[F64, Axes("n_nodes", "n_topics", least=0)],
+        "topics": Annotated[F64, Axes("n_topics", "n_words", least=0)],
+        "kappa": Annotated[F64, Axes("1", least=0)],
+    },
 )
 one, backend = sampler(likelihood, before, keep, revive)

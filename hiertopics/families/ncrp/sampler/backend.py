@@ -392,6 +392,7 @@ def sampler(
         step=partial(step, sweep),
         summarise=summarise,
         infer=infer,
+        extra=common.EXTRA,
         objective=objective,
         simulate=simulate,
         memory=partial(memory, held),
