@@ -54,13 +54,15 @@ class Reader(NamedTuple):
 
     sound: inputs that it takes. judge: given an input and a folder of its own, returns whether the
     input was accepted; raises whatever no user should meet. made: draws an input, where it is not a
-    sound one that was changed. pieces: what inputs may also be put together from.
+    sound one that was changed. pieces: what inputs may also be put together from. limits: bytes and
+    seconds of CPU that an input may take, where they are others than those of a small file.
     """
 
     sound: tuple[bytes, ...]
     judge: Callable[[bytes, Path], bool]
     made: Callable[[random.Random], bytes] | None = None
     pieces: tuple[bytes, ...] = ()
+    limits: tuple[int, float] | None = None
 
 
 def readers(folder: Path) -> dict[str, Reader]:

@@ -46,7 +46,7 @@ class Chain(NamedTuple):
         if self.first[0] != 0 or (self.first[1:] <= self.first[:-1]).any():
             raise ValueError("first does not lead from level to level")
         if len(self.parent) and len(self.parent) != self.first[-1]:
-            raise ValueError(f"levels have {int(self.first[-1])} columns, not {len(self.parent)}")
+            raise ValueError("levels do not have as many columns as there are parents")
         if (self.path < self.first[:-1]).any() or (self.path >= self.first[1:]).any():
             raise ValueError("a path has a column of another level")
         if self.path[:, 0].any():
