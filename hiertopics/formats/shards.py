@@ -40,7 +40,7 @@ from hiertopics.data.shelf import (
     require_places,
     stored_in,
 )
-from hiertopics.errors import DataError, HiertopicsError, RunError, UsageError
+from hiertopics.errors import DamagedError, DataError, HiertopicsError, RunError, UsageError
 from hiertopics.files import TEMPORARY_SUFFIX
 from hiertopics.formats.counting import Pairs
 from hiertopics.formats.drafts import Draft, Known
@@ -160,8 +160,8 @@ def _require(folder: Path, name: str, seal: Any) -> None:
         raise _damaged(folder / name, "it is cut short, or is a file of another corpus")
 
 
-def _damaged(path: Path, what: str) -> DataError:
-    return DataError(path, f"is damaged: {what}; convert the corpus again")
+def _damaged(path: Path, what: str) -> DamagedError:
+    return DamagedError(path, f"is damaged: {what}; convert the corpus again")
 
 
 def _seal(path: Path) -> str:
