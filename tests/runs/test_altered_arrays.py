@@ -213,7 +213,8 @@ MODELS: dict[str, tuple[str, Callable[[Arrays], object], str]] = {
     "no concentration": ("nhdp-variational", lambda arrays: arrays.pop("concentration"),
                          "no concentration"),
     "stop of another shape": (
-        "nhdp-variational", lambda arrays: arrays.update(stop=arrays["stop"][:, 0]), "stop has 1 axes"
+        "nhdp-variational", lambda arrays: arrays.update(stop=arrays["stop"][:, 0]),
+        "stop has 1 axes",
     ),
     "chances as text": (
         "hdp-gibbs", lambda arrays: arrays.update(phi=arrays["phi"].astype("U3")), "phi is not of"
