@@ -149,6 +149,7 @@ def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
     allowed = own | {
         *COMPILED,
         f"{H}.arrays",
+        f"{H}.axes",
         "numpy",
         "numpy.typing",
         "math",
