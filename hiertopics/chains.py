@@ -12,15 +12,24 @@ import copy
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, TypeVar, cast, get_type_hints
 
 import numpy as np
 
 from hiertopics.arrays import F64
+from hiertopics.axes import Axes, Lengths, declared, require_type
 from hiertopics.engine import Workers
 from hiertopics.model import Backend, Context, PerChain, Settings, Summary
 from hiertopics.settings.config import SamplerConfig
-from hiertopics.states import Arrays, check, restored, to_arrays
+from hiertopics.states import (
+    Arrays,
+    Misnamed,
+    check,
+    placed,
+    refuse_flaw,
+    restored,
+    to_arrays,
+)
 
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")
@@ -45,7 +54,7 @@ class Chains(Generic[StateT]):
 
     now: list[StateT]
     best: list[StateT]
-    best_score: F64
+    best_score: Annotated[F64, Axes("chains", finite=False)]
 
 
 def begin(states: list[StateT]) -> Chains[StateT]:
@@ -188,18 +197,29 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
             found |= {f"{state}.{name}": array for name, array in renewed.items()}
         return found
 
-    def check(self, arrays: Arrays) -> None:
+    def check(self, arrays: Arrays, lengths: Lengths) -> None:
         """Raise ValueError where arrays are not those of chains, as ``renewed`` returns them."""
         states = _by_state(arrays)
         n_chains = sum(state.startswith("now.") for state in states)
         now = {f"now.{chain}" for chain in range(n_chains)}
         best = {f"best.{chain}" for chain in range(n_chains)}
         if {*states} not in (now, now | best) or not n_chains:
-            raise ValueError("chains that are not all there")
+            raise Misnamed("chains that are not all there")
         if {name for name in arrays if "." not in name} != {"best_score"}:
-            raise ValueError("other arrays than those of chains")
-        for own in states.values():
-            check(self.one, own)
+            raise Misnamed("other arrays than those of chains")
+        told = declared(get_type_hints(Chains, include_extras=True)["best_score"])
+        require_type("best_score", arrays["best_score"], told)
+        assert told.axes is not None
+        told.axes.bind("best_score", arrays["best_score"], lengths)
+        if lengths["chains"] != n_chains:
+            raise ValueError(f"{n_chains} chains, not {lengths['chains']}")
+        for name, own in states.items():
+            try:
+                check(self.one, own, dict(lengths))
+            except Misnamed:
+                raise
+            except ValueError as error:
+                raise ValueError(f"{error} ({name})") from error
 
     def restore(
         self, arrays: Arrays, data: DataT, settings: SettingsT, context: Context
@@ -211,7 +231,11 @@ class Several(Generic[SeenT, DataT, StateT, SettingsT]):
         def restore(which: str) -> list[StateT]:
             def of_one(chain: int, own: Context) -> StateT:
                 found = states[f"{which}.{chain}"]
-                return cast("StateT", restored(self.one, found, data, settings, own))
+                if which == "now":
+                    return cast("StateT", restored(self.one, found, data, settings, own))
+                kept = cast("StateT", placed(self.one, found, data, own))
+                refuse_flaw(self.one, self.revive(kept, data), data, settings)
+                return kept
 
             return self._each(n_chains, of_one, settings, context)
 
@@ -286,5 +310,5 @@ def chains(
     for name in ("continued", "memory_from"):
         if getattr(one, name) is not None:
             own[name] = getattr(several, name)
-    made = replace(one, **own, State=several.State, sampler=True)
+    made = replace(one, **own, State=several.State, sampler=True, flaw=None)
     return cast("Backend[SeenT, DataT, Chains[StateT], SettingsT]", made)

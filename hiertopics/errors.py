@@ -44,6 +44,12 @@ class DataError(HiertopicsError):
         super().__init__(f"{where}: {what}")
 
 
+class DamagedError(DataError):
+    """A folder that this program wrote is not as it was written: no fault of a setting."""
+
+    exit_code = 1
+
+
 class RunError(HiertopicsError):
     """A run directory cannot be created, read, continued or written."""
 

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hiertopics.axes import read_head, require_csr
 from hiertopics.errors import RunError, UsageError
 from hiertopics.room import Room
 from hiertopics.visible import no_formula
@@ -32,6 +33,9 @@ NO_PLACE = (errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 CSR = ("data", "indices", "indptr")
 """The arrays of a matrix."""
+
+SEAL = "seal_"
+"""The array of an npz file that holds the seal of the others."""
 
 AT_ONCE = 1 << 20
 """Bytes of an array that are read or written at a time."""
@@ -196,18 +200,23 @@ def as_json(value: Any) -> Write:
     return as_text(to_json(value, indent=1) + "\n")
 
 
-def as_npz(arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False) -> Write:
+def as_npz(
+    arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False, sealed: str | None = None
+) -> Write:
     """Return what writes arrays as npz: equal arrays give equal bytes.
 
-    Raises TypeError for an array of Python objects, which would need pickle.
+    sealed: what the file is; it then has one array more, ``SEAL``, the seal of all others and of
+    this text. Raises TypeError for an array of Python objects, which would need pickle.
     """
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"array {name!r} holds Python objects")
-    return lambda stream: _save(stream, arrays, compressed)
+    return lambda stream: _save(stream, arrays, compressed, sealed)
 
 
-def _save(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: bool) -> None:
+def _save(
+    stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: bool, sealed: str | None
+) -> None:
     # Not numpy's savez: its compression takes five times as long and saves a tenth more, and
     # in older releases it leaves the archive open on a full disk, which ends in a traceback.
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
@@ -215,6 +224,10 @@ def _save(stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: boo
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 _write_array(part, np.asarray(array))
+        if sealed is not None:
+            seal = np.asarray(_seal_of_parts(archive, sealed))
+            with archive.open(f"{SEAL}.npy", "w", force_zip64=True) as part:
+                _write_array(part, seal)
 
 
 def _write_array(part: IO[bytes], array: NDArray[Any]) -> None:
@@ -252,9 +265,15 @@ def write_json(path: Path, value: Any) -> None:
     write_whole(path, as_json(value))
 
 
-def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]], *, sync: bool = True) -> None:
-    """Replace ``path`` by an npz file of arrays."""
-    write_whole(path, as_npz(arrays), sync=sync)
+def write_npz(
+    path: Path,
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    sync: bool = True,
+    sealed: str | None = None,
+) -> None:
+    """Replace ``path`` by an npz file of arrays; sealed: see ``as_npz``."""
+    write_whole(path, as_npz(arrays, sealed=sealed), sync=sync)
 
 
 def write_csr(
@@ -286,38 +305,25 @@ def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDAr
 
     names: those that are wanted, if they are there; None takes all.
     """
-    with (
-        readable(path),
-        open(path, "rb") as stream,
-        np.load(stream, allow_pickle=False) as archive,
-    ):
-        wanted = [name for name in archive.files if names is None or name in names]
-        return {name: archive[name] for name in wanted}
+    return read_npz_in(path, lambda name: Room(), names)
 
 
-def read_npz_in(path: Path, room_of: Callable[[str], Room]) -> dict[str, NDArray[Any]]:
+def read_npz_in(
+    path: Path, room_of: Callable[[str], Room], names: Collection[str] | None = None
+) -> dict[str, NDArray[Any]]:
     """Return the arrays of an npz file as ``read_npz`` does, each in the room of its name."""
     found = {}
-    with readable(path), zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as part:
-                array = name.removesuffix(".npy")
-                found[array] = _read_array(part, room_of(array))
+    with readable(path), open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+        for part in archive.infolist():
+            array = part.filename.removesuffix(".npy")
+            if names is None or array in names:
+                with archive.open(part) as opened:
+                    found[array] = _read_array(opened, room_of(array), part.file_size)
     return found
 
 
-def _read_head(part: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, whether columns come first, and type of an array that is about to be read."""
-    version = np.lib.format.read_magic(part)
-    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-    shape, by_columns, dtype = read[version[0]](part)
-    if dtype.hasobject:
-        raise ValueError("an array holds Python objects")
-    return shape, by_columns, dtype
-
-
-def _read_array(part: IO[bytes], room: Room) -> NDArray[Any]:
-    shape, by_columns, dtype = _read_head(part)
+def _read_array(part: IO[bytes], room: Room, size: int) -> NDArray[Any]:
+    shape, by_columns, dtype = read_head(part, size)
     array = room.empty(shape[::-1] if by_columns else shape, dtype)
     left = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
     while len(left):
@@ -327,6 +333,8 @@ def _read_array(part: IO[bytes], room: Room) -> NDArray[Any]:
         left = left[size:]
     if part.read(1):  # reads to the end, where the check sum is compared
         raise ValueError("an array is too long")
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
     return array.T if by_columns else array
 
 
@@ -341,7 +349,7 @@ def read_npz_mapped(path: Path) -> dict[str, NDArray[Any]]:
             stored = part.compress_type == zipfile.ZIP_STORED and part.file_size >= MAPPED
             with archive.open(part) as opened:
                 if not stored:
-                    array = _read_array(opened, Room())
+                    array = _read_array(opened, Room(), part.file_size)
                 else:
                     while opened.read(AT_ONCE):  # to the end, where check sums are compared
                         pass
@@ -355,9 +363,10 @@ def _mapped(path: Path, stream: IO[bytes], part: zipfile.ZipInfo) -> NDArray[Any
     stream.seek(part.header_offset + LOCAL_LENGTHS)
     n_name, n_extra = np.frombuffer(stream.read(4), "<u2").tolist()
     stream.seek(part.header_offset + LOCAL_LENGTHS + 4 + n_name + n_extra)
-    shape, by_columns, dtype = _read_head(stream)
+    shape, by_columns, dtype = read_head(stream, part.file_size)
     order: Any = "F" if by_columns else "C"
-    return np.asarray(np.memmap(path, dtype, "r", stream.tell(), shape, order))
+    array: NDArray[Any] = np.asarray(np.memmap(path, dtype, "r", stream.tell(), shape, order))
+    return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
 
 
 def read_csr(path: Path) -> sparse.csr_array:
@@ -380,8 +389,25 @@ def seal(path: Path) -> str:
         if path.suffix != ".npz":
             return seal_of(path.read_bytes())
         with zipfile.ZipFile(path) as archive:
-            parts = [(part.filename, part.file_size, part.CRC) for part in archive.infolist()]
-    return seal_of(repr(parts).encode())
+            return _seal_of_parts(archive)
+
+
+def seal_inside(path: Path, what: str) -> str:
+    """Return what the array ``SEAL`` of an npz file must hold where the file is ``what``.
+
+    It comes from the directory alone, as that of ``seal``; raises RunError as that does.
+    """
+    with readable(path), zipfile.ZipFile(path) as archive:
+        return _seal_of_parts(archive, what)
+
+
+def _seal_of_parts(archive: zipfile.ZipFile, what: str | None = None) -> str:
+    parts = [
+        (part.filename, part.file_size, part.CRC)
+        for part in archive.infolist()
+        if what is None or part.filename != f"{SEAL}.npy"
+    ]
+    return seal_of(repr(parts if what is None else (what, parts)).encode())
 
 
 def seal_of(contents: bytes) -> str:
@@ -433,10 +459,13 @@ def unpack_csr(name: str, arrays: Mapping[str, NDArray[Any]]) -> sparse.csr_arra
 
 
 def _csr(parts: tuple[NDArray[Any], ...], shape: NDArray[Any]) -> sparse.csr_array:
-    matrix = sparse.csr_array(parts, shape=tuple(shape))
-    # Pointers that lead outside a matrix crash the process that multiplies it.
-    matrix.check_format(full_check=True)
-    return matrix
+    """Return a matrix; raises ValueError where its arrays are not those of one.
+
+    Pointers that lead outside a matrix crash the process that multiplies it. The checks of scipy
+    look at no pointer and no column where the last pointer is 0.
+    """
+    data, indices, indptr = parts
+    return sparse.csr_array(parts, shape=require_csr(indptr, indices, data, shape))
 
 
 def make_folder(path: Path) -> None:

@@ -26,6 +26,7 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Lengths
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.tree import Tree
 from hiertopics.engine import Engine, Pieces
@@ -298,7 +299,15 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     renewed: the arrays of a state that an earlier version saved as those of this one's ``State``;
     those of this one as they are; raises KeyError for an array that is missing. check, restore:
     of a state that other functions than those of ``states`` take from its arrays; the first raises
-    ValueError where an array is missing or too many.
+    ValueError where an array is missing or too many, or is none of such a state.
+
+    flaw: what is wrong with a state that was saved, in words, None where nothing is: where counts
+    are not those of the corpus, or ids lead elsewhere. Types, axes and ranges have been compared
+    before with what the fields of the state declare (``hiertopics.axes``).
+
+    extra: what functions of a tree need of its ``extra``: types and axes by name, as fields of a
+    state declare them. breadth_first: whether the nodes of its trees stand level by level, siblings
+    next to each other.
     """
 
     Model: type[Struct]
@@ -338,8 +347,11 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     memory_from: Callable[[StateT, SeenT, SettingsT], int] | None = None
     regrouped: Callable[[Tree, Regrouping], Mapping[str, NDArray[Any]]] | None = None
     renewed: Renewed = as_saved
-    check: Callable[[dict[str, NDArray[Any]]], None] | None = None
+    check: Callable[[dict[str, NDArray[Any]], Lengths], None] | None = None
     restore: Callable[[dict[str, NDArray[Any]], DataT, Settings, Context], StateT] | None = None
+    flaw: Callable[[StateT, DataT, SettingsT], str | None] | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    breadth_first: bool = False
 
 
 AnySettings = Settings[Struct, InferenceConfig]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I8, I32, I64
+from hiertopics.axes import require_finite, require_numbers
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -273,7 +274,10 @@ def _own_first(tree: Tree, tokens: F64, ranking: F64, otherwise: F64) -> F64:
 
 
 def _refuse_misfits(tree: Tree) -> None:
-    """Raise ValueError where the arrays are not those of one tree, parents before children."""
+    """Raise ValueError where the arrays are not those of one tree, parents before children.
+
+    Numbers are finite, chances and counts not negative; at most the last row is outside.
+    """
     for name in OWN:
         array = getattr(tree, name)
         n_axes = 2 if name == "phi" else 1
@@ -282,6 +286,20 @@ def _refuse_misfits(tree: Tree) -> None:
     parent = tree.parent
     if parent.dtype.kind == "f" or ((parent < ROOT) | (parent >= np.arange(tree.n_nodes))).any():
         raise ValueError("a node's parent is no node before it")
+    kind = tree.kind
+    if kind.dtype.kind == "f" or (kind[:-1] != NODE).any() or (kind[-1:] > OUTSIDE).any():
+        raise ValueError("kind has another row outside than the last one")
+    for name in ("phi", "weight", "n_docs", "n_tokens"):
+        array = getattr(tree, name)
+        require_finite(name, array)
+        if array.size and array.min() < 0:
+            raise ValueError(f"{name} has a negative number")
+    for name in ("mean", "telling"):
+        rows = tree.extra.get(name)
+        if rows is not None and tree.phi.shape[1] == 0:
+            require_numbers(name, rows, tree.n_nodes, *rows.shape[1:2])
+            if rows.shape != tree.extra["mean"].shape:
+                raise ValueError(f"{name} has other columns than mean")
 
 
 class Label(NamedTuple):

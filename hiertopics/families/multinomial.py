@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from hiertopics.arrays import I64
+from hiertopics.axes import Axes
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE, ROOT, Tree
 from hiertopics.model import Backend, Components, Context, Posterior, Sizes, Summary
@@ -46,7 +47,7 @@ Settings = SettingsOf[Model, Inference]
 class State:
     """n_w: int64 [n_words], training tokens of each word."""
 
-    n_w: I64
+    n_w: Annotated[I64, Axes("n_words", least=0)]
 
 
 class Info(NamedTuple):
@@ -90,6 +91,11 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
         n_tokens=np.array([n_tokens]),
     )
     return Summary(tree, _at_the_node(data.n_docs))
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    return None if np.array_equal(state.n_w, data.n_w) else "n_w does not count the tokens"
 
 
 def infer(tree: Tree, corpus: Corpus, settings: Settings, context: Context) -> Posterior:
@@ -146,4 +152,5 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     simulate=simulate,
     memory=memory,
     predictive=predictive,
+    flaw=flaw,
 )

@@ -25,19 +25,26 @@ from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
 from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
-from hiertopics.runs.checkpoints import load_checkpoint, newest_checkpoint, save_checkpoint
+from hiertopics.runs.checkpoints import (
+    Fitted,
+    Resumed,
+    load_checkpoint,
+    newest_checkpoint,
+    resume,
+    save_checkpoint,
+)
 from hiertopics.runs.labels import name_nodes
 from hiertopics.runs.manifest import (
     FILES,
     MADE_BY,
     PARENTS,
+    SEALED_FROM,
     Origin,
     peak_memory,
     refuse_begun_elsewhere,
 )
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
-from hiertopics.states import Arrays, restored
 from hiertopics.units import format_bytes
 from hiertopics.visible import steady
 
@@ -78,6 +85,9 @@ class Job:
         self.settings = Settings(self.experiment.model, self.experiment.inference)
         self.backend = registry.load_suited(self.experiment, self.train, self.settings)
         self.stamp = f"{origin.whole.fingerprint} {split.hash}"
+        self.fitted = Fitted(self.backend, self.settings, self.stamp, self.train)
+        self.room = getattr(self.train, "room", None)  # rows of numbers have none
+        self.sealed_from = 0
         self.seals: dict[str, str] = {}
         self.restored: int | None = None
         self.begins_at = self.reached = 0
@@ -108,24 +118,29 @@ class Job:
             finished = self._finished()
             if finished is not None:
                 return finished
-        room = getattr(self.train, "room", None)  # rows of numbers have none
-        found = load_checkpoint(self.run, self.backend, self.settings, self.stamp, room)
+        found = load_checkpoint(self.run, self.fitted, self.room)
         if found is not None and not self.run.exists:
             what = f"{self.run.path} has checkpoints, but its manifest.json is missing"
             raise RunError(f"{what}; choose another -o, or delete it to begin anew")
-        self.begins_at = 0 if found is None else found[0]
         anew = self.run.exists and found is None
         if anew and self.begin is None:
             refuse_begun_elsewhere(self.run)
-        if self.run.exists:
-            self._take_over(self.run.manifest)
-        self._begin()
-        if anew:
-            self.say("note: the run came to no checkpoint yet; it begins anew")
         watchers = [*callbacks, lambda _: interruption()]
         try:
-            data = self.backend.prepare(self.train, self.settings)
-            start, state = self._first_state(found, data, interruption)
+            data, resumed = None, None
+            if found is not None:  # a checkpoint with a flaw is refused before anything is written
+                data = self.backend.prepare(self.train, self.settings)
+                context = self._context(found[0])
+                resumed = resume(self.run, self.fitted, found, data, context, self.room)
+                self.begins_at = resumed.iteration
+            if self.run.exists:
+                self._take_over(self.run.manifest)
+            self._begin()
+            if anew:
+                self.say("note: the run came to no checkpoint yet; it begins anew")
+            if data is None:
+                data = self.backend.prepare(self.train, self.settings)
+            start, state = self._first_state(resumed, data, interruption)
             event, stop = self._iterate(start, state, data, time_limit, watchers)
             with self.display.phase("writing"):
                 return self._end(event, stop, data)
@@ -151,6 +166,7 @@ class Job:
         That is written first: once config.yaml asks for more, done would mean that it was done.
         """
         self.earlier_seconds = float(manifest["wall_seconds"])
+        self.sealed_from = int(manifest.get(SEALED_FROM, self.begins_at + 1))
         sealed = manifest.get(FILES)
         self.seals = artifacts.present_seals(self.run) if sealed is None else dict(sealed)
         # What config.yaml leaves out means what it did until the file is complete again.
@@ -188,15 +204,14 @@ class Job:
 
     def _first_state(
         self,
-        found: tuple[int, Arrays] | None,
+        resumed: Resumed | None,
         data: object,
         interruption: Callable[[], Stop | None],
     ) -> tuple[int, object]:
-        if found is not None:
-            self.say(f"continuing from iteration {found[0]}")
-            self.run.cut_metrics(found[0])
-            context = self._context(found[0])
-            return found[0], restored(self.backend, found[1], data, self.settings, context)
+        if resumed is not None:
+            self.say(f"continuing from iteration {resumed.iteration}")
+            self.run.cut_metrics(resumed.iteration)
+            return resumed.iteration, resumed.state
         self.run.cut_metrics(-1)
         with self.display.phase("starting") as show:
 
@@ -309,7 +324,7 @@ class Job:
 
     def end_without_workers(self, why: str) -> FitResult:
         """Say that nobody is there to work; the same command goes on from the last checkpoint."""
-        found = load_checkpoint(self.run, self.backend, self.settings, self.stamp)
+        found = load_checkpoint(self.run, self.fitted)
         iteration = 0 if found is None else found[0]
         self._write_manifest("stopped", iteration, None)
         self.say(f"stopped: {why}; the same command goes on from iteration {iteration}")
@@ -375,6 +390,7 @@ class Job:
                 "objective_name": self.backend.objective_name,
                 "wall_seconds": seconds,
                 "peak_memory_bytes": peak_memory(),
+                SEALED_FROM: self.sealed_from,
                 FILES: self.seals,
                 **({} if diagnoses is None else {"diagnostics": diagnoses}),
                 **others,

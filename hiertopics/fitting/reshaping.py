@@ -22,12 +22,13 @@ from hiertopics.arrays import I64
 from hiertopics.data.regrouping import Regrouping, joined, regrouped, without
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.errors import RunError, UsageError
-from hiertopics.model import Paths, Summary
+from hiertopics.model import Paths, Settings, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.documents import DOCUMENTS
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
 from hiertopics.runs.manifest import FILES, lineage, peak_memory
 from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.runs.soundness import check_fitted
 
 KEPT = ("config.yaml", *artifacts.INPUTS, DOCUMENTS)
 
@@ -116,6 +117,8 @@ def _summary(run: RunDir, grouping: Regrouping) -> Summary:
     """Return the tree, theta and paths after a regrouping, documents counted anew."""
     old, backend = run.tree, registry.load_for(run.experiment)
     assert backend.regrouped is not None
+    settings = Settings(run.experiment.model, run.experiment.inference)
+    check_fitted(old, backend, settings)
     tree = regrouped(old, grouping, backend.regrouped(old, grouping))
     n, cells = old.n_nodes, (np.arange(old.n_nodes), grouping.into)
     moves = sparse.csr_array((np.ones(n), cells), shape=(n, grouping.n_rows))

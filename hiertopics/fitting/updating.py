@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,8 @@ from hiertopics.corpora.inmemory import on_disk, store
 from hiertopics.corpora.joining import Words
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.pruning import COMMON, MANY
-from hiertopics.data.shelf import Bags
+from hiertopics.data.shelf import Bags, Shelf
+from hiertopics.engine import Workers
 from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
@@ -26,7 +28,7 @@ from hiertopics.holdouts.spec import WITHIN, extended
 from hiertopics.model import AnyBackend, Context, Settings
 from hiertopics.room import Room
 from hiertopics.runs import artifacts
-from hiertopics.runs.checkpoints import load_checkpoint
+from hiertopics.runs.checkpoints import Fitted, load_checkpoint, resume
 from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS, lineage, refuse_unfitted
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
 from hiertopics.runs.original import Original, read_original
@@ -234,11 +236,17 @@ def _refuse_another(made: RunDir, before: RunDir, entries: Mapping[str, Any]) ->
 
 
 def _state_of(before: RunDir, train: Bags, room: Room) -> Arrays:
-    """Return the arrays of the last checkpoint; RunError where there is none."""
+    """Return the arrays of the last checkpoint; RunError where there is none that is sound.
+
+    The corpus is laid out once more, for the counts of the state are compared with it.
+    """
     stamp = f"{before.manifest['corpus']['fingerprint']} {before.split.hash}"
     own = Settings(before.experiment.model, before.experiment.inference)
     backend = registry.load_suited(before.experiment, train, own)
-    found = load_checkpoint(before, backend, own, stamp, room)
+    fitted = Fitted(backend, own, stamp, train)
+    data = backend.prepare(replace(train, room=room) if isinstance(train, Shelf) else train, own)
+    found = load_checkpoint(before, fitted, room)
     if found is None:
         raise RunError(f"{before.path} has no checkpoint to go on from")
-    return found[1]
+    context = Context(before.experiment.seed, found[0], Workers())
+    return resume(before, fitted, found, data, context, room).arrays

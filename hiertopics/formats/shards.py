@@ -28,8 +28,17 @@ from hiertopics.arrays import I64, Bools
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.names import first_flaw, names_of, pack_names, require_names, unpack_names
 from hiertopics.data.pruning import Limits
-from hiertopics.data.shelf import Bags, Shelf, Stored, Texts, mapped, part_names, stored_in
-from hiertopics.errors import DataError, HiertopicsError, UsageError
+from hiertopics.data.shelf import (
+    Bags,
+    Shelf,
+    Texts,
+    mapped,
+    part_names,
+    require_pairs,
+    require_places,
+    stored_in,
+)
+from hiertopics.errors import DamagedError, DataError, HiertopicsError, UsageError
 from hiertopics.formats.counting import Pairs
 from hiertopics.formats.drafts import Draft, Known
 from hiertopics.formats.folders import new_folder
@@ -66,7 +75,10 @@ def open_shelf(source: Source) -> Shelf:
     for name, seal in manifest["files"].items():
         _require(path, name, seal)
     try:
-        return _opened(path, manifest)
+        shelf = _opened(path, manifest)
+        for number in range(len(shelf.stored.parts)):
+            require_pairs(shelf.stored, number, shelf.n_words)
+        return shelf
     except (OSError, ValueError, TypeError, LookupError, OverflowError, HiertopicsError) as error:
         raise _damaged(path / MANIFEST, f"it does not fit the files beside it ({error})") from error
 
@@ -92,11 +104,12 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     if not wanted <= set(manifest["files"]):
         raise ValueError(f"it does not name {min(wanted - set(manifest['files']))}")
     stored = stored_in(path.resolve(), first_doc)
-    _require_fitting(stored)
+    require_places(stored)
     text = (path / "vocab.txt").read_bytes().decode()
     names = None
     if "names.npy" in manifest["files"]:
         names = Texts(mapped(path / "names.npy"), mapped(path / "name_ends.npy"))
+        names.require_sound()
     tags: dict[str, Any] = {}
     if "tags.npz" in manifest["files"]:
         arrays = files.read_npz(path / "tags.npz")
@@ -112,22 +125,6 @@ def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
     if {name: getattr(shelf, name) for name in SIZES} != {name: manifest[name] for name in SIZES}:
         raise ValueError("other sizes")
     return shelf
-
-
-def _require_fitting(stored: Stored) -> None:
-    """Raise ValueError where lengths and places are not those of one corpus."""
-    first_doc, ends, lengths = stored.first_doc, stored.ends, stored.lengths
-    for name, array in (("first_doc", first_doc), ("ends", ends), ("lengths", lengths)):
-        if array.ndim != 1 or array.dtype != np.int64:
-            raise ValueError(f"{name} is no row of whole numbers")
-    for name, row, last in (("first_doc", first_doc, len(lengths)), ("ends", ends, None)):
-        if not len(row) or row[0] != 0 or (np.diff(row) < 0).any() or last not in (None, row[-1]):
-            raise ValueError(f"{name} does not lead from document to document")
-    if len(ends) != len(lengths) + 1:
-        raise ValueError("ends and lengths are not as many")
-    for part, n_pairs in zip(stored.parts, np.diff(ends[first_doc]).tolist(), strict=True):
-        if not all(array.shape == (n_pairs,) and array.dtype == np.int32 for array in part):
-            raise ValueError("a part has not as many pairs as its documents")
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -160,8 +157,8 @@ def _require(folder: Path, name: str, seal: Any) -> None:
         raise _damaged(folder / name, "it is cut short, or is a file of another corpus")
 
 
-def _damaged(path: Path, what: str) -> DataError:
-    return DataError(path, f"is damaged: {what}; convert the corpus again")
+def _damaged(path: Path, what: str) -> DamagedError:
+    return DamagedError(path, f"is damaged: {what}; convert the corpus again")
 
 
 def _seal(path: Path) -> str:

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.arrays import I32, I64, Bools
+from hiertopics.axes import require_below, require_whole
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import DataError
 from hiertopics.files import pack_csr, unpack_csr
@@ -47,13 +48,23 @@ class Links:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Links:
-        """Inverse of ``to_arrays``."""
-        return Links(
+        """Inverse of ``to_arrays``.
+
+        Raises KeyError where an array is missing, ValueError where they do not fit one another.
+        """
+        links = Links(
             query=arrays["query"],
             positives=unpack_csr("positives", arrays),
             negatives=unpack_csr("negatives", arrays),
             mirror=str(arrays["mirror"]),
         )
+        require_whole("query", links.query)
+        n_nodes = links.positives.shape[1]
+        require_below("query", links.query, n_nodes)
+        for name, matrix in (("positives", links.positives), ("negatives", links.negatives)):
+            if matrix.shape != (len(links.query), n_nodes):
+                raise ValueError(f"{name} is not of {len(links.query)} queries")
+        return links
 
 
 def withhold_links(

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from hiertopics import seeds
 from hiertopics.arrays import I64
+from hiertopics.axes import require_below, require_numbers, require_whole
 from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.names import pack_names, unpack_names
 from hiertopics.data.shelf import Bags, Shelf
@@ -98,8 +99,11 @@ class Split:
 
     @staticmethod
     def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Split:
-        """Inverse of ``to_arrays``."""
-        return Split(
+        """Inverse of ``to_arrays``.
+
+        Raises KeyError where an array is missing, ValueError where they are not those of a split.
+        """
+        split = Split(
             kind=str(arrays["kind"]),
             seed=int(arrays["seed"]),
             train_docs=arrays["train_docs"],
@@ -115,6 +119,33 @@ class Split:
             labels=_tags("labels", arrays),
             unknown=arrays.get("unknown"),
         )
+        _refuse_misfits(split)
+        return split
+
+
+def _refuse_misfits(split: Split) -> None:
+    """Raise ValueError where documents and matrices are not those of one split."""
+    n_words = split.heldout.shape[1]
+    for name in ("train_docs", "heldout_docs"):
+        docs = getattr(split, name)
+        require_whole(name, docs)
+        require_below(name, docs, np.iinfo(np.int64).max)
+    n_rows = len(split.heldout_docs)
+    for name in ("heldout", "observed", "scored"):
+        shape = getattr(split, name).shape
+        if shape != (n_rows, n_words):
+            raise ValueError(f"{name} is {shape[0]} x {shape[1]}, not {n_rows} x {n_words}")
+    for name, length in (
+        ("word_counts", n_words),
+        ("train_lengths", len(split.train_docs)),
+        ("unknown", n_rows),
+    ):
+        row = getattr(split, name)
+        if row is None or (name == "word_counts" and not len(np.atleast_1d(row))):
+            continue
+        require_numbers(name, row, length)
+        if row.size and row.min() < 0:
+            raise ValueError(f"{name} has a negative number")
 
 
 def make_split(corpus: AnyBags, holdout: Holdout) -> tuple[AnyBags, Split]:

@@ -38,6 +38,10 @@ PARENTS = "parents"
 MADE_BY = "made_by"
 """Beside it, what made the run: the command's words without the runs, such as "merge 3 7"."""
 
+SEALED_FROM = "sealed_from"
+"""The iteration from which on checkpoints have a seal: 0, but of a run that a program of before
+there were seals began the first one that was done since. That program's runs have no such entry."""
+
 FITTED = ("refit", "update")
 """Commands that fit what they make, so that ``fit`` can go on with it."""
 
@@ -82,6 +86,7 @@ SOMETIMES: Mapping[str, Entry] = {
     FILES: _names_texts,
     PARENTS: lambda value: isinstance(value, list) and all(isinstance(one, dict) for one in value),
     MADE_BY: _is_text,
+    SEALED_FROM: lambda value: type(value) is int and value >= 0,
 }
 """Entries that only some manifests have, likewise."""
 

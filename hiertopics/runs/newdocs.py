@@ -39,7 +39,7 @@ from hiertopics.room import Room
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.runs.soundness import blamed, check_posterior
+from hiertopics.runs.soundness import blamed, check_fitted, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
 from hiertopics.visible import steady
 
@@ -265,6 +265,7 @@ def place(
     backend = registry.load_for(experiment)
     settings = Settings(experiment.model, experiment.inference)
     context = Context(experiment.seed if seed is None else seed, 0, engine)
+    check_fitted(tree, backend, settings)
     posterior: Posterior = backend.infer(tree, corpus, settings, context)
     try:
         check_posterior(posterior)

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from hiertopics import files
 from hiertopics.arrays import F64, I32
+from hiertopics.axes import require_below, require_numbers, require_whole
 from hiertopics.data.tree import Support, Tree
 from hiertopics.errors import HiertopicsError, RunError, UsageError
 from hiertopics.holdouts.split import Split
@@ -331,9 +332,13 @@ class RunDir:
         arrays = files.read_npz(path)
         with files.readable(path, KeyError, what="it has no array "):
             found = Paths(arrays["node"], arrays["log_prob"])
-        lengths = {len(np.atleast_1d(array)) for array in found}
-        if lengths != {len(self.split.train_docs)} or found.node.max(initial=0) >= self._n_nodes:
-            raise RunError(f"{path} is damaged: its paths are not those of the run")
+        n_docs = len(self.split.train_docs)
+        with files.readable(path, ValueError, what="its paths are not those of the run: "):
+            require_whole("node", found.node, axes=2)
+            if len(found.node) != n_docs:
+                raise ValueError(f"{len(found.node)} for {n_docs} documents")
+            require_below("node", found.node, self._n_nodes, least=-1)
+            require_numbers("log_prob", found.log_prob, n_docs)
         return found
 
     @cached_property
@@ -427,7 +432,8 @@ class RunDir:
             if int(path.stem) <= iteration:
                 paths = files.read_npz(path, (CHAIN_PATHS,)).get(CHAIN_PATHS, np.empty((0, 0, 0)))
                 n_docs = len(self.split.train_docs)
-                if len(paths) and (paths.ndim != 3 or paths.shape[1] != n_docs):
+                whole = paths.dtype.kind in "iu" or not paths.size
+                if len(paths) and (paths.ndim != 3 or paths.shape[1] != n_docs or not whole):
                     raise RunError(f"{path} is damaged: it is no draw of this run")
                 yield from paths
 

@@ -17,13 +17,15 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F64
+from hiertopics.axes import require_declared, require_parents
 from hiertopics.data.discretise import EDGES
 from hiertopics.data.shelf import Bags
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors
-from hiertopics.errors import NumericalError
-from hiertopics.model import Posterior, Summary
+from hiertopics.errors import NumericalError, RunError
+from hiertopics.model import AnyBackend, Posterior, Settings, Summary
 from hiertopics.settings.config import Experiment
+from hiertopics.states import lengths_of
 
 OFF_ONE = 1e-6
 """How far a sum of shares may be from 1."""
@@ -61,6 +63,23 @@ def check_posterior(posterior: Posterior) -> None:
             _check_finite(posterior.paths.log_prob, "log_prob of the best paths")
         if posterior.mixture is not None:
             _check_shares(posterior.mixture.level_weights, "level_weights", "path")
+
+
+def check_fitted(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -> None:
+    """Raise RunError where a tree lacks what its backend needs, or has it in another shape."""
+    lengths = lengths_of(None, settings)
+    lengths |= {"n_nodes": tree.n_nodes, "n_words": tree.phi.shape[1], "n_columns": tree.n_columns}
+    try:
+        for name, hint in backend.extra.items():
+            if name not in tree.extra:
+                raise ValueError(f"it has no {name}")
+            require_declared(name, tree.extra[name], hint, lengths)
+        if backend.breadth_first:
+            require_parents("parent", tree.parent)
+        if not tree.is_flat and int(tree.depth.max()) >= lengths.get("depth", tree.n_nodes):
+            raise ValueError(f"its tree has more than {lengths['depth']} levels")
+    except ValueError as error:
+        raise RunError(f"model.npz is damaged: {error}") from error
 
 
 def check_scores(metrics: Mapping[str, Any]) -> None:

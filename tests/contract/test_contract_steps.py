@@ -21,7 +21,7 @@ from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Engine, Workers
 from hiertopics.formats.shards import write_bags
 from hiertopics.room import Room
-from hiertopics.runs.checkpoints import load_checkpoint, save_checkpoint
+from hiertopics.runs.checkpoints import Fitted, load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
 from hiertopics.states import leaves, to_arrays
 
@@ -205,7 +205,8 @@ def test_checkpoint_and_step_equals_step(bench: Bench, corpus: Corpus, tmp_path:
     run = RunDir(tmp_path / "run")
     run.create()
     save_checkpoint(run, 4, state, "stamp")
-    found = load_checkpoint(run, bench.module, bench.settings, "stamp")
+    fitted = Fitted(bench.module, bench.settings, "stamp", corpus)
+    found = load_checkpoint(run, fitted)
     assert found is not None and found[0] == 4
     fresh = bench.prepare(corpus)
     loaded = bench.restored(found[1], fresh)

@@ -22,7 +22,7 @@ from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
 from hiertopics.formats.writing import write_corpus
 from hiertopics.model import Context, Settings
-from hiertopics.runs.checkpoints import load_checkpoint
+from hiertopics.runs.checkpoints import Fitted, load_checkpoint
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
@@ -221,12 +221,9 @@ def test_a_corpus_that_outgrows_whole_rows_goes_on_with_entries(
     monkeypatch.setattr(few, "MOST_ENTRIES", 8 * n_pairs)
     run = updated(folder, tmp_path / "both", "hdp-cvb0")
     kept: Any = variational.few_cvb0
-    found = load_checkpoint(
-        run,
-        kept,
-        Settings(run.experiment.model, run.experiment.inference),
-        f"{run.manifest['corpus']['fingerprint']} {run.split.hash}",
-    )
+    settings = Settings(run.experiment.model, run.experiment.inference)
+    stamp = f"{run.manifest['corpus']['fingerprint']} {run.split.hash}"
+    found = load_checkpoint(run, Fitted(kept, settings, stamp, read_original(run).train))
     assert found is not None and found[0] == 12
     assert run.manifest["objective"] > before.manifest["objective"] - 0.5
 

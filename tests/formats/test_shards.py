@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -224,6 +225,104 @@ def test_arrays_that_do_not_fit_together_are_told(
     manifest["files"][name] = shards._seal(folder / name)
     (folder / "shards.json").write_text(json.dumps(manifest))
     with pytest.raises(DataError, match="is damaged: it does not fit the files beside it"):
+        shards.open_shelf(Source(folder))
+
+
+def named(corpus: Path) -> Path:
+    """Return the folder of shards of the corpus, its documents with names."""
+    whole = as_read(corpus)
+    bags = replace(whole, doc_ids=("a\u00e9", "b", "c", "d"))
+    return shards.write_bags(bags, corpus.with_name("big.shards")).shelf.stored.folder
+
+
+def resealed(folder: Path, name: str) -> None:
+    manifest = json.loads((folder / "shards.json").read_text())
+    manifest["files"][name] = shards._seal(folder / name)
+    (folder / "shards.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "what"),
+    [
+        ("00000.counts.npy", 0, 2, "counts of document 1 add up to 5, but its length is 4"),
+        ("00000.counts.npy", 0, 0, "a count is 0, not positive"),
+        ("00000.counts.npy", 3, -(2**31), "a count is -2147483648, not positive"),
+        ("00000.words.npy", 4, 5, "words has the id 5, which is outside 0 .. 4"),
+        ("00000.words.npy", 0, -5, "words has the id -5"),
+        ("00000.words.npy", 0, 2**30, "words has the id 1073741824"),
+        ("00000.words.npy", 1, 0, "the words of a document do not ascend"),
+        ("00000.words.npy", 3, 4, "the words of a document do not ascend"),
+        ("lengths.npy", 0, 3, "counts of document 1 add up to 4, but its length is 3"),
+        ("lengths.npy", 3, 10**9, "other sizes|its length is 1000000000"),
+        ("lengths.npy", 1, 7, "counts of document 2 add up to 0, but its length is 7"),
+        ("name_ends.npy", 1, 7, "name_ends does not lead"),
+        ("name_ends.npy", 0, 1, "name_ends does not lead"),
+        ("name_ends.npy", 1, 2, "a name ends within a letter"),
+        ("names.npy", 0, 0xFF, "can't decode byte 0xff"),
+    ],
+)
+def test_values_are_looked_at_whatever_the_seals_say(
+    corpus: Path, name: str, place: int, value: int, what: str
+) -> None:
+    """Each led out of an array, or into another corpus, where a seal was thought enough."""
+    folder = named(corpus)
+    array = np.load(folder / name)
+    array[place] = value
+    np.save(folder / name, array)
+    resealed(folder, name)
+    if name == "lengths.npy":  # as if all sums were right
+        path = folder / "shards.json"
+        manifest = json.loads(path.read_text()) | {"n_tokens": int(array.sum())}
+        path.write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=f"is damaged: .*({what})") as caught:
+        shards.open_shelf(Source(folder))
+    assert caught.value.exit_code == 1 and "\n" not in str(caught.value)
+
+
+def test_two_wrong_lengths_do_not_make_up_for_each_other(corpus: Path) -> None:
+    shelf_of(corpus)
+    folder = corpus.parent / "big.shards"
+    lengths = np.load(folder / "lengths.npy")
+    lengths[[0, 2]] += np.array([-(10**6), 10**6])
+    np.save(folder / "lengths.npy", lengths)
+    resealed(folder, "lengths.npy")
+    with pytest.raises(DataError, match="counts of document 1 add up to 4"):
+        shards.open_shelf(Source(folder))
+
+
+@pytest.mark.parametrize("change", ["header", "floats", "no axis", "pointers", "texts"])
+def test_arrays_of_another_kind_are_damaged(corpus: Path, change: str) -> None:
+    folder = named(corpus)
+    name = "tags.npz" if change in ("pointers", "texts") else "name_ends.npy"
+    path = folder / name
+    if change == "header":
+        path.write_bytes(path.read_bytes().replace(b"{'descr'", b"{'desc(("))
+    elif change == "floats":
+        np.save(path, np.load(path) * 1.0)
+    elif change == "no axis":
+        np.save(path, np.int64(4))
+    else:
+        tags = dict(np.load(path))
+        if change == "pointers":
+            tags["groups_indptr"][1:-1], tags["groups_indptr"][-1] = 2**30, 0
+        else:
+            tags["groups_names"] = np.arange(len(tags["groups_names"]))
+        np.savez(path, **tags)
+    resealed(folder, name)
+    with pytest.raises(DataError, match="is damaged: ") as caught:
+        shards.open_shelf(Source(folder))
+    assert "\n" not in str(caught.value)
+
+
+def test_pairs_of_many_blocks_are_looked_at(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 2)
+    assert shelf_of(corpus).n_tokens == 408
+    folder = corpus.parent / "big.shards"
+    counts = np.load(folder / "00000.counts.npy")
+    counts[-1] += 1
+    np.save(folder / "00000.counts.npy", counts)
+    resealed(folder, "00000.counts.npy")
+    with pytest.raises(DataError, match="counts of document 4 add up to 2, but its length is 1"):
         shards.open_shelf(Source(folder))
 
 

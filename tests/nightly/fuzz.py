@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
+from itertools import chain, zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -35,6 +36,7 @@ from typing import Any
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # a process that is forked must have no threads
 
+from altered import altered  # noqa: E402
 from readers import Reader, draw, readers  # noqa: E402
 from records import (  # noqa: E402
     FOLDER,
@@ -47,9 +49,13 @@ from records import (  # noqa: E402
     published,
 )
 
+ALTERED = "altered"
+"""How the names of readers of whole folders begin; by itself all of them."""
+
 PARTS = (
     "hiertopics",
     "tests/formats",
+    "tests/nightly/altered.py",
     "tests/nightly/fuzz.py",
     "tests/nightly/guided.py",
     "tests/nightly/readers.py",
@@ -57,6 +63,9 @@ PARTS = (
 )
 INPUTS, INPUTS_LONG = 1_000_000, 10_000_000
 CHUNK = 2000
+ALTERED_INPUTS, ALTERED_CHUNK = 200_000, 250
+"""Of whole folders, each of which is given to a command: some 30 ms of CPU."""
+
 SLOW_SECONDS, HANG_SECONDS = 1.0, 30.0
 """Of CPU time, for inputs of a few kilobytes; who announces 100,000 words and more may be slow."""
 LARGE = re.compile(rb"(?<!\d)\d{6,9}(?!\d)")
@@ -74,7 +83,8 @@ def judged(reader: Reader, content: bytes, folder: Path) -> tuple[bool, str]:
     except Exception:
         return False, traceback.format_exc()
     spent = time.process_time() - began
-    if spent <= SLOW_SECONDS or LARGE.search(unpacked(content)):
+    most_seconds = SLOW_SECONDS if reader.limits is None else reader.limits[1]
+    if spent <= most_seconds or LARGE.search(unpacked(content)):
         return accepted, ""
     return accepted, f"slow: {spent:.1f} s of CPU"
 
@@ -128,7 +138,8 @@ class Chunk:
     def _judge_all(self, first: int) -> None:
         warnings.simplefilter("error")
         size = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
-        resource.setrlimit(resource.RLIMIT_AS, (size + MOST_BYTES, size + MOST_BYTES))
+        most = size + (MOST_BYTES if self.reader.limits is None else self.reader.limits[0])
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         _, accepted, refused = self.told
         for number in range(first, self.end):
             self._tell(number, accepted, refused)
@@ -204,21 +215,28 @@ def keep(name: str, content: bytes, what: str) -> None:
     print(f"FOUND {name}: {what.strip().splitlines()[-1][:300]}\n  kept: {folder}", flush=True)
 
 
-def tasks(names: Sequence[str], inputs: int) -> Iterator[tuple[str, int, int]]:
+def tasks(names: Sequence[str], inputs: int, chunk: int = CHUNK) -> Iterator[tuple[str, int, int]]:
     """Yield reader, first number and count of all chunks, readers in turn."""
-    each = -(-inputs // len(names))
-    for first in range(0, each, CHUNK):
+    each = -(-inputs // max(len(names), 1))
+    for first in range(0, each, chunk):
         for name in names:
-            yield name, first, min(CHUNK, each - first)
+            yield name, first, min(chunk, each - first)
 
 
 def search(given: Any, table_of: dict[str, Reader], ledger: Ledger, deadline: Deadline) -> bool:
     """Judge what is not in the ledger yet; return whether the time sufficed."""
     done = {row["key"] for row in ledger.rows()}
-    names = [given.reader] if given.reader else list(table_of)
+    folders = [name for name in table_of if name.startswith(ALTERED)]
+    plain = [name for name in table_of if name not in folders]
+    if given.reader not in (None, ALTERED):
+        folders, plain = ([given.reader] if given.reader in own else [] for own in (folders, plain))
+    turns = zip_longest(
+        tasks(plain, given.inputs),
+        tasks(folders, min(given.inputs, ALTERED_INPUTS), ALTERED_CHUNK),
+    )
     waiting = [
         (f"{given.seed}/{name}/{first}+{count}", name, first, count)
-        for name, first, count in tasks(names, given.inputs)
+        for name, first, count in filter(None, chain.from_iterable(turns))
     ]
     waiting = [task for task in waiting if task[0] not in done]
     running: list[tuple[str, Chunk]] = []
@@ -305,7 +323,7 @@ def again(reader: Reader, given: Any) -> int:
 def main() -> int:
     """Do what was asked for; return the exit code."""
     options = parser(str(__doc__).partition("\n")[0])
-    options.add_argument("--reader", help="this one alone")
+    options.add_argument("--reader", help="this one alone; altered: those of altered folders")
     options.add_argument("--seed", default="0", help="of all inputs (default 0)")
     options.add_argument("--number", type=int, help="with --reader: judge this input again")
     options.add_argument(
@@ -322,13 +340,17 @@ def main() -> int:
     if published("fuzz", table(ledger.rows()), given):
         return PASSED
     with tempfile.TemporaryDirectory(prefix="fuzzed-", dir=in_memory()) as folder:
-        table_of = readers(Path(folder))
-        if given.reader and given.reader not in table_of:
+        wanted = given.reader or ""
+        table_of = {} if wanted.startswith(ALTERED) else readers(Path(folder))
+        plain = list(table_of)
+        if not wanted or wanted.startswith(ALTERED):
+            table_of |= altered(Path(folder))
+        if given.reader and given.reader not in (*table_of, ALTERED):
             options.error(f"there is no reader {given.reader!r}; there are {', '.join(table_of)}")
         if given.number is not None or given.input is not None:
             return again(table_of[given.reader], given)
         in_time = search(given, table_of, ledger, deadline)
-    names = [given.reader] if given.reader else list(table_of)
+    names = [name for name in plain if wanted in ("", name)]
     in_time = guided(given, names, ledger, deadline) and in_time
     print(table(ledger.rows()))
     if any(row["found"] for row in ledger.rows()):

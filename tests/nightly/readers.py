@@ -39,7 +39,7 @@ from hiertopics.fitting.driver import fit  # noqa: E402
 from hiertopics.formats.writing import write_corpus  # noqa: E402
 from hiertopics.holdouts.spec import parse_holdout  # noqa: E402
 from hiertopics.model import Settings  # noqa: E402
-from hiertopics.runs.checkpoints import load_checkpoint  # noqa: E402
+from hiertopics.runs.checkpoints import Fitted, load_checkpoint  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
 from hiertopics.settings.config import DataConfig, dump  # noqa: E402
@@ -54,13 +54,15 @@ class Reader(NamedTuple):
 
     sound: inputs that it takes. judge: given an input and a folder of its own, returns whether the
     input was accepted; raises whatever no user should meet. made: draws an input, where it is not a
-    sound one that was changed. pieces: what inputs may also be put together from.
+    sound one that was changed. pieces: what inputs may also be put together from. limits: bytes and
+    seconds of CPU that an input may take, where they are others than those of a small file.
     """
 
     sound: tuple[bytes, ...]
     judge: Callable[[bytes, Path], bool]
     made: Callable[[random.Random], bytes] | None = None
     pieces: tuple[bytes, ...] = ()
+    limits: tuple[int, float] | None = None
 
 
 def readers(folder: Path) -> dict[str, Reader]:
@@ -266,7 +268,8 @@ def _checkpoint(run: RunDir) -> object:
     stamp = f"{corpus} {run.manifest['split']}"
     experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
-    return load_checkpoint(run, registry.load(RUN_BACKEND), settings, stamp)
+    fitted = Fitted(registry.load(RUN_BACKEND), settings, stamp, hand_made())
+    return load_checkpoint(run, fitted)
 
 
 LOOKS: dict[str, tuple[Look, ...]] = {

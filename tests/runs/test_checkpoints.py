@@ -20,10 +20,11 @@ Change = Callable[[dict[str, Any]], Any]
 
 
 def changed(path: Path, change: Change) -> None:
-    """Change the arrays of a checkpoint."""
+    """Change the arrays of a checkpoint, and seal them again."""
     arrays = files.read_npz(path)
+    del arrays[files.SEAL]
     change(arrays)
-    files.write_npz(path, arrays)
+    files.write_npz(path, arrays, sealed=path.name)
 
 
 def _of_other_data(arrays: dict[str, Any]) -> None:

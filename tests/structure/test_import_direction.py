@@ -14,7 +14,7 @@ from source_tree import ROOT, edges, imported, modules, within
 H = "hiertopics"
 LAYERS = (
     ("arrays", "errors"),
-    ("room",),
+    ("axes", "room"),
     ("engine", "numeric", "seeds", "visible"),
     ("cluster", "data", "files", "settings", "units"),
     ("formats", "holdouts", "model", "progress", "registry"),
@@ -56,6 +56,7 @@ CONTRACT = tuple(
         "numeric",
         "seeds",
         "errors",
+        "axes",
         "engine",
         "room",
     )
@@ -148,6 +149,7 @@ def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
     allowed = own | {
         *COMPILED,
         f"{H}.arrays",
+        f"{H}.axes",
         "numpy",
         "numpy.typing",
         "math",
@@ -179,12 +181,12 @@ def test_the_compiler_is_reached_through_one_door() -> None:
 @pytest.mark.parametrize(
     ("package", "known"),
     [
-        ("data", ("errors", "room")),
+        ("data", ("axes", "errors", "room")),
         ("settings", ("errors", "units")),
         ("numeric", ()),
-        ("holdouts", ("data", "errors", "files", "seeds")),
+        ("holdouts", ("axes", "data", "errors", "files", "seeds")),
         ("formats", ("data", "errors", "files", "room", "units", "visible")),
-        ("model", ("data", "engine", "errors", "seeds", "settings.config")),
+        ("model", ("axes", "data", "engine", "errors", "seeds", "settings.config")),
         ("views.render", ("data.tree", "files", "visible")),
     ],
 )

@@ -23,12 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.families.chdp import gibbs_kernels as kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
@@ -47,7 +48,14 @@ from hiertopics.families.chdp.gibbs_state import (
     log_chances_of,
     sampler,
 )
-from hiertopics.families.chdp.layout import Data, Piece, bounds, build_piece, parts_of
+from hiertopics.families.chdp.layout import (
+    Data,
+    Piece,
+    bounds,
+    build_piece,
+    of_other_groups,
+    parts_of,
+)
 from hiertopics.families.flat.concentrations import (
     PRIOR_RATE,
     PRIOR_SHAPE,
@@ -57,7 +65,7 @@ from hiertopics.families.flat.concentrations import (
 from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
 from hiertopics.families.flat.token_kernels import Tables
-from hiertopics.families.flat.tokens import draw_eta, renumber, sweep
+from hiertopics.families.flat.tokens import draw_eta, miscounted, renumber, sweep
 from hiertopics.model import Context, Sharded, without
 
 Array = NDArray[Any]
@@ -71,9 +79,9 @@ class Local(NamedTuple):
     that each parent serves.
     """
 
-    z: I32
-    n_dk: I32
-    share: F64
+    z: Annotated[I32, Axes("n_tokens", below="truncation")]
+    n_dk: Annotated[I32, Axes("n_docs", "truncation", least=0)]
+    share: Annotated[F64, Axes("n_links", least=0, maybe_empty=True)]
     m_dk: I32 | None = None
     by_link: I64 | None = None
 
@@ -83,7 +91,7 @@ class State(Draw):
     """A draw, its documents in pieces, with the sticks of the corpus: logits, float64 [T - 1]."""
 
     local: Pieces[Piece, Local]
-    sticks: F64
+    sticks: Annotated[F64, Axes("truncation-1", finite=False)]
 
     @property
     def z(self) -> I32:
@@ -135,6 +143,12 @@ def init(data: Data, settings: Settings, context: Context) -> State:
     states = Each(cut(Local, documents._asdict(), bounds(data)))
     local = context.place(build_piece, parts_of(data), as_given, states)
     return State(**begun, local=local, sticks=even_sticks(settings.model.truncation))
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    wrong = of_other_groups(len(state.log_pi), data)
+    return wrong or miscounted(state, data.n_words)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -343,4 +357,5 @@ one, backend = sampler(
     step,
     renewed=without("seat", "table_option", "option_group", "option_topic"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
+    flaw=flaw,
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
@@ -51,16 +52,16 @@ class Draw(ABC):
     parents; 0 where a sampler splits none.
     """
 
-    n_wk: I32
-    n_k: I64
-    log_pi_0: F64
-    log_pi: F64
-    n_tables: I64
-    n_group_tables: I32
-    alpha_doc: float
-    alpha_group: float
-    gamma: float
-    eta: float
+    n_wk: Annotated[I32, Axes("n_words", "truncation", least=0)]
+    n_k: Annotated[I64, Axes("truncation", least=0)]
+    log_pi_0: Annotated[F64, Axes("truncation", finite=False)]
+    log_pi: Annotated[F64, Axes("n_groups", "truncation", finite=False)]
+    n_tables: Annotated[I64, Axes("truncation", least=0)]
+    n_group_tables: Annotated[I32, Axes("n_groups", "truncation", least=0)]
+    alpha_doc: Annotated[float, Axes(least=0)]
+    alpha_group: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    eta: Annotated[float, Axes(least=0)]
 
     @property
     @abstractmethod
@@ -196,6 +197,7 @@ def sampler(
     step: Callable[[DrawT, Data, Settings, Context], tuple[DrawT, Info]],
     *,
     renewed: Renewed,
+    flaw: Callable[[DrawT, Data, Settings], str | None],
     pieces: Sharded[Data] | None = None,
     summarise: Callable[[DrawT, Data, Settings, Context], Summary] = summarise,
 ) -> tuple[Backend[Corpus, Data, DrawT, Settings], Backend[Corpus, Data, Chains[DrawT], Settings]]:
@@ -211,11 +213,13 @@ def sampler(
         step=step,
         summarise=summarise,
         infer=infer,
+        extra=common.EXTRA,
         objective=objective,
         simulate=simulate,
         memory=memory,
         draw_hyperparameters=draw_hyperparameters,
         renewed=renewed,
         pieces=pieces,
+        flaw=flaw,
     )
     return one, in_chains(one)

@@ -159,6 +159,13 @@ def lay_out(
     return Data(laid, *link_parents(tags, corpus.n_docs), tags)
 
 
+def of_other_groups(n_groups: int, data: Data) -> str | None:
+    """Return what is wrong where a saved state has another number of groups than the corpus."""
+    if n_groups == data.parents.n_groups:
+        return None
+    return f"weights of {n_groups} groups, but the corpus has {data.parents.n_groups}"
+
+
 def parent_tags(corpus: Corpus, parents: str) -> Tags | None:
     """Return the corpus's groups or its labels, as ``model.parents`` says."""
     return corpus.groups if parents == "groups" else corpus.labels

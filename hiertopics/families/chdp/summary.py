@@ -5,13 +5,14 @@ Groups of new documents are matched by name, their theta is found by fold-in.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, Numbers
+from hiertopics.arrays import F64, I64, Numbers
+from hiertopics.axes import Axes
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.names import pack_short_names, unpack_names
 from hiertopics.data.tree import Tree
@@ -39,6 +40,18 @@ class Fitted(NamedTuple):
     weights: Weights
     alpha_doc: float
     eta: float
+
+
+EXTRA = {
+    "alpha_doc": Annotated[F64, Axes("1", least=0)],
+    "group_names": Annotated[NDArray[np.str_], Axes("n_tags")],
+    "group_docs": Annotated[I64, Axes("n_tags", least=0)],
+    "corpus_theta": Annotated[F64, Axes("n_nodes", least=0)],
+    "group_theta": Annotated[F64, Axes("n_tags", "n_nodes", least=0, maybe_empty=True)],
+    "corpus_mean": Annotated[F64, Axes("n_nodes", least=0)],
+    "group_mean": Annotated[F64, Axes("n_tags", "n_nodes", least=0, maybe_empty=True)],
+}
+"""What ``infer`` needs of a tree; see ``summarise``."""
 
 
 def summarise(fitted: Fitted, data: Data) -> Summary:

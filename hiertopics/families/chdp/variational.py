@@ -24,12 +24,13 @@ is given a topic's tables in proportion to its weight over the largest one, not 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.arrays import F64, Floats
+from hiertopics.axes import Axes
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, joined, stacked
 from hiertopics.families.chdp import summary as common
@@ -44,6 +45,7 @@ from hiertopics.families.chdp.layout import (
     bounds,
     build_piece,
     lay_out,
+    of_other_groups,
     parent_tags,
     parts_of,
 )
@@ -75,9 +77,9 @@ class Local(NamedTuple):
     sweep takes for documents.
     """
 
-    resp: Table
-    n_dk: Table
-    share: F64
+    resp: Annotated[Table, Axes("n_pairs", "truncation", least=0)]
+    n_dk: Annotated[Table, Axes("n_docs", "truncation")]
+    share: Annotated[F64, Axes("n_links", least=0, maybe_empty=True)]
     seen_dk: Table | None = None
     doc_prior: Table | None = None
 
@@ -94,14 +96,14 @@ class State(variational.Responsibilities):
     taken into account, else [0].
     """
 
-    n_tables: F64
-    n_group_tables: F64
-    pi: F64
-    alpha_doc: float
-    alpha_group: float
-    gamma: float
-    word_mass: float
-    kappa: F64
+    n_tables: Annotated[F64, Axes("truncation")]
+    n_group_tables: Annotated[F64, Axes("n_groups", "truncation")]
+    pi: Annotated[F64, Axes("truncation", least=0)]
+    alpha_doc: Annotated[float, Axes(least=0)]
+    alpha_group: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    word_mass: Annotated[float, Axes(least=0)]
+    kappa: Annotated[F64, Axes("n_groups", "truncation", maybe_empty=True)]
 
     @property
     def share(self) -> F64:
@@ -163,6 +165,11 @@ def _begun(piece: Piece, message: tuple[variational.Drawing, bool]) -> Local:
     drawing, learned = message
     drawn = variational.draw(piece, drawing)
     return Local(drawn.resp, drawn.n_dk, piece.even if learned else np.empty(0))
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    return of_other_groups(len(state.n_group_tables), data)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -402,10 +409,12 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=common.EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,
     regrouped=regrouped,
     renewed=without("option", "dish", "orphan"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
+    flaw=flaw,
 )

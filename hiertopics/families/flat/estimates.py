@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from hiertopics.arrays import F64
+from hiertopics.axes import Axes
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.variational import Responsibilities
@@ -21,12 +22,12 @@ class State(Responsibilities):
     word_mass: eta times the vocabulary's size.
     """
 
-    n_tables: F64
-    pi: F64
-    tau: F64
-    alpha: float
-    gamma: float
-    word_mass: float
+    n_tables: Annotated[F64, Axes("truncation", least=0)]
+    pi: Annotated[F64, Axes("truncation", least=0)]
+    tau: Annotated[F64, Axes("n_words", least=0)]
+    alpha: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    word_mass: Annotated[float, Axes(least=0)]
 
 
 def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[str, Any]:

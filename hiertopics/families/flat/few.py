@@ -10,12 +10,13 @@ whatever the truncation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hiertopics.arrays import F32, F64, I64
+from hiertopics.axes import Axes
 from hiertopics.data.seedwords import Seeds
 from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
 from hiertopics.engine import Each
@@ -73,12 +74,19 @@ class Local(NamedTuple):
     counts that a pass makes.
     """
 
-    topic: NDArray[np.unsignedinteger[Any]]
-    share: Table
-    n_dk: Table
+    topic: Annotated[
+        NDArray[np.unsignedinteger[Any]], Axes("n_pairs", "n_kept", below="truncation")
+    ]
+    share: Annotated[Table, Axes("n_pairs", "n_kept", least=0)]
+    n_dk: Annotated[Table, Axes("n_docs", "truncation")]
     seen_dk: Table | None = None
     var_dk: Table | None = None
     new_dk: Table | None = None
+
+    def require_sound(self) -> None:
+        """Raise ValueError where there is room for another number of entries."""
+        if self.share.shape[1] not in (0, ROOM):
+            raise ValueError(f"share has room for {self.share.shape[1]} entries, not {ROOM}")
 
 
 def are_many(n_pairs: int, n_topics: int) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma
 
 from hiertopics.arrays import F64, Floats
+from hiertopics.axes import Axes
 from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
@@ -36,10 +37,10 @@ CELLS = 1 << 18
 class State(estimates.State):
     """The means of all posteriors, and geometric means (``_geo``) shaped as these."""
 
-    pi_geo: F64
-    tau_geo: F64
-    alpha_geo: float
-    word_mass_geo: float
+    pi_geo: Annotated[F64, Axes("truncation", least=0)]
+    tau_geo: Annotated[F64, Axes("n_words", least=0)]
+    alpha_geo: Annotated[float, Axes(least=0)]
+    word_mass_geo: Annotated[float, Axes(least=0)]
 
 
 class Stats(NamedTuple):

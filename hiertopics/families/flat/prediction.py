@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F64, I32
+from hiertopics.axes import Axes
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.model import AnySettings, Context, Posterior
 from hiertopics.numeric.mixtures import all_entries
+
+EXTRA = {"doc_prior": Annotated[F64, Axes("n_nodes", least=0)]}
+"""What ``infer`` needs of a tree: the pseudo-count of each row in a document."""
 
 
 class FoldIn(NamedTuple):

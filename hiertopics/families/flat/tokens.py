@@ -14,6 +14,7 @@ import numpy as np
 
 from hiertopics.arrays import I32, I64
 from hiertopics.chains import Chains, SettingsT, chains
+from hiertopics.data.seedwords import NONE, Seeds
 from hiertopics.engine import Pieces
 from hiertopics.families.flat import token_kernels as kernels
 from hiertopics.families.flat.concentrations import draw_concentration
@@ -63,6 +64,31 @@ def draw_eta(n_wk: I32, n_k: I64, eta: float, rng: np.random.Generator) -> float
     n_words = len(n_wk)
     n_tables = kernels.count_tables(n_wk, eta, rng)
     return draw_concentration(eta * n_words, n_tables, n_k, rng) / n_words
+
+
+def miscounted(
+    state: InPieces, n_words: int, seeds: Seeds = NONE, topics: I64 | None = None
+) -> str | None:
+    """Return which counts of a draw are not those of its tokens, None where all are.
+
+    seeds: tokens besides, in n_wk alone; topics: those of their names.
+    """
+    n_wk = np.zeros((n_words, len(state.n_k)), np.int32)
+    for same, part in state.local.ask(_recounted, n_wk.shape):
+        if not same:
+            return "n_dk does not count the tokens of its documents"
+        n_wk += part
+    n_k = n_wk.sum(axis=0, dtype=np.int64)
+    seeds.add_to(n_wk, topics)
+    if not np.array_equal(n_wk, state.n_wk) or not np.array_equal(n_k, state.n_k):
+        return "n_wk and n_k do not count the tokens"
+    return None
+
+
+def _recounted(piece: Any, local: Any, shape: tuple[int, int]) -> tuple[bool, I32]:
+    n_dk, n_wk = np.zeros((piece.n_docs, shape[1]), np.int32), np.zeros(shape, np.int32)
+    kernels.count_tokens(piece.cells, local.z, n_dk, n_wk)
+    return np.array_equal(n_dk, local.n_dk), n_wk
 
 
 def renumber(state: InPieces, order: I64) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics import seeds
 from hiertopics.arrays import F64, Floats
+from hiertopics.axes import Axes
 from hiertopics.data.seedwords import Asked, Seeds, seeds_in
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, joined
@@ -49,8 +50,8 @@ class Local(NamedTuple):
     var_dk, Var[n_dk]; both [n_docs, T].
     """
 
-    resp: Table
-    n_dk: Table
+    resp: Annotated[Table, Axes("n_pairs", "truncation", least=0)]
+    n_dk: Annotated[Table, Axes("n_docs", "truncation")]
     seen_dk: Table | None = None
     var_dk: Table | None = None
 
@@ -64,8 +65,8 @@ class Responsibilities:
     """
 
     local: Pieces[Any, Any]
-    n_wk: Table
-    n_k: F64
+    n_wk: Annotated[Table, Axes("n_words", "truncation")]
+    n_k: Annotated[F64, Axes("truncation")]
 
     @property
     def n_topics(self) -> int:

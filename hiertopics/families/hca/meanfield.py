@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F64
+from hiertopics.axes import Axes
 from hiertopics.data.tree import NODE, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.families.hca import state as structured
@@ -30,7 +31,7 @@ ROUNDS = 20
 class Local(NamedTuple):
     """What belongs to the rows of a piece: chances."""
 
-    chances: F64
+    chances: Annotated[F64, Axes("n_docs", "n_nodes", least=0)]
 
 
 @dataclass(kw_only=True)

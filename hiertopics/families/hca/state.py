@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from hiertopics.arrays import F64, I64
+from hiertopics.axes import Axes
 from hiertopics.engine import Each, Pieces, as_given, cut, stacked
 from hiertopics.errors import NumericalError
 from hiertopics.families.hca.config import Model
@@ -69,13 +70,18 @@ class State(TreeState):
 
     Local: ClassVar[Callable[..., Any]] = Local
 
-    mean: F64
-    cov: F64
-    mu: F64
-    mu_variance: float
-    noise_a: float
-    noise_b: float
-    depth: int
+    mean: Annotated[F64, Axes("n_nodes", "n_columns")]
+    cov: Annotated[F64, Axes("n_nodes", "n_nodes")]
+    mu: Annotated[F64, Axes("n_columns")]
+    mu_variance: Annotated[float, Axes(least=0)]
+    noise_a: Annotated[float, Axes(least=0)]
+    noise_b: Annotated[float, Axes(least=0)]
+    depth: Annotated[int, Axes(equals="depth")]
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels of the tree."""
+        return self.depth
 
     @property
     def nodes(self) -> Nodes:

@@ -18,12 +18,13 @@ section 5. Here a row's coordinates depend on its path; the paper's mean field i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.data.vectors import Vectors
 from hiertopics.engine import Workers, as_given
@@ -108,6 +109,20 @@ def memory(corpus: Vectors, settings: Settings) -> int:
     per_row = 3 * corpus.n_columns + 4 * n_nodes
     globals_ = (1 + shards) * n_nodes * (corpus.n_columns + n_nodes)
     return 8 * (per_row * corpus.n_docs + globals_)
+
+
+EXTRA = {
+    "mean": Annotated[F64, Axes("n_nodes", "n_columns")],
+    "covariance": Annotated[F64, Axes("n_nodes-1", "n_nodes-1")],
+    "mu": Annotated[F64, Axes("n_columns")],
+    "mu_variance": Annotated[F64, Axes("1", least=0)],
+    "tau": Annotated[F64, Axes("1", least=0)],
+    "noise": Annotated[F64, Axes("2", least=0)],
+    "log_mass": Annotated[F64, Axes("n_nodes")],
+    "mass": Annotated[F64, Axes("n_nodes", least=0)],
+    "share": Annotated[F64, Axes("n_nodes", least=0)],
+}
+"""What inference and scores need of a tree; see ``summarise``."""
 
 
 def summarise(state: State, data: Data, settings: Settings, context: Context) -> Summary:
@@ -257,6 +272,7 @@ def variational(
         step=step,
         summarise=summarise,
         infer=infer,
+        extra=EXTRA,
         objective=objective,
         simulate=simulate,
         memory=memory,

@@ -9,12 +9,13 @@ numbers belong to words and tokens (``numeric.streams``): the number of pieces c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F32, F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.engine import Engine, Shared
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
@@ -53,7 +54,7 @@ DENSE_CELLS = 1 << 18
 class Local(NamedTuple):
     """What belongs to the documents of a piece: z, uint16 or uint32 [n_tokens]."""
 
-    z: Topics
+    z: Annotated[Topics, Axes("n_tokens", below="truncation")]
 
 
 class Result(NamedTuple):

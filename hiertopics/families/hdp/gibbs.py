@@ -23,6 +23,7 @@ import numpy as np
 from msgspec import Meta
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import Seeds, seeds_in
@@ -32,11 +33,12 @@ from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concent
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Block, Data, Piece, dealt, lay_out, sharded
+from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.prediction import infer as infer
 from hiertopics.families.flat.sticks import log_remainders, redraw_order, weights_from_fractions
 from hiertopics.families.flat.summary import notes_on_shards, summary_bytes, topic_counts
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.flat.tokens import Visit, in_chains, renumber, sweep
+from hiertopics.families.flat.tokens import Visit, in_chains, miscounted, renumber, sweep
 from hiertopics.families.flat.variational import prior_of_blocks
 from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
@@ -88,8 +90,8 @@ Settings = SettingsOf[Model, Inference]
 class Local(NamedTuple):
     """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, T]."""
 
-    z: I32
-    n_dk: I32
+    z: Annotated[I32, Axes("n_tokens", below="truncation")]
+    n_dk: Annotated[I32, Axes("n_docs", "truncation", least=0)]
 
 
 @dataclass(kw_only=True)
@@ -103,15 +105,15 @@ class Draw:
     """
 
     local: Pieces[Any, Any]
-    n_wk: I32
-    n_k: I64
-    n_tables: I64
-    log_rest: F64
-    pi: F64
-    tau: F64
-    alpha: float
-    gamma: float
-    word_mass: float
+    n_wk: Annotated[I32, Axes("n_words", "truncation", least=0)]
+    n_k: Annotated[I64, Axes("truncation", least=0)]
+    n_tables: Annotated[I64, Axes("truncation", least=0)]
+    log_rest: Annotated[F64, Axes("truncation-1", finite=False)]
+    pi: Annotated[F64, Axes("truncation", least=0)]
+    tau: Annotated[F64, Axes("n_words", least=0)]
+    alpha: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    word_mass: Annotated[float, Axes(least=0)]
 
     @property
     def z(self) -> I32:
@@ -126,7 +128,7 @@ class State(Draw):
     seeded: int64, the topic of each name of seed words.
     """
 
-    seeded: I64
+    seeded: Annotated[I64, Axes("n_seeded", below="truncation")]
 
     @property
     def n_dk(self) -> I32:
@@ -232,6 +234,13 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     names = data.seeds.by_topic(state.seeded)
     fitted = common.Fitted(state.local, state.n_wk, state.n_k, *priors, names=names)
     return common.summarise(fitted, data.n_docs).noting(*notes_on_shards(settings.inference.shards))
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    if len(state.seeded) != len(data.seeds.names):
+        return f"seeded has {len(state.seeded)} topics, not {len(data.seeds.names)}"
+    return miscounted(state, data.n_words, data.seeds, state.seeded)
 
 
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
@@ -398,11 +407,13 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,
     pieces=sharded(Local),
     draw_hyperparameters=draw_hyperparameters,
     renewed=renewed,
+    flaw=flaw,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

@@ -22,12 +22,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F32, F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
@@ -39,6 +40,7 @@ from hiertopics.families.flat.concentrations import (
     draw_concentration,
 )
 from hiertopics.families.flat.config import ModelSettings, PosteriorInference
+from hiertopics.families.flat.prediction import EXTRA
 from hiertopics.families.flat.summary import by_size, topic_counts
 from hiertopics.families.flat.tokens import in_chains
 from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels
@@ -85,8 +87,10 @@ class State(gibbs.Draw):
     iterations hold; else without rows.
     """
 
-    order: I64
-    topics: F32 = field(default_factory=no_topics)
+    order: Annotated[I64, Axes("truncation", below="truncation")]
+    topics: Annotated[F32, Axes("n_words", "truncation", least=0, maybe_empty=True)] = field(
+        default_factory=no_topics
+    )
 
 
 def prepare(corpus: Bags, settings: Settings) -> Blocks:
@@ -198,6 +202,16 @@ def summarise(state: State, data: Blocks, settings: Settings, context: Context) 
     else:
         summary = common.summarise_tokens(parts, plan, state.n_wk, word_prior, data.corpus.room)
     return common.named(summary, plan, names)
+
+
+def flaw(state: State, data: Blocks, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    if not np.array_equal(np.sort(state.order), np.arange(len(state.order))):
+        return "order does not name each topic once"
+    n_wk, n_k = _counted(state.local, data, len(state.n_k))
+    if not np.array_equal(n_wk, state.n_wk) or not np.array_equal(n_k, state.n_k):
+        return "n_wk and n_k do not count the tokens"
+    return None
 
 
 def objective(state: State, data: Blocks, settings: Settings, context: Context) -> float:
@@ -372,10 +386,12 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=gibbs.infer,
+    extra=EXTRA,
     objective=objective,
     simulate=gibbs.simulate,
     memory=memory,
     shelves=True,
+    flaw=flaw,
     pieces=Sharded(
         Local=Local,
         parts=lambda data: data.pieces,

@@ -7,11 +7,12 @@ how certain a count is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F64, Floats
+from hiertopics.axes import Axes
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import joined
 from hiertopics.families.flat import variational
@@ -28,9 +29,9 @@ Table = Floats
 class Local(NamedTuple):
     """``variational.Local``, with the variances of the counts, which stay too."""
 
-    resp: Table
-    n_dk: Table
-    var_dk: Table
+    resp: Annotated[Table, Axes("n_pairs", "truncation", least=0)]
+    n_dk: Annotated[Table, Axes("n_docs", "truncation")]
+    var_dk: Annotated[Table, Axes("n_docs", "truncation")]
     seen_dk: Table | None = None
 
 
@@ -41,8 +42,8 @@ class Variances(variational.Responsibilities):
     var_wk [n_words, T]: in the counts' dtype. var_k: float64 [T]. Pieces have var_dk besides.
     """
 
-    var_wk: Table
-    var_k: F64
+    var_wk: Annotated[Table, Axes("n_words", "truncation")]
+    var_k: Annotated[F64, Axes("truncation")]
 
     @property
     def var_dk(self) -> Table:

@@ -54,7 +54,7 @@ from hiertopics.families.flat.config import (
 )
 from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import Data, Piece, sharded
-from hiertopics.families.flat.prediction import infer
+from hiertopics.families.flat.prediction import EXTRA, infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.flat.variational import prepare as prepare
@@ -265,6 +265,7 @@ def collapsed(
         step=step,
         summarise=summarise,
         infer=infer,
+        extra=EXTRA,
         objective=objective,
         simulate=simulate,
         memory=memory,

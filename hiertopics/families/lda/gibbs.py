@@ -15,16 +15,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
-from hiertopics.families.flat.prediction import FoldIn, infer
+from hiertopics.families.flat.prediction import EXTRA, FoldIn, infer
 from hiertopics.families.flat.summary import (
     by_size,
     notes_on_idle_shards,
@@ -62,11 +63,11 @@ class State:
     the next multiple of 16. alpha: float64 [n_topics] where the prior is asymmetric.
     """
 
-    z: I32
-    n_wk: I32
-    n_k: I64
-    alpha: float | F64
-    eta: float
+    z: Annotated[I32, Axes("n_tokens", below="n_topics")]
+    n_wk: Annotated[I32, Axes("n_words", "n_columns", least=0)]
+    n_k: Annotated[I64, Axes("n_columns", least=0)]
+    alpha: Annotated[float | F64, Axes("n_topics", least=0)]
+    eta: Annotated[float, Axes(least=0)]
 
 
 class Info(NamedTuple):
@@ -155,6 +156,16 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     return summary.noting(*notes_on_idle_shards(settings.inference.shards, "tokens"))
 
 
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    n_wk = np.zeros((data.n_words, padded(settings.model.n_topics)), dtype=np.int32)
+    kernels.count_words(data.tokens.word, state.z, n_wk)
+    n_k = n_wk.sum(axis=0, dtype=np.int64)
+    if not np.array_equal(n_wk, state.n_wk) or not np.array_equal(n_k, state.n_k):
+        return "n_wk and n_k do not count the tokens"
+    return None
+
+
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words and topics given alpha and eta, from the topics alone."""
     n_topics = settings.model.n_topics
@@ -235,10 +246,12 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=partial(infer, how=FoldIn(sweeps=100, from_prior=False)),
+    extra=EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,
     predictive=predictive,
     draw_hyperparameters=draw_hyperparameters,
+    flaw=flaw,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = in_chains(one)

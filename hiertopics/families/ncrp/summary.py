@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I32, I64, Ints, Numbers
+from hiertopics.axes import Axes
 from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.seedwords import Seeds
@@ -59,6 +60,13 @@ class Fitted:
     def depth(self) -> int:
         """Number of levels."""
         return len(self.level_prior)
+
+
+EXTRA = {
+    "log_mass": Annotated[F64, Axes("n_nodes")],
+    "level_prior": Annotated[F64, Axes("depth", least=0)],
+}
+"""What inference needs of a tree; see ``summarise``."""
 
 
 def summarise(fitted: Fitted) -> Summary:

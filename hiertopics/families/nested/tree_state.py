@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import betaln
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes, require_parents
 from hiertopics.engine import Each, Pieces, joined
 from hiertopics.families.nested.slots import (
     Nodes,
@@ -50,9 +51,23 @@ class TreeState(ABC):
     """
 
     local: Pieces[Any, Any]
-    parent: I32
-    stick_a: F64
-    stick_b: F64
+    parent: Annotated[I32, Axes("n_nodes")]
+    stick_a: Annotated[F64, Axes("n_nodes", least=0)]
+    stick_b: Annotated[F64, Axes("n_nodes", least=0)]
+
+    def require_sound(self) -> None:
+        """Raise ValueError where the nodes are not those of a tree of so many levels."""
+        require_parents("parent", self.parent)
+        level = np.zeros(len(self.parent), np.int64)
+        for node in range(1, len(level)):
+            level[node] = level[self.parent[node]] + 1
+        if level.max() >= self.n_levels:
+            raise ValueError(f"parent has more than {self.n_levels} levels")
+
+    @property
+    @abstractmethod
+    def n_levels(self) -> int:
+        """Number of levels of the tree, whether all of them have nodes or not."""
 
     @property
     def n_nodes(self) -> int:

@@ -10,12 +10,13 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import structs
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes, require_parents
 from hiertopics.chains import Chains, chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
@@ -25,7 +26,7 @@ from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, parts_
 from hiertopics.families.flat.layout import Data as Cells
 from hiertopics.families.flat.summary import notes_on_shards
 from hiertopics.families.flat.token_kernels import Tables, count_tokens
-from hiertopics.families.flat.tokens import draw_eta
+from hiertopics.families.flat.tokens import draw_eta, miscounted
 from hiertopics.families.flat.tokens import sweep as sweep_tokens
 from hiertopics.families.nhdp import gibbs_kernels as kernels
 from hiertopics.families.nhdp import starts, variational
@@ -42,6 +43,7 @@ from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
+from hiertopics.families.nhdp.state import misplaced
 from hiertopics.model import Backend, Context, PerChain, Summary
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.states import Arrays
@@ -57,8 +59,8 @@ class Data(NamedTuple):
 class Local(NamedTuple):
     """What belongs to the documents of a piece: z int32 [n_tokens], n_dk int32 [n_docs, K]."""
 
-    z: I32
-    n_dk: I32
+    z: Annotated[I32, Axes("n_tokens", below="n_nodes")]
+    n_dk: Annotated[I32, Axes("n_docs", "n_nodes", least=0)]
 
 
 class Given(NamedTuple):
@@ -79,14 +81,18 @@ class State:
     """
 
     local: Pieces[Piece, Local]
-    n_wk: I32
-    n_k: I64
-    parent: I32
-    share: F64
-    concentration: F64
-    stop_a: F64
-    stop_b: F64
-    eta: float
+    n_wk: Annotated[I32, Axes("n_words", "n_nodes", least=0)]
+    n_k: Annotated[I64, Axes("n_nodes", least=0)]
+    parent: Annotated[I32, Axes("n_nodes")]
+    share: Annotated[F64, Axes("n_nodes", least=0)]
+    concentration: Annotated[F64, Axes("n_nodes", least=0)]
+    stop_a: Annotated[F64, Axes("n_nodes", least=0)]
+    stop_b: Annotated[F64, Axes("n_nodes", least=0)]
+    eta: Annotated[float, Axes(least=0)]
+
+    def require_sound(self) -> None:
+        """Raise ValueError where the nodes are not those of a tree, breadth first."""
+        require_parents("parent", self.parent)
 
     @property
     def z(self) -> I32:
@@ -226,6 +232,13 @@ def summarise(state: State, data: Data, settings: Settings, context: Context) ->
     return replace(summary, notes=notes)
 
 
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    cells, seeds = data.tokens, data.tokens.seeds
+    wrong = misplaced(state.parent, seeds)
+    return wrong or miscounted(state, cells.n_words, seeds, seeds.branches)
+
+
 def objective(state: State, data: Data, settings: Settings, context: Context) -> float:
     """Return the log joint of words and nodes given what documents share (theory/nhdp 2.1).
 
@@ -283,6 +296,8 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=common.EXTRA,
+    breadth_first=True,
     objective=objective,
     simulate=simulate,
     memory=memory,
@@ -293,5 +308,6 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
     renewed=renewed,
+    flaw=flaw,
 )
 backend: Backend[Corpus, Data, Chains[State], Settings] = chains(one)

@@ -10,11 +10,12 @@ over belong to no node and hold zeros.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import I32, I64, U16, U32, Bools, Floats, Ints
+from hiertopics.axes import Axes
 
 LANES = 16
 LONGEST_LANE = 32
@@ -88,11 +89,36 @@ class Local(NamedTuple):
     its pairs and nodes, pair by pair, as ``document_kernels.pack`` keeps it: uint16 in use.
     """
 
-    first_node: I64
-    node: I32
-    n: Floats
-    first_resp: I64
-    resp: Kept
+    first_node: Annotated[I64, Axes("n_docs+1", least=0)]
+    node: Annotated[I32, Axes("n_entries", below="n_nodes")]
+    n: Annotated[Floats, Axes("n_entries")]
+    first_resp: Annotated[I64, Axes("n_docs+1", least=0)]
+    resp: Annotated[Kept, Axes("n_resp", least=0)]
+
+    def flaw(self, n_pairs: I64, parent: I32) -> str | None:
+        """Return what is wrong with documents of so many pairs [n_docs], None where nothing is.
+
+        Nodes must be below the length of parent [K].
+        """
+        for name, first, n_all in (
+            ("first_node", self.first_node, len(self.node)),
+            ("first_resp", self.first_resp, len(self.resp)),
+        ):
+            if first[0] != 0 or first[-1] != n_all or (first[1:] < first[:-1]).any():
+                return f"{name} does not lead from document to document"
+        n_own = np.diff(self.first_node)
+        if not np.array_equal(np.diff(self.first_resp), n_pairs * n_own):
+            return "resp is not as long as documents have pairs and nodes"
+        if (n_own[n_pairs > 0] == 0).any():
+            return "a document with words has no node"
+        place = np.repeat(np.arange(len(n_own)), n_own) * len(parent) + self.node
+        if (np.diff(place) <= 0).any():
+            return "the nodes of a document do not ascend"
+        below = self.node > 0
+        above = place[below] - self.node[below] + parent[self.node[below]]
+        if not np.isin(above, place).all():
+            return "a document has a node, but not the one above it"
+        return None
 
 
 def shape_of(parent: Ints) -> Shape:

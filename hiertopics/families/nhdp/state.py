@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.arrays import F64, I32, Floats
+from hiertopics.axes import Axes, require_parents
+from hiertopics.data.seedwords import Seeds
 from hiertopics.engine import Pieces
 from hiertopics.errors import NumericalError
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
@@ -17,7 +19,7 @@ from hiertopics.families.nhdp import document_kernels, sweep_kernels
 from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.sweep_kernels import Rates
-from hiertopics.model import Context
+from hiertopics.model import Context, Settings
 
 
 @dataclass
@@ -30,13 +32,17 @@ class State:
     """
 
     local: Pieces[Piece, Local]
-    n_wk: Floats
-    n_k: F64
-    parent: I32
-    share: F64
-    concentration: F64
-    stop_a: F64
-    stop_b: F64
+    n_wk: Annotated[Floats, Axes("n_words", "n_nodes")]
+    n_k: Annotated[F64, Axes("n_nodes")]
+    parent: Annotated[I32, Axes("n_nodes")]
+    share: Annotated[F64, Axes("n_nodes", least=0)]
+    concentration: Annotated[F64, Axes("n_nodes", least=0)]
+    stop_a: Annotated[F64, Axes("n_nodes", least=0)]
+    stop_b: Annotated[F64, Axes("n_nodes", least=0)]
+
+    def require_sound(self) -> None:
+        """Raise ValueError where the nodes are not those of a tree, breadth first."""
+        require_parents("parent", self.parent)
 
     @property
     def mixing(self) -> Mixing:
@@ -48,6 +54,24 @@ class State:
     def mix(self, mixing: Mixing) -> None:
         """Take over what documents share."""
         _, self.share, self.concentration, self.stop_a, self.stop_b = mixing
+
+
+def misplaced(parent: I32, seeds: Seeds) -> str | None:
+    """Return what is wrong with the nodes of names in a tree, None where nothing is."""
+    branches = seeds.branches
+    if len(branches) and (branches[-1] >= len(parent) or parent[branches].any()):
+        return f"the tree has no branch for each of {len(branches)} names"
+    return None
+
+
+def flaw(state: State, data: Data, settings: Settings[Any, Any]) -> str | None:
+    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    found = [misplaced(state.parent, data.seeds), *state.local.ask(_flaw, state.parent)]
+    return next((one for one in found if one is not None), None)
+
+
+def _flaw(piece: Piece, local: Local, parent: I32) -> str | None:
+    return local.flaw(np.diff(piece.cells.cuts[:, [0, -1]], axis=1).ravel(), parent)
 
 
 def counted(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I64, Floats
+from hiertopics.axes import Axes
 from hiertopics.data import seedwords
 from hiertopics.data.regrouping import Regrouping
 from hiertopics.data.seedwords import Seeds
@@ -50,6 +51,14 @@ class Fitted(NamedTuple):
     mixing: Mixing
     n_di: Floats
     words: Words
+
+
+EXTRA = {
+    "share": Annotated[F64, Axes("n_nodes", least=0)],
+    "concentration": Annotated[F64, Axes("n_nodes", least=0)],
+    "stop": Annotated[F64, Axes("n_nodes", "2", least=0)],
+}
+"""What ``mixing_of`` needs of a tree."""
 
 
 def summarise(fitted: Fitted) -> Summary:

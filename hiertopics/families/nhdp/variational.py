@@ -45,6 +45,7 @@ from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.starts import ROOM, order_of
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
+from hiertopics.families.nhdp.state import flaw
 from hiertopics.model import Backend, Context, Settings, Summary
 from hiertopics.room import beside
 
@@ -190,6 +191,8 @@ backend: Backend[Corpus, Data, State] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=common.EXTRA,
+    breadth_first=True,
     objective=objective,
     simulate=simulate,
     memory=memory,
@@ -199,4 +202,5 @@ backend: Backend[Corpus, Data, State] = Backend(
     regrown=regrown,
     continued=continued,
     pieces=sharded(Local),
+    flaw=flaw,
 )

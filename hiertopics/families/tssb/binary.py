@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 
 from hiertopics.arrays import F32, F64, I64, U8
+from hiertopics.axes import Axes
 from hiertopics.data.tree import Tree
 from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
@@ -29,7 +30,7 @@ from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.mcmc import sampler
-from hiertopics.families.tssb.state import Likelihood, Rng, Rows, State, before
+from hiertopics.families.tssb.state import Likelihood, Rng, Rows, State, before, misplaced
 from hiertopics.families.tssb.summary import used_nodes
 from hiertopics.families.tssb.trees import bare, seated
 from hiertopics.model import Context, Hyperparameters, Sizes, without
@@ -152,6 +153,12 @@ def log_likelihood(state: State, data: Data) -> float:
 def log_extra(state: State, data: Data, settings: Settings) -> float:
     """Return 0: there is nothing besides rows and nodes."""
     return 0.0
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the data have; see ``Backend``."""
+    n_columns = data.rows.shape[1]
+    return misplaced(state, n_columns, n_columns + 1)
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
@@ -282,6 +289,11 @@ likelihood = Likelihood(
     ranges=ranges,
     memory=memory,
     log_density=log_density,
+    flaw=flaw,
+    extra={
+        **dict.fromkeys(("mean", "value", "newborn"), Annotated[F64, Axes("n_nodes", "n_columns")]),
+        "variance": Annotated[F64, Axes("n_columns", least=0)],
+    },
     renewed=without("topics.z", "topics.n_dk", "topics.n_wk", "topics.n_k"),
 )
 one, backend = sampler(likelihood, before)

@@ -8,11 +8,12 @@ superfluous.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F64, I32, I64, Bools, Floats, Numbers
+from hiertopics.axes import Axes
 from hiertopics.numeric.jit import by_type
 
 NONE = -1
@@ -31,18 +32,29 @@ class Nodes(NamedTuple):
     parameters are drawn when a datum looks at them and dropped afterwards.
     """
 
-    size: I64
-    parent: I32
-    depth: I32
-    n_at: I64
-    n_sub: I64
-    log_nu: F64
-    log_rest: F64
-    log_psi: F64
-    log_psi_rest: F64
-    value: Floats
-    offset: F64
-    known: Bools
+    size: Annotated[I64, Axes("1")]
+    parent: Annotated[I32, Axes("n_places")]
+    depth: Annotated[I32, Axes("n_places", least=0)]
+    n_at: Annotated[I64, Axes("n_places", least=0)]
+    n_sub: Annotated[I64, Axes("n_places", least=0)]
+    log_nu: Annotated[F64, Axes("n_places", finite=False)]
+    log_rest: Annotated[F64, Axes("n_places", finite=False)]
+    log_psi: Annotated[F64, Axes("n_places", finite=False)]
+    log_psi_rest: Annotated[F64, Axes("n_places", finite=False)]
+    value: Annotated[Floats, Axes("n_places", "n_values")]
+    offset: Annotated[F64, Axes("n_places")]
+    known: Annotated[Bools, Axes("n_places")]
+
+    def require_sound(self) -> None:
+        """Raise ValueError where the nodes are not those of a tree, parents before children."""
+        n = int(self.size[0])
+        if not 1 <= n <= len(self.parent):
+            raise ValueError(f"size is {n}, not 1 to {len(self.parent)}")
+        parent = self.parent[:n]
+        if parent[0] != NONE or (parent[1:] < 0).any() or (parent >= np.arange(n)).any():
+            raise ValueError("parent has a node whose parent is no node before it")
+        if self.depth[0] != 0 or (self.depth[1:n] != self.depth[parent[1:]] + 1).any():
+            raise ValueError("depth is not one more than that of the parent")
 
 
 class Process(NamedTuple):
@@ -51,10 +63,10 @@ class Process(NamedTuple):
     max_depth: at this depth nu = 1 (theory/tssb 1.3).
     """
 
-    alpha0: float
-    decay: float
-    gamma: float
-    max_depth: int
+    alpha0: Annotated[float, Axes(least=0)]
+    decay: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    max_depth: Annotated[int, Axes(equals="max_depth")]
 
 
 class Places(NamedTuple):

@@ -34,7 +34,7 @@ from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb import summary as common
 from hiertopics.families.tssb.config import Inference, Model, Settings, ends, middle, process_bounds
 from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT
+from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT, as_kept
 from hiertopics.families.tssb.stick_kernels import draw_process
 from hiertopics.families.tssb.trees import assign, plant, reordered, resettle
 from hiertopics.model import (
@@ -225,6 +225,7 @@ def sampler(
     likelihood: Likelihood[SeenT, DataT, StateT],
     before: Callable[[Arrays, Settings], Chains[StateT]],
     keep: Callable[[StateT], StateT] = copy.deepcopy,
+    revive: Callable[[StateT, DataT], StateT] = as_kept,
 ) -> tuple[
     Backend[SeenT, DataT, StateT, Settings], Backend[SeenT, DataT, Chains[StateT], Settings]
 ]:
@@ -250,5 +251,8 @@ def sampler(
         log_density=likelihood.log_density,
         draw_hyperparameters=of.draw_hyperparameters,
         renewed=likelihood.renewed,
+        flaw=likelihood.flaw,
+        extra={**common.EXTRA, **likelihood.extra},
     )
-    return one, chains(one, score=score, keep=keep, numbered=True, before=before)
+    several = chains(one, score=score, keep=keep, revive=revive, numbered=True, before=before)
+    return one, several

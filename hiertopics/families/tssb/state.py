@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F64, I32, I64, Numbers
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
@@ -32,10 +33,10 @@ class State:
     law: float64, what the parameters of nodes are drawn from (text: kappa).
     """
 
-    node: I32
+    node: Annotated[I32, Axes("n_docs", below="n_places")]
     nodes: Nodes
     process: Process
-    law: F64
+    law: Annotated[F64, Axes("n_law")]
 
 
 SeenT = TypeVar("SeenT", bound=Corpus | Vectors)
@@ -67,8 +68,8 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     their nodes; log_extra: the log probability of what is besides data and nodes. rows: of the
     nodes [n] of the second argument. scorer: a function, the log likelihood of a new datum at each
     row of the tree. story(model, sizes, process, rng, drawn): data from the model, and the truth.
-    ranges: the parameter of the law that has a range, and the shape of its draw. memory: bytes of
-    a chain's data, and of a node.
+    flaw, extra: as of the backend. ranges: the parameter of the law that has a range, and the shape
+    of its draw. memory: bytes of a chain's data, and of a node.
     """
 
     observes: str
@@ -94,6 +95,33 @@ class Likelihood(Generic[SeenT, DataT, StateT]):
     ) = None
     log_density: Callable[[Tree, SeenT, Settings], F64] | None = None
     renewed: Renewed = as_saved
+    flaw: Callable[[StateT, DataT, Settings], str | None]
+    extra: Mapping[str, Any]
+
+
+def misplaced(state: State, n_values: int, n_law: int) -> str | None:
+    """Return what is wrong with a saved tree whose nodes have so many parameters.
+
+    n_law: values of the law.
+    """
+    nodes, n = state.nodes, int(state.nodes.size[0])
+    if nodes.value.shape[1] != n_values or len(state.law) != n_law:
+        return f"nodes or their law do not have {n_values} and {n_law} values"
+    if len(state.node) and int(state.node.max()) >= n:
+        return f"node names a node beyond the {n} of the tree"
+    if int(nodes.depth[:n].max()) > state.process.max_depth:
+        return f"the tree is deeper than {state.process.max_depth} levels"
+    again = nodes._replace(n_at=np.zeros_like(nodes.n_at), n_sub=np.zeros_like(nodes.n_sub))
+    count(state.node, again)
+    counts = ((again.n_at, nodes.n_at), (again.n_sub, nodes.n_sub))
+    if not all(np.array_equal(*(row[:n] for row in pair)) for pair in counts):
+        return "n_at and n_sub do not count the data at nodes"
+    return None
+
+
+def as_kept(kept: State, data: object) -> State:
+    """Return the state of a draw that was kept whole."""
+    return kept
 
 
 def before(arrays: Arrays, settings: Settings) -> Chains[State]:

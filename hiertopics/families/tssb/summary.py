@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from hiertopics.arrays import F64, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import ancestors
 from hiertopics.families.tssb.layout import Nodes
@@ -28,6 +29,14 @@ def used_nodes(nodes: Nodes) -> I64:
     used = nodes.n_sub[: nodes.size[0]] > 0
     used[0] = True
     return np.flatnonzero(used)
+
+
+EXTRA = {
+    "log_mass": Annotated[F64, Axes("n_nodes")],
+    "below": Annotated[F64, Axes("n_nodes", least=0)],
+    "process": Annotated[F64, Axes("4", least=0)],
+}
+"""What inference needs of a tree, of any likelihood; see ``summarise``."""
 
 
 def summarise(state: State, used: I64, rows: Rows) -> Summary:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
 from hiertopics.arrays import F64, I16, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
@@ -145,6 +146,15 @@ def log_extra(state: State, data: Data, settings: Settings) -> float:
     seen = np.flatnonzero(times)
     by_word = times[seen] @ (gammaln(eta + seen) - gammaln(eta))
     return float(by_word + (gammaln(mass) - gammaln(mass + topics.n_k)).sum())
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    n_topics, topics = settings.model.n_topics, state.topics
+    again = counted(data, topics.z, n_topics)
+    if not all(np.array_equal(*pair) for pair in zip(topics, again, strict=True)):
+        return "n_dk, n_wk and n_k do not count the tokens"
+    return common.misplaced(state, n_topics, 1)
 
 
 def rows(state: State, used: I64, data: Data, settings: Settings) -> Rows:
@@ -276,6 +286,12 @@ def without_counts(topics: Topics) -> Topics:
     return Topics(topics.z, topics.n_dk[:0], topics.n_wk[:0], topics.n_k[:0])
 
 
+def revive(kept: State, data: Data) -> State:
+    """Return the state that was kept, the topics of its tokens counted again."""
+    n_topics = kept.nodes.value.shape[1]
+    return replace(kept, topics=counted(data, kept.topics.z, n_topics))
+
+
 def before(arrays: Arrays, settings: Settings) -> Chains[State]:
     """Return the chains of a checkpoint that held them packed, topics one after the other."""
     found = common.before(arrays, settings)
@@ -307,5 +323,11 @@ likelihood = Likelihood(
     ranges=ranges,
     memory=memory,
     predictive=predictive,
+    flaw=flaw,
+    extra={
+        "shares": Annotated[F64, Axes("n_nodes", "n_topics", least=0)],
+        "topics": Annotated[F64, Axes("n_topics", "n_words", least=0)],
+        "kappa": Annotated[F64, Axes("1", least=0)],
+    },
 )
-one, backend = sampler(likelihood, before, keep)
+one, backend = sampler(likelihood, before, keep, revive)

@@ -8,11 +8,12 @@ shares downwards.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F32, F64, I16, I32, I64, Bools, Floats
+from hiertopics.axes import Axes
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.tssb.assign_kernels import concentration, log_gamma_draw
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes, Process
@@ -23,10 +24,10 @@ from hiertopics.numeric.slices import Bracket, is_open, narrowed, within
 class Topics(NamedTuple):
     """Topic of each token and the counts: z [n_tokens], n_dk [D, K], n_wk [V, K], n_k [K]."""
 
-    z: I16
-    n_dk: I32
-    n_wk: I32
-    n_k: I64
+    z: Annotated[I16, Axes("n_tokens", below="n_topics")]
+    n_dk: Annotated[I32, Axes("n_docs", "n_topics", least=0, maybe_empty=True)]
+    n_wk: Annotated[I32, Axes("n_words", "n_topics", least=0, maybe_empty=True)]
+    n_k: Annotated[I64, Axes("n_topics", least=0, maybe_empty=True)]
 
 
 @kernel(fastmath=REASSOCIATE)

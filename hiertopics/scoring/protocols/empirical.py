@@ -23,6 +23,7 @@ from hiertopics.data.tree import Tree
 from hiertopics.errors import UsageError
 from hiertopics.model import Components, Settings
 from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.soundness import check_fitted
 from hiertopics.scoring.protocols.job import Job, whole_job
 from hiertopics.scoring.request import HeldoutResult, Request
 from hiertopics.scoring.scores import pool
@@ -82,7 +83,8 @@ def log_likelihoods(
 def _draw_of(run: RunDir) -> Draw:
     """Return how the run's backend draws documents from a tree of the run."""
     experiment = run.experiment
-    predictive = registry.load_for(experiment).predictive
+    backend = registry.load_for(experiment)
+    predictive = backend.predictive
     if predictive is None:
         name = experiment.backend
         raise UsageError(
@@ -91,6 +93,7 @@ def _draw_of(run: RunDir) -> Draw:
     settings = Settings(experiment.model, experiment.inference)
 
     def draw(tree: Tree, n_samples: int, rng: np.random.Generator) -> Iterator[Components]:
+        check_fitted(tree, backend, settings)
         yield from predictive(tree, n_samples, settings, rng)
 
     return draw

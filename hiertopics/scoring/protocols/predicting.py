@@ -30,6 +30,7 @@ from hiertopics.errors import UsageError
 from hiertopics.holdouts.split import hash_of_file
 from hiertopics.model import PathMixture, Posterior, Settings
 from hiertopics.runs import newdocs
+from hiertopics.runs.soundness import check_fitted
 from hiertopics.scoring.protocols.job import (
     CutOptions,
     Job,
@@ -207,8 +208,10 @@ def density(request: Request, options: DensityOptions) -> HeldoutResult:
         raise UsageError("there is no row to score")
     experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
-    density_of = registry.load_for(experiment).log_density
+    backend = registry.load_for(experiment)
+    density_of = backend.log_density
     assert density_of is not None, "the protocol is for backends that observe rows of numbers"
+    check_fitted(run.tree, backend, settings)
     log_density = density_of(run.tree, rows, settings)
     spread = np.sqrt(((log_density - log_density.mean()) ** 2).sum())
     metrics = {

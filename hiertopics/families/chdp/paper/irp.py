@@ -9,11 +9,12 @@ It is ``chdp-gibbs`` under ``inference.sampler: irp``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F64, I32
+from hiertopics.axes import Axes
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.config import GibbsSettings as Settings
 from hiertopics.families.chdp.config import Model, Sampled
@@ -27,11 +28,11 @@ from hiertopics.families.chdp.gibbs_state import (
     sampler,
 )
 from hiertopics.families.chdp.gibbs_state import summarise as summary_of
-from hiertopics.families.chdp.layout import Data
+from hiertopics.families.chdp.layout import Data, of_other_groups
 from hiertopics.families.chdp.paper import irp_kernels as kernels
 from hiertopics.families.chdp.paper.irp_kernels import NOBODY, Options, Seats, Urn
 from hiertopics.families.flat.concentrations import draw_concentration
-from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.families.flat.token_kernels import Tables, count_tokens
 from hiertopics.families.flat.tokens import draw_eta
 from hiertopics.model import Context, Summary, without
 
@@ -52,13 +53,13 @@ class State(Draw):
     [n_options].
     """
 
-    z: I32
-    n_dk: I32
-    share: F64
-    seat: I32
-    table_option: I32
-    option_group: I32
-    option_topic: I32
+    z: Annotated[I32, Axes("n_tokens", below="truncation")]
+    n_dk: Annotated[I32, Axes("n_docs", "truncation", least=0)]
+    share: Annotated[F64, Axes("n_links", least=0, maybe_empty=True)]
+    seat: Annotated[I32, Axes("n_tokens", below="n_tokens")]
+    table_option: Annotated[I32, Axes("n_tokens", below="n_options", least=-1)]
+    option_group: Annotated[I32, Axes("n_options", below="n_groups+1")]
+    option_topic: Annotated[I32, Axes("n_options", below="truncation")]
 
     @property
     def documents(self) -> Documents:
@@ -103,6 +104,37 @@ def unseated(data: Data, model: Model, rng: np.random.Generator) -> State:
         option_group=nothing,
         option_topic=nothing,
     )
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    if len(state.share) not in (0, len(data.parents.group)):
+        return f"{len(state.share)} shares, but the corpus has {len(data.parents.group)} links"
+    n_dk, n_wk = np.zeros_like(state.n_dk), np.zeros_like(state.n_wk)
+    count_tokens(data.cells, state.z, n_dk, n_wk)
+    n_k = n_wk.sum(axis=0, dtype=np.int64)
+    counts = ((n_dk, state.n_dk), (n_wk, state.n_wk), (n_k, state.n_k))
+    if not all(np.array_equal(*pair) for pair in counts):
+        return "n_dk, n_wk and n_k do not count the tokens"
+    return of_other_groups(len(state.log_pi), data) or _misseated(state, data)
+
+
+def _misseated(state: State, data: Data) -> str | None:
+    """Return what is wrong with seats: each token sits at a table of its document and topic."""
+    lengths, first = data.doc_lengths, data.cells.cuts[:, 0]
+    if (state.seat >= np.repeat(lengths, lengths)).any():
+        return "seat names a table beyond those of a document"
+    table = np.repeat(first, lengths) + state.seat
+    option = state.table_option[table]
+    if (option == NOBODY).any() or (state.option_topic[option] != state.z).any():
+        return "a token does not sit at a table of its topic"
+    taken = np.zeros(len(state.seat), np.bool_)
+    taken[table] = True
+    if (state.table_option[~taken] != NOBODY).any():
+        return "a table at which nobody sits serves something"
+    if len(np.unique(option)) != len(state.option_topic):
+        return "an option is served at no table"
+    return None
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -238,4 +270,4 @@ def _link(group: I32, n_groups: int, n_slots: int) -> tuple[I32, I32, I32]:
     return after, before, head
 
 
-one, backend = sampler(State, init, step, renewed=without("sticks"), summarise=summarise)
+one, backend = sampler(State, init, step, renewed=without("sticks"), summarise=summarise, flaw=flaw)

@@ -17,12 +17,13 @@ It is ``chdp-variational`` under ``inference.method: sticks``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, entr, gammaln
 
 from hiertopics.arrays import F64, I64
+from hiertopics.axes import Axes
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.families.chdp import layout
@@ -38,6 +39,7 @@ from hiertopics.families.chdp.layout import (
     Piece,
     build_piece,
     lay_out,
+    of_other_groups,
     parent_tags,
     parts_of,
 )
@@ -63,10 +65,10 @@ class Local(NamedTuple):
     [n_orphans, tables, T]. n_dk: [n_docs, T].
     """
 
-    resp: F64
-    option: F64
-    orphan: F64
-    n_dk: F64
+    resp: Annotated[F64, Axes("n_pairs", "tables", least=0)]
+    option: Annotated[F64, Axes("n_links", "tables", "options", least=0)]
+    orphan: Annotated[F64, Axes("n_orphans", "tables", "truncation", least=0)]
+    n_dk: Annotated[F64, Axes("n_docs", "truncation")]
 
 
 @dataclass
@@ -79,16 +81,16 @@ class State:
     """
 
     local: Pieces[Piece, Local]
-    dish: F64
-    n_wk: F64
-    n_k: F64
-    n_tables: F64
-    share: F64
-    pi: F64
-    alpha_doc: float
-    alpha_group: float
-    gamma: float
-    word_mass: float
+    dish: Annotated[F64, Axes("n_groups", "options", "truncation", least=0)]
+    n_wk: Annotated[F64, Axes("n_words", "truncation")]
+    n_k: Annotated[F64, Axes("truncation")]
+    n_tables: Annotated[F64, Axes("truncation")]
+    share: Annotated[F64, Axes("n_links", least=0, maybe_empty=True)]
+    pi: Annotated[F64, Axes("truncation", least=0)]
+    alpha_doc: Annotated[float, Axes(least=0)]
+    alpha_group: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    word_mass: Annotated[float, Axes(least=0)]
 
     @property
     def n_topics(self) -> int:
@@ -179,6 +181,11 @@ def bounds(data: Data) -> dict[str, I64]:
     docs, parents = data.cells.doc_bounds, data.parents
     orphans = np.concatenate([[0], np.cumsum(parents.orphaned, dtype=np.int64)])
     return {**layout.bounds(data), "option": parents.ptr[docs], "orphan": orphans[docs]}
+
+
+def flaw(state: State, data: Data, settings: Settings) -> str | None:
+    """Return what of a saved state is not what the corpus has; see ``Backend``."""
+    return of_other_groups(len(state.dish), data)
 
 
 def step(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, Info]:
@@ -372,6 +379,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     step=step,
     summarise=summarise,
     infer=infer,
+    extra=common.EXTRA,
     objective=objective,
     simulate=simulate,
     memory=memory,
@@ -379,4 +387,5 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     monotone=always,
     renewed=without("n_group_tables", "kappa"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),
+    flaw=flaw,
 )

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.arrays import F64, I32
+from hiertopics.axes import Axes
 from hiertopics.families.ncrp.paper.meanfield_kernels import meanfield_step
 from hiertopics.families.ncrp.variational import state as structured
 from hiertopics.families.ncrp.variational.backend import variational
@@ -28,8 +29,8 @@ RARE = 1e-8
 class Local(NamedTuple):
     """What belongs to the documents of a piece: tau float64 [n_docs, depth], and chances."""
 
-    tau: F64
-    chances: F64
+    tau: Annotated[F64, Axes("n_docs", "depth", least=0)]
+    chances: Annotated[F64, Axes("n_docs", "n_nodes", least=0)]
 
 
 @dataclass(kw_only=True)

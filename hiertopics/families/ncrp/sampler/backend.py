@@ -57,6 +57,7 @@ from hiertopics.families.ncrp.sampler.chains import (
     before,
     begin,
     begins,
+    flaw,
     graft,
     joined_by,
     keep,
@@ -391,6 +392,7 @@ def sampler(
         step=partial(step, sweep),
         summarise=summarise,
         infer=infer,
+        extra=common.EXTRA,
         objective=objective,
         simulate=simulate,
         memory=partial(memory, held),
@@ -402,6 +404,7 @@ def sampler(
         regrouped=regrouped,
         per_chain=per_chain,
         draw_hyperparameters=draw_hyperparameters,
+        flaw=flaw,
     )
     several = chains(one, score=score, keep=keep, revive=revive, numbered=True, before=before)
     return one, several

@@ -9,11 +9,12 @@ node: its counts are zero, which is what the marginal of a new topic asks for.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import F64, I8, I32, I64
+from hiertopics.axes import Axes
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
@@ -31,22 +32,33 @@ class Chain(NamedTuple):
     of each level, then C; column 0 is the root.
     """
 
-    path: I32
-    level: I8
-    n_dl: I32
-    n_wk: I32
-    n_k: I64
-    parent: I32
-    visits: I32
-    first: I64
+    path: Annotated[I32, Axes("n_docs", "depth", least=0)]
+    level: Annotated[I8, Axes("n_tokens", below="depth")]
+    n_dl: Annotated[I32, Axes("n_docs", "depth", least=0, maybe_empty=True)]
+    n_wk: Annotated[I32, Axes("n_words", "n_columns", least=0, maybe_empty=True)]
+    n_k: Annotated[I64, Axes("n_columns", least=0, maybe_empty=True)]
+    parent: Annotated[I32, Axes("n_columns", below="n_columns", maybe_empty=True)]
+    visits: Annotated[I32, Axes("n_columns", least=0, maybe_empty=True)]
+    first: Annotated[I64, Axes("depth+1", least=0)]
+
+    def require_sound(self) -> None:
+        """Raise ValueError where levels do not stand one behind the other, or a path leaves one."""
+        if self.first[0] != 0 or (self.first[1:] <= self.first[:-1]).any():
+            raise ValueError("first does not lead from level to level")
+        if len(self.parent) and len(self.parent) != self.first[-1]:
+            raise ValueError("levels do not have as many columns as there are parents")
+        if (self.path < self.first[:-1]).any() or (self.path >= self.first[1:]).any():
+            raise ValueError("a path has a column of another level")
+        if self.path[:, 0].any():
+            raise ValueError("a path does not begin at the root")
 
 
 class Prior(NamedTuple):
     """Hyperparameters: level, float64 [L], the Dirichlet of levels; gamma; eta."""
 
-    level: F64
-    gamma: float
-    eta: float
+    level: Annotated[F64, Axes("depth", least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    eta: Annotated[float, Axes(least=0)]
 
 
 class Scratch(NamedTuple):

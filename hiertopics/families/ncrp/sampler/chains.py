@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hiertopics.arrays import I8, I32, I64, Bools, Ints
+from hiertopics.axes import Axes
 from hiertopics.chains import Chains
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
@@ -228,13 +229,16 @@ def moved(chain: Chain, first: I64) -> Chain:
     return chain._replace(path=path, n_wk=n_wk, n_k=n_k, parent=parent, visits=visits, first=first)
 
 
-def recounted(data: Data, slot: I32, level: I8) -> Chain:
+def recounted(data: Data, slot: I32, level: I8, widths: Ints | None = None) -> Chain:
     """Return the chain of these paths and levels, everything else counted afresh.
 
-    slot: int32 [n_docs, L], columns of a path counted from the first of their level.
+    slot: int32 [n_docs, L], columns of a path counted from the first of their level. widths: int
+    [L], columns of each level; None: few more than are taken.
     """
     n_named = len(data.seeds.names)
-    widths = [_lots(max(int(slots.max(initial=0)) + 2, n_named + 1)) for slots in slot.T]
+    if widths is None:
+        taken = [max(int(slots.max(initial=0)) + 2, n_named + 1) for slots in slot.T]
+        widths = np.array([_lots(n_columns) for n_columns in taken])
     first = np.concatenate([[0], np.cumsum(widths)])
     path = (slot + first[:-1]).astype(np.int32)
     n_wk = np.zeros((data.n_words, first[-1]), np.int32)
@@ -247,6 +251,33 @@ def recounted(data: Data, slot: I32, level: I8) -> Chain:
     chain = Chain(path, data.room.copy(level), n_dl, n_wk, n_k, parent, visits, first)
     hold(data.seeds, chain)
     return chain
+
+
+def flaw(state: State, data: Data, settings: object) -> str | None:
+    """Return what of a saved draw is not what the corpus has; see ``Backend``."""
+    chain, tries = state.chain, state.tries
+    if not len(chain.parent):
+        return "a draw that goes on has no counts"
+    again = recounted(data, slots(chain), chain.level, np.diff(chain.first))
+    used = again.visits > 0
+    for name in COUNTED:
+        own, wanted = getattr(chain, name), getattr(again, name)
+        if name == "parent":  # of a column that is free it says nothing
+            own, wanted = own[used], wanted[used]
+        if not np.array_equal(own, wanted):
+            return f"{name} does not follow from paths and levels"
+    if len(tries.slot) not in (0, data.n_docs) or len(tries.level) not in (0, data.n_tokens):
+        return "the leading try is not one of all documents"
+    if (len(tries.slot) == 0) != (len(tries.level) == 0) and data.n_docs and data.n_tokens:
+        return "the leading try has paths or levels alone"
+    if len(tries.slot) and (tries.slot[:, 0].any() or int(tries.slot.max()) >= most_slots(data)):
+        return "the leading try has paths that lead nowhere"
+    return None
+
+
+def most_slots(data: Data) -> int:
+    """Return a number of columns that no level comes to: half of them at most are free."""
+    return 1024 + 4 * (data.n_docs + len(data.seeds.names))
 
 
 def _lots(n_columns: float) -> int:
@@ -263,11 +294,11 @@ class Tries(NamedTuple):
     best: its mean log joint, -inf: none yet. total: that of the try at hand, summed so far.
     """
 
-    slot: I32
-    level: I8
+    slot: Annotated[I32, Axes("n_docs", "depth", least=0, maybe_empty=True)]
+    level: Annotated[I8, Axes("n_tokens", below="depth", maybe_empty=True)]
     prior: Prior
-    best: float = -np.inf
-    total: float = 0.0
+    best: Annotated[float, Axes(finite=False)] = -np.inf
+    total: Annotated[float, Axes(finite=False)] = 0.0
 
 
 @dataclass
@@ -293,7 +324,12 @@ def keep(state: State) -> State:
 
 
 def revive(kept: State, data: Data) -> State:
-    """Return the state that was kept, everything counted afresh."""
+    """Return the state that was kept, everything counted afresh.
+
+    Raises ValueError where paths lead beyond all columns that there can be.
+    """
+    if int(slots(kept.chain).max(initial=0)) >= most_slots(data):
+        raise ValueError("a kept draw has paths that lead nowhere")
     return begin(recounted(data, slots(kept.chain), kept.chain.level), kept.prior)
 
 
@@ -360,7 +396,10 @@ def before(arrays: Arrays, settings: object) -> Chains[State]:
         level, drawn = parts["best_level"][number], prior("best_", number)
         numbers = (float(parts[name][number][0]) for name in ("best_try", "try_sum"))
         now.append(State(chain, prior("", number), Tries(slot, level, drawn, *numbers)))
-        relative = chain._replace(path=slot, level=level, first=np.zeros_like(chain.first))
+        ends = np.cumsum(slot.max(axis=0, initial=0) + 1)
+        first = np.concatenate([[0], ends]).astype(np.int64)
+        path = (slot + first[:-1]).astype(np.int32)
+        relative = chain._replace(path=path, level=level, first=first)
         best.append(keep(State(relative, drawn, now[-1].tries)))
     scores = np.array(arrays["best_log_joint"])
     return Chains(now, best if np.isfinite(scores).all() else [], scores)

@@ -391,6 +391,7 @@ def variational(
         step=step,
         summarise=summarise,
         infer=infer,
+        extra=common.EXTRA,
         objective=objective,
         simulate=simulate,
         memory=memory,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I32, I64, Floats
+from hiertopics.axes import Axes
 from hiertopics.data.shelf import Bags, Shelf
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.errors import NumericalError
@@ -151,7 +152,7 @@ def counts_of(cells: Cells, n_words: int) -> sparse.csr_array:
 class Local(NamedTuple):
     """What belongs to the documents of a piece: tau float64 [n_docs, depth]."""
 
-    tau: F64
+    tau: Annotated[F64, Axes("n_docs", "depth", least=0)]
 
 
 @dataclass(kw_only=True)
@@ -163,16 +164,21 @@ class State(TreeState):
 
     Local: ClassVar[Callable[..., Any]] = Local
 
-    lam: Floats
-    level_prior: F64
-    gamma: float
-    eta: float
-    n_outside: float
+    lam: Annotated[Floats, Axes("n_words", "n_nodes", least=0)]
+    level_prior: Annotated[F64, Axes("depth", least=0)]
+    gamma: Annotated[float, Axes(least=0)]
+    eta: Annotated[float, Axes(least=0)]
+    n_outside: Annotated[float, Axes()]
 
     @property
     def tau(self) -> F64:
         """The level weights of all documents [n_docs, depth]; of a single piece not a copy."""
         return joined(self.local, "tau")
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels of the tree."""
+        return len(self.level_prior)
 
     @property
     def nodes(self) -> Nodes:

@@ -1,0 +1,246 @@
+"""What the arrays of a file must be before any function computes with them.
+
+A field says it in its annotation, ``Annotated[I32, Axes("n_tokens", below="n_topics")]``: the type
+tells the dtype, the axes their lengths, and both are compared with the arrays of a file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, MutableMapping
+from types import UnionType
+from typing import IO, Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lengths = MutableMapping[str, int]
+"""Lengths of axes by their names."""
+
+AT_ONCE = 1 << 18
+"""Entries of an array whose values are looked at together."""
+
+SCALARS = {float: "fiu", int: "iu", str: "U", bool: "b"}
+"""Kinds of arrays that hold one value of a type."""
+
+_AXIS = re.compile(r"(\w+)([+-]\d+)?")
+
+
+class Axes:
+    """The axes of an array and the range of its values.
+
+    names: of the axes, in order; axes of one name have one length, ``K+1`` is an axis that is one
+    longer than ``K``, and ``1`` one of one entry. No names: one value. below: values are below the
+    length of that axis. least: the lowest value. finite: whether NaN and infinities are refused.
+    maybe_empty: an array whose first axis has no entry is sound, too. equals: the one value is that
+    length.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        below: str | None = None,
+        least: float | None = None,
+        finite: bool = True,
+        maybe_empty: bool = False,
+        equals: str | None = None,
+    ) -> None:
+        self.names, self.below, self.least = names, below, least
+        self.finite, self.maybe_empty, self.equals = finite, maybe_empty, equals
+
+    @property
+    def first(self) -> str:
+        """The name of the first axis, whatever it is longer or shorter than that."""
+        return _parsed(self.names[0])[0]
+
+    def bind(self, name: str, array: NDArray[Any], lengths: Lengths) -> None:
+        """Raise ValueError unless the axes have the lengths of their names; note new lengths."""
+        if self.maybe_empty and array.ndim and not len(array):
+            return
+        if array.ndim != len(self.names):
+            raise ValueError(f"{name} has {array.ndim} axes, not {len(self.names)}")
+        if self.equals is not None and int(array) != lengths[self.equals]:
+            raise ValueError(f"{name} is {int(array)}, not {lengths[self.equals]}")
+        for axis, length in zip(self.names, array.shape, strict=True):
+            own, beyond = _parsed(axis)
+            if own.isdigit():
+                lengths.setdefault(own, int(own))
+            if length < max(beyond, 0):
+                raise ValueError(f"{name} has {length} entries along {axis}")
+            if lengths.setdefault(own, length - beyond) != length - beyond:
+                wanted = lengths[own] + beyond
+                raise ValueError(f"{name} has {length} entries along {axis}, not {wanted}")
+
+    def require_values(
+        self, name: str, array: NDArray[Any], lengths: Mapping[str, int] | None = None
+    ) -> None:
+        """Raise ValueError where a value is outside of the range."""
+        if not array.size:
+            return
+        if self.finite and array.dtype.kind == "f":
+            require_finite(name, array)
+        if self.below is not None:
+            own, beyond = _parsed(self.below)
+            if own not in (lengths or {}):
+                raise ValueError(f"{name} has values below a length that is not known: {own}")
+            require_below(name, array, (lengths or {})[own] + beyond, int(self.least or 0))
+        elif self.least is not None and array.min() < self.least:
+            raise ValueError(f"{name} has a value below {self.least:g}")
+
+
+def _parsed(axis: str) -> tuple[str, int]:
+    found = _AXIS.fullmatch(axis)
+    assert found is not None, f"no axis has the name {axis!r}"
+    return found[1], int(found[2] or 0)
+
+
+class Declared(NamedTuple):
+    """What an annotation says of a field. kinds: of the types that it may have."""
+
+    kinds: tuple[Any, ...]
+    axes: Axes | None
+
+    def is_one_value(self, array: NDArray[Any]) -> bool:
+        """Tell whether an array is the one value that may stand for a row of them."""
+        scalars = any(kind in SCALARS for kind in self.kinds)
+        return scalars and array.ndim == 0 and self.axes is not None and bool(self.axes.names)
+
+
+def declared(hint: Any) -> Declared:
+    """Return what the annotation of a field says: its types, and its axes where it has some."""
+    if get_origin(hint) is Annotated:
+        base, *marks = get_args(hint)
+        found = [mark for mark in marks if isinstance(mark, Axes)]
+        return Declared(_types(base), found[0] if found else None)
+    return Declared(_types(hint), None)
+
+
+def _types(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(kind for part in get_args(hint) for kind in _types(part))
+    if get_origin(hint) is np.ndarray:
+        (scalar,) = get_args(get_args(hint)[1])
+        return (get_origin(scalar) or scalar,)
+    return (hint,)
+
+
+def require_type(name: str, array: NDArray[Any], told: Declared) -> None:
+    """Raise ValueError unless an array has one of the types that a field may have."""
+    for kind in told.kinds:
+        if kind in SCALARS:
+            if array.ndim == 0 and array.dtype.kind in SCALARS[kind]:
+                return
+        elif array.dtype.isnative and np.issubdtype(array.dtype, kind):
+            return
+    wanted = " or ".join(kind.__name__ for kind in told.kinds)
+    raise ValueError(f"{name} holds {array.dtype}, not {wanted}")
+
+
+def require_declared(name: str, array: NDArray[Any], hint: Any, lengths: Lengths) -> None:
+    """Raise ValueError unless an array is what an annotation says; new lengths are noted."""
+    told = declared(hint)
+    require_type(name, array, told)
+    if told.axes is not None and not told.is_one_value(array):
+        told.axes.bind(name, array, lengths)
+        told.axes.require_values(name, array, lengths)
+
+
+def read_head(part: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, whether columns come first, and type of an array that is about to be read.
+
+    size: bytes of header and array. Raises ValueError where the header is none, or tells of
+    Python objects, or of an array of another size: before there is memory for it.
+    """
+    begin = part.tell()
+    read = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    try:
+        version = np.lib.format.read_magic(part)
+        shape, by_columns, dtype = read[version[0]](part)
+    except Exception as error:  # what numpy raises depends on what it parses the header with
+        raise ValueError(f"the header of an array cannot be read ({error})") from error
+    if dtype.hasobject:
+        raise ValueError("an array holds Python objects")
+    if any(length < 0 for length in shape):
+        raise ValueError("an array has a negative length")
+    if part.tell() - begin + math.prod(shape) * dtype.itemsize != size:
+        raise ValueError("an array is not as long as its header tells")
+    return shape, by_columns, dtype
+
+
+def require_whole(name: str, array: NDArray[Any], *, axes: int = 1) -> None:
+    """Raise ValueError unless an array holds whole numbers along so many axes."""
+    if array.ndim != axes or array.dtype.kind not in "iu" or not array.dtype.isnative:
+        raise ValueError(f"{name} is no {'row' if axes == 1 else 'table'} of whole numbers")
+
+
+def require_numbers(name: str, array: NDArray[Any], *shape: int) -> None:
+    """Raise ValueError unless an array holds finite numbers and has this shape."""
+    if array.dtype.kind not in "biuf" or not array.dtype.isnative:
+        raise ValueError(f"{name} holds {array.dtype}, no numbers")
+    if array.shape != shape:
+        found, wanted = (" x ".join(map(str, sizes)) for sizes in (array.shape, shape))
+        raise ValueError(f"{name} is {found or 'one number'}, not {wanted or 'one number'}")
+    require_finite(name, array)
+
+
+def require_finite(name: str, array: NDArray[Any]) -> None:
+    """Raise ValueError where a number is none, or not finite."""
+    if array.dtype.kind != "f" or not array.size:
+        return
+    # A sum tells of NaN and of infinities, but overflows where values are huge.
+    with np.errstate(all="ignore"):
+        if not math.isfinite(float(array.sum())) and not np.isfinite(array).all():
+            raise ValueError(f"{name} is not finite")
+
+
+def require_below(name: str, array: NDArray[Any], end: int, least: int = 0) -> None:
+    """Raise ValueError where a value is not in ``least .. end - 1``."""
+    if array.size:
+        lowest, highest = int(array.min()), int(array.max())
+        if lowest < least or highest >= end:
+            wrong = lowest if lowest < least else highest
+            raise ValueError(f"{name} has the id {wrong}, which is outside {least} .. {end - 1}")
+
+
+def require_pointers(name: str, pointers: NDArray[Any], n_rows: int, n_entries: int) -> None:
+    """Raise ValueError unless pointers lead from 0 through ``n_rows`` rows to ``n_entries``."""
+    require_whole(name, pointers)
+    if len(pointers) != n_rows + 1:
+        raise ValueError(f"{name} has {len(pointers)} pointers for {n_rows} rows")
+    if pointers[0] != 0 or pointers[-1] != n_entries or (pointers[1:] < pointers[:-1]).any():
+        raise ValueError(f"{name} does not lead from 0 to {n_entries} row by row")
+
+
+def require_parents(name: str, parent: NDArray[Any]) -> None:
+    """Raise ValueError unless nodes have their parents before them: node 0 is the only root.
+
+    Parents ascend, as they do where nodes stand level by level and siblings next to each other.
+    """
+    require_whole(name, parent)
+    if not len(parent) or parent[0] != -1:
+        raise ValueError(f"{name} does not begin with a root")
+    if (parent[1:] < 0).any() or (parent >= np.arange(len(parent))).any():
+        raise ValueError(f"{name} has a node whose parent is no node before it")
+    if (parent[1:] < parent[:-1]).any():
+        raise ValueError(f"{name} has siblings that do not stand next to each other")
+
+
+def require_csr(
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], shape: NDArray[Any]
+) -> tuple[int, int]:
+    """Return the shape of a CSR matrix; raises ValueError where its arrays are not of one.
+
+    Values are finite numbers. Columns of a row may stand in any order.
+    """
+    require_whole("shape", shape)
+    if len(shape) != 2 or shape.min() < 0:
+        raise ValueError("shape is no pair of lengths")
+    n_rows, n_columns = shape.tolist()
+    require_whole("indices", indices)
+    if data.ndim != 1 or len(data) != len(indices):
+        raise ValueError("data and indices are not as many")
+    require_pointers("indptr", indptr, n_rows, len(indices))
+    require_below("indices", indices, n_columns)
+    require_numbers("data", data, len(indices))
+    return n_rows, n_columns
