@@ -26,7 +26,7 @@ from hiertopics.cluster.worker import (
     sums_of,
     whole_state,
 )
-from hiertopics.engine import Each, Shared, message_to
+from hiertopics.engine import Each, Shared, Workers, message_to
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.numeric.differences import caught_up, difference
 
@@ -58,11 +58,12 @@ class WorkersLost(HiertopicsError):
 class Cluster:
     """The engine; n_workers are the threads of all processes. See ``joining.cluster``.
 
-    sent, received: bytes of messages and answers so far, those of all processes together.
+    here: the threads of this process. sent, received: bytes of messages and answers so far, those
+    of all processes together.
     """
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, client: Any, here: Workers | None = None) -> None:
+        self._client, self.here = client, here or Workers()
         self.sent = self.received = 0
         self._lines = itertools.count()
         self._name = uuid.uuid4().hex

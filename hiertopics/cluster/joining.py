@@ -34,6 +34,7 @@ def cluster(where: str, threads: int = 1) -> Iterator[Cluster]:
 
     where: ``local:N``, N processes of this machine with ``threads`` threads each, begun here and
     ended here; the address of a Dask scheduler, as tcp://host:8786; or ``scheduler-file:PATH``.
+    threads: of this process, too.
     Raises UsageError where Dask is not installed, where nothing answers, or where a worker has
     other versions or other results of floating-point functions than this process.
     """
@@ -43,7 +44,7 @@ def cluster(where: str, threads: int = 1) -> Iterator[Cluster]:
         stack.enter_context(dask.config.set(SETTINGS))
         client = _client(where, threads, stack)
         check_agreement(client)
-        engine = Cluster(client)
+        engine = Cluster(client, stack.enter_context(Workers(threads)))
         stack.callback(engine.close)
         yield engine
 

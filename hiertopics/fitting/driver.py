@@ -98,8 +98,7 @@ def fit(
     if cluster is not None:
         check_spreads(experiment)
     if room is not None:
-        n_here = workers if cluster is None else 1
-        require_memory(room, estimated(experiment, whole, train, split, n_here))
+        require_memory(room, estimated(experiment, whole, train, split, workers))
     with engine_of(cluster, workers) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)

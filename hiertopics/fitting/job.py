@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.cluster.coordinator import WorkersLost
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.data import pruning, seedwords
 from hiertopics.data.discretise import Bins
@@ -391,8 +391,7 @@ class Job:
 def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:
     """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
     experiment, train, n_workers = origin.experiment, origin.train, pool.n_workers
-    n_here = 1 if isinstance(pool, Cluster) else n_workers
-    needed = estimated(experiment, origin.whole, train, split, n_here) + code()
+    needed = estimated(experiment, origin.whole, train, split, pool.here.n_workers) + code()
     yield (
         f"{experiment.backend} on {experiment.data.corpus}: "
         f"{in_words(shape_of(train))}; "
