@@ -114,13 +114,18 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     return divided(division, arranged.shape, data, settings, context, dtype)
 
 
+def is_seen_whole(data: Data, settings: Settings) -> bool:
+    """Return whether the flat topics see all documents."""
+    return len(data.cells.word) <= ROOM // settings.model.truncation
+
+
 def sampled(data: Data, settings: Settings, context: Context) -> Data:
     """Return as many random documents as the flat topics see, at least one; maybe all.
 
     Those of a corpus in files are taken into memory: sweeps over them are many.
     """
     n_pairs = ROOM // settings.model.truncation
-    if len(data.cells.word) <= n_pairs:
+    if is_seen_whole(data, settings):
         in_memory = beside(data.cells.word).folder is None
         return data if in_memory else some_of(data, np.arange(data.n_docs))
     order = context.rng("sample").permutation(data.n_docs)
