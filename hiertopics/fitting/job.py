@@ -53,6 +53,9 @@ class FitResult:
     reason: str
 
 
+LONG_START = 30.0
+"""Seconds of a start after which a checkpoint is written, of iteration 0."""
+
 Begin = Callable[[Any, Settings, Context], Any]
 """Makes the first state of a fit; the backend's ``init`` is one."""
 
@@ -198,6 +201,7 @@ class Job:
             context = self._context(found[0])
             return found[0], restored(self.backend, found[1], data, self.settings, context)
         self.run.cut_metrics(-1)
+        began = time.perf_counter()
         with self.display.phase("starting") as show:
 
             def report(done: int, total: int) -> None:
@@ -208,7 +212,11 @@ class Job:
 
             context = replace(self._context(0), report=report)
             begin = self.begin or self.backend.init
-            return 0, begin(data, self.settings, context)
+            state = begin(data, self.settings, context)
+            every = self.experiment.output.checkpoint_seconds
+            if time.perf_counter() - began >= min(every, LONG_START):
+                save_checkpoint(self.run, 0, state, self.stamp)
+            return 0, state
 
     def _context(self, iteration: int) -> Context:
         return Context(self.experiment.seed, iteration, self.pool)
