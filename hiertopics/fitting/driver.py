@@ -99,7 +99,7 @@ def fit(
         check_spreads(experiment)
     if room is not None:
         require_memory(room, estimated(experiment, whole, train, split, workers))
-    with engine_of(cluster, workers) as engine:
+    with engine_of(cluster, workers, display.say) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
         # Of a name that no folder can have, ``create`` says what is wrong with it.
@@ -162,6 +162,8 @@ def _run_to_end(
     began = time.monotonic()
     while True:
         job = begin()
+        if isinstance(engine, Cluster):
+            engine.tell = job.say
         left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
         try:
             return job.run_to_end(left, callbacks)

@@ -343,7 +343,7 @@ def test_a_process_with_other_counts_is_noticed(client: Client, engine: Cluster)
 
 def test_of_a_death_one_line_is_told() -> None:
     class Dying:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {"tcp://a:1": 1}
 
         def submit(self, *arguments: Any, **options: Any) -> None:
@@ -359,7 +359,7 @@ def test_of_a_death_one_line_is_told() -> None:
 
 def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:
     class Gone:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {"tcp://a:1": 1}
 
         def scatter(self, data: Any, workers: Any, hash: bool) -> None:
@@ -563,7 +563,7 @@ def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPat
         return answer
 
     class Empty:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {}
 
     monkeypatch.setattr(Cluster, "recovered", lambda *others: True)
@@ -573,7 +573,7 @@ def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPat
 
 def test_without_any_worker_the_placing_ends_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     class Empty:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {}
 
     monkeypatch.setattr(Cluster, "recovered", lambda *others: False)
@@ -599,7 +599,7 @@ def _seen_in(process: int, files: list[str]) -> dict[str, str]:
 
 def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
     class Other:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {}
 
         def run(self, function: Any, files: Any) -> dict[str, dict[str, str]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.cluster.joining import engine_of
+from hiertopics.progress import said
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
@@ -45,7 +46,7 @@ def evaluate_task(
     entries that describe the corpus file. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
-    with engine_of(cluster, workers) as engine:
+    with engine_of(cluster, workers, said) as engine:
         chosen, result = answer(Request(target, data or {}, engine), "task", task, TASKS, options)
     record = _record(target, task, chosen, result)
     keep_score(target, task, not_default(chosen), record, result.arrays)
