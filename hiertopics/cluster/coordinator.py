@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
+from hiertopics.cluster.watch import LOOK_EVERY
 from hiertopics.cluster.worker import (
     Answer,
     News,
@@ -41,9 +42,6 @@ PATIENCE = 60.0
 
 ANSWER_WITHIN = 20.0
 """Seconds within which a scheduler answers, and a cluster on this machine is up."""
-
-LOOK_EVERY = 2.0
-"""Seconds between two looks at which workers are there."""
 
 INLINE = 2**16
 """Bytes up to which a message goes with its task, not by itself before it."""

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 LOOK_EVERY = 2.0
-"""Seconds between two looks."""
+"""Seconds between two looks at which workers are there, and alive."""
 
 SILENT_LOOKS = 5
 """Looks without a sign of life after which somebody is silent: ten seconds. Looks are counted, not

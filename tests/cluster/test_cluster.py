@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import dask
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
@@ -28,7 +29,7 @@ from tiny import small_settings
 
 import hiertopics
 from hiertopics import registry
-from hiertopics.cluster import coordinator, joining, worker
+from hiertopics.cluster import coordinator, joining, watch, worker
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import cluster
 from hiertopics.data.corpus import Corpus, default_vocab
@@ -278,6 +279,64 @@ def test_a_worker_that_dies_costs_no_byte(
     assert killed and done.status == "done"
     # What came before the death belongs to the fit's time, and the wait for another worker.
     assert done.run.manifest["wall_seconds"] > at[-1] - at[0]
+    assert "going back to the last checkpoint" in log_of(tmp_path / "there")
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
+    tiny_file: Path,
+    tmp_path: Path,
+    client: Client,
+    crew: Crew,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_EVERY", 0.2)
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    stopped: list[threading.Thread] = []
+    there = tmp_path / "there"
+
+    def stand_still(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            until(lambda: "has not answered" in log_of(there))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def stop(event: Any) -> None:
+        if event.iteration == 3:
+            stopped.append(threading.Thread(target=stand_still, args=[max(crew.workers)]))
+            stopped[0].start()
+        if event.iteration == ITERATIONS:
+            until(lambda: "answers again" in log_of(there))
+
+    address = client.scheduler.address
+    done = fitted(tiny_file, there, "hdp-cvb0", cluster=address, callbacks=[stop])
+    stopped[0].join(60)
+    assert done.status == "done"
+    said = log_of(there)
+    assert "waiting for the worker tcp://" in said and "going back" not in said
+    assert products(there) == products(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_worker_that_stays_silent_is_given_up(tiny_file: Path, tmp_path: Path) -> None:
+    """After as long as Dask's own setting says; its nanny starts another one."""
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    before = {each.pid for each in psutil.Process().children()}
+    stopped: list[psutil.Process] = []
+
+    def stop(event: Any) -> None:
+        if event.iteration == 3 and not stopped:
+            started = [each for each in psutil.Process().children() if each.pid not in before]
+            stopped.extend(each for each in started if "spawn_main" in " ".join(each.cmdline()))
+            stopped[0].suspend()
+
+    always = ("output.checkpoint_seconds=0",)
+    place: dict[str, Any] = {"cluster": "local:2", "callbacks": [stop]}
+    with dask.config.set({"distributed.scheduler.worker-ttl": "5s"}):
+        done = fitted(tiny_file, tmp_path / "there", "hdp-cvb0", always, **place)
+    assert done.status == "done" and not stopped[0].is_running()
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
