@@ -43,8 +43,7 @@ def cluster(
     Raises UsageError where Dask is not installed, where nothing answers, or where a worker has
     other versions or other results of floating-point functions than this process.
     """
-    told = "--cluster needs Dask; install it with: pip install 'hiertopics[cluster]'"
-    dask, _ = (optional(name, told) for name in ("dask", "distributed"))
+    dask, _ = (_needed(name, "Dask") for name in ("dask", "distributed"))
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
         client = _client(where, threads, stack)
@@ -55,15 +54,23 @@ def cluster(
         yield engine
 
 
+def _needed(module: str, what: str) -> Any:
+    told = f"--cluster needs {what}; install it with: pip install 'hiertopics[cluster]'"
+    return optional(module, told)
+
+
 def _client(where: str, threads: int, stack: ExitStack) -> Any:
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
     if where.startswith(LOCAL):
         number = where.removeprefix(LOCAL)
         if not (number.isascii() and number.isdigit() and int(number) > 0):
             raise UsageError(f"--cluster {where}: expected local:N with N processes, as local:4")
+        # Dask executes what comes to its ports, which all users of this machine can reach.
+        _needed("cryptography", "the package cryptography")
         try:
             here = LocalCluster(
+                security=Security.temporary(),
                 n_workers=int(number),
                 threads_per_worker=threads,
                 processes=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -22,7 +23,8 @@ import dask
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
-from distributed import CancelledError, Client, LocalCluster
+from distributed import CancelledError, Client, LocalCluster, Security
+from distributed.core import rpc
 from replacing import put_in_place
 from scipy import sparse
 from tiny import small_settings
@@ -936,6 +938,38 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         cluster("local:2"),
     ):
         pass
+
+
+def test_without_certificates_no_processes_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with (
+        pytest.raises(UsageError, match=r"cryptography; .*pip install 'hiertopics\[cluster\]'"),
+        cluster("local:2"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["no certificate", "another certificate"])
+def test_others_on_this_machine_do_not_reach_local_processes(kind: str) -> None:
+    """Dask executes what it is sent, and every user can reach a port of 127.0.0.1."""
+    other = Security.temporary()
+    with cluster("local:1") as engine:
+        workers = engine._client.scheduler_info()["workers"].items()
+        nannies = [worker["nanny"] for _, worker in workers]
+        for address in (engine._client.scheduler.address, *dict(workers), *nannies):
+            number = address.rpartition(":")[2]
+            plain = kind == "no certificate"
+            reached = f"{'tcp' if plain else 'tls'}://127.0.0.1:{number}"
+            told = {} if plain else other.get_connection_args("client")
+            with pytest.raises(OSError):
+                asyncio.run(_greet(reached, told))
+
+
+async def _greet(address: str, options: dict[str, Any]) -> None:
+    """Ask a process of Dask for what everybody may ask."""
+    async with rpc(address, connection_args=options, timeout=5) as there:
+        await there.identity()
 
 
 def test_nothing_else_imports_dask() -> None:
