@@ -118,6 +118,10 @@ class Engine(Protocol):
 
     n_workers: int
 
+    @property
+    def here(self) -> Engine:
+        """The engine of this process: for work whose tables would travel longer than it takes."""
+
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``[function(item) for item in items]``, in that order."""
 
@@ -184,6 +188,11 @@ class Workers:
     def __init__(self, n_workers: int = 1) -> None:
         self.n_workers = n_workers
         self._pool = ThreadPoolExecutor(n_workers) if n_workers > 1 else None
+
+    @property
+    def here(self) -> Workers:
+        """These threads themselves."""
+        return self
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``[function(item) for item in items]``, in that order."""

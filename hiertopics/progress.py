@@ -128,6 +128,11 @@ class Progress:
             bar.set_description_str(self._phase)
 
 
+def said(line: str) -> None:
+    """Write a line on stderr."""
+    Progress(shown=True).say(line)
+
+
 def watched(name: str) -> AbstractContextManager[object]:
     """Show on a terminal alone that a command without counts goes on, and what it waits for."""
     return Progress(shown=_lively()).phase(name)

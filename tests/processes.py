@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from hiertopics.engine import Each, Shared, as_given, message_to
+from hiertopics.engine import Each, Shared, Workers, as_given, message_to
 
 N_PROCESSES = 2
 
@@ -101,6 +101,7 @@ class Processes:
     """The engine; a context manager. Pieces are dealt out to its processes in turn."""
 
     n_workers = N_PROCESSES
+    here = Workers()
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")

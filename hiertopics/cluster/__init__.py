@@ -1,7 +1,7 @@
 """An engine elsewhere: pieces live in the processes of a Dask cluster, on one machine or many.
 
 joining: from ``--cluster`` to an engine. coordinator: the engine, in the process of the fit.
-worker: what lives and is done in the processes of the cluster.
+worker: what lives and is done in the processes of the cluster. watch: who has stopped answering.
 
 Each process gets one task per step and works on its pieces on threads of its own. States stay
 where they are; messages go out, results come back in the order of the pieces, so that a cluster

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from numpy.typing import NDArray
 
+from hiertopics.cluster.watch import LOOK_EVERY
 from hiertopics.cluster.worker import (
     Answer,
     News,
@@ -26,7 +27,7 @@ from hiertopics.cluster.worker import (
     sums_of,
     whole_state,
 )
-from hiertopics.engine import Each, Shared, message_to
+from hiertopics.engine import Each, Shared, Workers, message_to
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.numeric.differences import caught_up, difference
 
@@ -42,9 +43,6 @@ PATIENCE = 60.0
 ANSWER_WITHIN = 20.0
 """Seconds within which a scheduler answers, and a cluster on this machine is up."""
 
-LOOK_EVERY = 2.0
-"""Seconds between two looks at which workers are there."""
-
 INLINE = 2**16
 """Bytes up to which a message goes with its task, not by itself before it."""
 
@@ -58,11 +56,17 @@ class WorkersLost(HiertopicsError):
 class Cluster:
     """The engine; n_workers are the threads of all processes. See ``joining.cluster``.
 
-    sent, received: bytes of messages and answers so far, those of all processes together.
+    here: the threads of this process. tell: takes a line about a worker that does not answer. sent,
+    received: bytes of messages and answers so far, those of all processes together.
     """
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(
+        self,
+        client: Any,
+        here: Workers | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self._client, self.here, self.tell = client, here or Workers(), tell
         self.sent = self.received = 0
         self._lines = itertools.count()
         self._name = uuid.uuid4().hex
@@ -231,8 +235,21 @@ class Cluster:
                         raise WorkersLost(f"the worker {address} is gone") from None
 
     def _threads(self) -> dict[str, int]:
-        """Return the threads of each worker that is there, by its address."""
-        return dict(self._client.nthreads())
+        """Return the threads of each worker that is there, by its address.
+
+        Raises TimeoutError where the scheduler does not answer for as long as it would wait for a
+        worker.
+        """
+        return dict(self._client.nthreads(callback_timeout=given_up_after()))
+
+    def beats(self) -> dict[str, float]:
+        """Return the last heartbeat of each worker, in seconds of the scheduler's clock.
+
+        Raises TimeoutError where the scheduler does not answer within ``LOOK_EVERY`` seconds.
+        """
+        identity = self._client.scheduler.identity
+        found = self._client.sync(identity, callback_timeout=LOOK_EVERY)["workers"]
+        return {address: float(worker["last_seen"]) for address, worker in found.items()}
 
     def recovered(self, enough: Callable[[], object], patience: float = PATIENCE) -> bool:
         """Wait for as many workers as there were; return whether any came.
@@ -250,6 +267,15 @@ class Cluster:
                     return True
             time.sleep(min(LOOK_EVERY, patience / 10))
         return False
+
+
+def given_up_after() -> float | None:
+    """Return the seconds after which Dask gives up a worker that is silent; None: never."""
+    import dask
+
+    told: Any = dask.config.get("distributed.scheduler.worker-ttl", None)
+    found: float | None = dask.utils.parse_timedelta(told)
+    return found
 
 
 class Elsewhere(Generic[Piece, Local]):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from hiertopics.cluster.coordinator import ANSWER_WITHIN, PATIENCE, Cluster, check_agreement
+from hiertopics.cluster.watch import Watch
 from hiertopics.engine import Engine, Workers
 from hiertopics.errors import UsageError, optional
 
@@ -23,40 +24,53 @@ SETTINGS = {
 """Of Dask: no task leaves the process that has its states, no state goes to disk."""
 
 
-def engine_of(where: str | None, threads: int) -> AbstractContextManager[Engine]:
+def engine_of(
+    where: str | None, threads: int, tell: Callable[[str], None]
+) -> AbstractContextManager[Engine]:
     """Return what does the work: threads of this process, or those of a cluster (``cluster``)."""
-    return Workers(threads) if where is None else cluster(where, threads)
+    return Workers(threads) if where is None else cluster(where, threads, tell)
 
 
 @contextmanager
-def cluster(where: str, threads: int = 1) -> Iterator[Cluster]:
+def cluster(
+    where: str, threads: int = 1, tell: Callable[[str], None] = lambda line: None
+) -> Iterator[Cluster]:
     """Yield the engine of a cluster, and let go of it at the end.
 
     where: ``local:N``, N processes of this machine with ``threads`` threads each, begun here and
     ended here; the address of a Dask scheduler, as tcp://host:8786; or ``scheduler-file:PATH``.
+    threads: of this process, too. tell: takes a line about a worker that does not answer.
     Raises UsageError where Dask is not installed, where nothing answers, or where a worker has
     other versions or other results of floating-point functions than this process.
     """
-    told = "--cluster needs Dask; install it with: pip install 'hiertopics[cluster]'"
-    dask, _ = (optional(name, told) for name in ("dask", "distributed"))
+    dask, _ = (_needed(name, "Dask") for name in ("dask", "distributed"))
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
         client = _client(where, threads, stack)
+        engine = Cluster(client, stack.enter_context(Workers(threads)), tell)
+        stack.enter_context(Watch(engine.beats, lambda line: engine.tell(line)))
         check_agreement(client)
-        engine = Cluster(client)
         stack.callback(engine.close)
         yield engine
 
 
+def _needed(module: str, what: str) -> Any:
+    told = f"--cluster needs {what}; install it with: pip install 'hiertopics[cluster]'"
+    return optional(module, told)
+
+
 def _client(where: str, threads: int, stack: ExitStack) -> Any:
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
     if where.startswith(LOCAL):
         number = where.removeprefix(LOCAL)
         if not (number.isascii() and number.isdigit() and int(number) > 0):
             raise UsageError(f"--cluster {where}: expected local:N with N processes, as local:4")
+        # Dask executes what comes to its ports, which all users of this machine can reach.
+        _needed("cryptography", "the package cryptography")
         try:
             here = LocalCluster(
+                security=Security.temporary(),
                 n_workers=int(number),
                 threads_per_worker=threads,
                 processes=True,

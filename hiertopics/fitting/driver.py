@@ -99,9 +99,8 @@ def fit(
     if cluster is not None:
         check_spreads(experiment)
     if room is not None:
-        n_here = workers if cluster is None else 1
-        require_memory(room, estimated(experiment, whole, train, split, n_here))
-    with engine_of(cluster, workers) as engine:
+        require_memory(room, estimated(experiment, whole, train, split, workers))
+    with engine_of(cluster, workers, display.say) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
         with target.made():
@@ -157,6 +156,8 @@ def _run_to_end(
     began = time.monotonic()
     while True:
         job = begin()
+        if isinstance(engine, Cluster):
+            engine.tell = job.say
         left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
         try:
             return job.run_to_end(left, callbacks)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.cluster.coordinator import WorkersLost
 from hiertopics.corpora.dataset import observed_by
 from hiertopics.data import pruning, seedwords
 from hiertopics.data.discretise import Bins
@@ -59,6 +59,9 @@ class FitResult:
     objective: float | None
     reason: str
 
+
+LONG_START = 30.0
+"""Seconds of a start after which a checkpoint is written, of iteration 0."""
 
 Begin = Callable[[Any, Settings, Context], Any]
 """Makes the first state of a fit; the backend's ``init`` is one."""
@@ -213,6 +216,7 @@ class Job:
             self.run.cut_metrics(resumed.iteration)
             return resumed.iteration, resumed.state
         self.run.cut_metrics(-1)
+        began = time.perf_counter()
         with self.display.phase("starting") as show:
 
             def report(done: int, total: int) -> None:
@@ -223,7 +227,11 @@ class Job:
 
             context = replace(self._context(0), report=report)
             begin = self.begin or self.backend.init
-            return 0, begin(data, self.settings, context)
+            state = begin(data, self.settings, context)
+            every = self.experiment.output.checkpoint_seconds
+            if time.perf_counter() - began >= min(every, LONG_START):
+                save_checkpoint(self.run, 0, state, self.stamp)
+            return 0, state
 
     def _context(self, iteration: int) -> Context:
         return Context(self.experiment.seed, iteration, self.pool)
@@ -407,8 +415,7 @@ class Job:
 def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:
     """Yield lines: sizes, what is held out and the memory needed, then the notes on all that."""
     experiment, train, n_workers = origin.experiment, origin.train, pool.n_workers
-    n_here = 1 if isinstance(pool, Cluster) else n_workers
-    needed = estimated(experiment, origin.whole, train, split, n_here) + code()
+    needed = estimated(experiment, origin.whole, train, split, pool.here.n_workers) + code()
     yield (
         f"{experiment.backend} on {experiment.data.corpus}: "
         f"{in_words(shape_of(train))}; "

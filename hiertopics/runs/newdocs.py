@@ -35,6 +35,7 @@ from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
 from hiertopics.formats.trust import trust, trusts
 from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
+from hiertopics.progress import said
 from hiertopics.room import Room
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
@@ -306,7 +307,7 @@ def infer(
     with on_disk(corpus, columns_of(target)) as path:
         new = _read(target, path, data or {})
     room = Room(None if output is None else Path(output).resolve().parent)
-    with engine_of(cluster, workers) as engine:
+    with engine_of(cluster, workers, said) as engine:
         if isinstance(new, Shelf):
             found = _placed_in_blocks(target, new, room, seed, engine)
         else:

@@ -15,6 +15,7 @@ from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.formats.trust import trusts
+from hiertopics.progress import said
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
@@ -61,7 +62,7 @@ def evaluate(
             return evaluate_task(
                 target, task, data=data, workers=workers, cluster=cluster, **options
             )
-        with engine_of(cluster, workers) as engine:
+        with engine_of(cluster, workers, said) as engine:
             return _evaluate(Request(target, data or {}, engine), protocol, options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -18,17 +19,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import dask
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
-from distributed import CancelledError, Client, LocalCluster
+from distributed import CancelledError, Client, LocalCluster, Security
+from distributed.core import rpc
 from replacing import put_in_place
 from scipy import sparse
 from tiny import small_settings
 
 import hiertopics
 from hiertopics import registry
-from hiertopics.cluster import coordinator, joining, worker
+from hiertopics.cluster import coordinator, joining, watch, worker
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import cluster
 from hiertopics.data.corpus import Corpus, default_vocab
@@ -282,6 +285,64 @@ def test_a_worker_that_dies_costs_no_byte(
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
 
+@pytest.mark.slow
+def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
+    tiny_file: Path,
+    tmp_path: Path,
+    client: Client,
+    crew: Crew,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "LOOK_EVERY", 0.2)
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    stopped: list[threading.Thread] = []
+    there = tmp_path / "there"
+
+    def stand_still(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            until(lambda: "has not answered" in log_of(there))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def stop(event: Any) -> None:
+        if event.iteration == 3:
+            stopped.append(threading.Thread(target=stand_still, args=[max(crew.workers)]))
+            stopped[0].start()
+        if event.iteration == ITERATIONS:
+            until(lambda: "answers again" in log_of(there))
+
+    address = client.scheduler.address
+    done = fitted(tiny_file, there, "hdp-cvb0", cluster=address, callbacks=[stop])
+    stopped[0].join(60)
+    assert done.status == "done"
+    said = log_of(there)
+    assert "waiting for the worker tcp://" in said and "going back" not in said
+    assert products(there) == products(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_a_worker_that_stays_silent_is_given_up(tiny_file: Path, tmp_path: Path) -> None:
+    """After as long as Dask's own setting says; its nanny starts another one."""
+    fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
+    before = {each.pid for each in psutil.Process().children()}
+    stopped: list[psutil.Process] = []
+
+    def stop(event: Any) -> None:
+        if event.iteration == 3 and not stopped:
+            started = [each for each in psutil.Process().children() if each.pid not in before]
+            stopped.extend(each for each in started if "spawn_main" in " ".join(each.cmdline()))
+            stopped[0].suspend()
+
+    always = ("output.checkpoint_seconds=0",)
+    place: dict[str, Any] = {"cluster": "local:2", "callbacks": [stop]}
+    with dask.config.set({"distributed.scheduler.worker-ttl": "5s"}):
+        done = fitted(tiny_file, tmp_path / "there", "hdp-cvb0", always, **place)
+    assert done.status == "done" and not stopped[0].is_running()
+    assert "going back to the last checkpoint" in log_of(tmp_path / "there")
+    assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
 def _die_at_the_next_order() -> None:
     worker._carried_out = lambda *order: os._exit(1)
 
@@ -343,7 +404,7 @@ def test_a_process_with_other_counts_is_noticed(client: Client, engine: Cluster)
 
 def test_of_a_death_one_line_is_told() -> None:
     class Dying:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {"tcp://a:1": 1}
 
         def submit(self, *arguments: Any, **options: Any) -> None:
@@ -359,7 +420,7 @@ def test_of_a_death_one_line_is_told() -> None:
 
 def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:
     class Gone:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {"tcp://a:1": 1}
 
         def scatter(self, data: Any, workers: Any, hash: bool) -> None:
@@ -563,7 +624,7 @@ def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPat
         return answer
 
     class Empty:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {}
 
     monkeypatch.setattr(Cluster, "recovered", lambda *others: True)
@@ -573,7 +634,7 @@ def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPat
 
 def test_without_any_worker_the_placing_ends_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     class Empty:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {}
 
     monkeypatch.setattr(Cluster, "recovered", lambda *others: False)
@@ -599,7 +660,7 @@ def _seen_in(process: int, files: list[str]) -> dict[str, str]:
 
 def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
     class Other:
-        def nthreads(self) -> dict[str, int]:
+        def nthreads(self, **options: Any) -> dict[str, int]:
             return {}
 
         def run(self, function: Any, files: Any) -> dict[str, dict[str, str]]:
@@ -877,6 +938,38 @@ def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
         cluster("local:2"),
     ):
         pass
+
+
+def test_without_certificates_no_processes_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with (
+        pytest.raises(UsageError, match=r"cryptography; .*pip install 'hiertopics\[cluster\]'"),
+        cluster("local:2"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["no certificate", "another certificate"])
+def test_others_on_this_machine_do_not_reach_local_processes(kind: str) -> None:
+    """Dask executes what it is sent, and every user can reach a port of 127.0.0.1."""
+    other = Security.temporary()
+    with cluster("local:1") as engine:
+        workers = engine._client.scheduler_info()["workers"].items()
+        nannies = [worker["nanny"] for _, worker in workers]
+        for address in (engine._client.scheduler.address, *dict(workers), *nannies):
+            number = address.rpartition(":")[2]
+            plain = kind == "no certificate"
+            reached = f"{'tcp' if plain else 'tls'}://127.0.0.1:{number}"
+            told = {} if plain else other.get_connection_args("client")
+            with pytest.raises(OSError):
+                asyncio.run(_greet(reached, told))
+
+
+async def _greet(address: str, options: dict[str, Any]) -> None:
+    """Ask a process of Dask for what everybody may ask."""
+    async with rpc(address, connection_args=options, timeout=5) as there:
+        await there.identity()
 
 
 def test_nothing_else_imports_dask() -> None:

@@ -200,19 +200,22 @@ def test_two_iterations_draw_differently(bench: Bench, corpus: Corpus) -> None:
     assert bits(bench.step(state, data, 6)[0]) != bits(fifth)
 
 
-def test_checkpoint_and_step_equals_step(bench: Bench, corpus: Corpus, tmp_path: Path) -> None:
-    data, state = bench.fit(corpus, 4)
+@pytest.mark.parametrize("reached", [0, 4])
+def test_checkpoint_and_step_equals_step(
+    reached: int, bench: Bench, corpus: Corpus, tmp_path: Path
+) -> None:
+    data, state = bench.fit(corpus, reached)
     run = RunDir(tmp_path / "run")
     run.create()
-    save_checkpoint(run, 4, state, "stamp")
+    save_checkpoint(run, reached, state, "stamp")
     fitted = Fitted(bench.module, bench.settings, "stamp", corpus)
     found = load_checkpoint(run, fitted)
-    assert found is not None and found[0] == 4
+    assert found is not None and found[0] == reached
     fresh = bench.prepare(corpus)
     loaded = bench.restored(found[1], fresh)
     assert bits(loaded) == bits(state)
-    after_loading = bench.step(loaded, fresh, 5)
-    assert bits(after_loading[0]) == bits(bench.step(state, data, 5)[0])
+    after_loading = bench.step(loaded, fresh, reached + 1)
+    assert bits(after_loading[0]) == bits(bench.step(state, data, reached + 1)[0])
 
 
 def test_objective_is_a_finite_float(bench: Bench, hard_corpus: Corpus) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from replacing import put_in_place
 from run_files import artefacts, contents, stop_at
 
-from hiertopics import files
+from hiertopics import files, registry
 from hiertopics.errors import NumericalError, RunError
+from hiertopics.fitting import job
 
 Fit = Callable[..., Any]
 Change = Callable[[dict[str, Any]], Any]
@@ -116,6 +118,7 @@ def test_a_run_that_came_to_no_checkpoint_begins_anew_and_says_so(
     fit_tiny: Fit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
+    monkeypatch.setattr(job, "LONG_START", math.inf)
 
     def broken(*_: Any) -> Any:
         raise NumericalError("no start")
@@ -129,6 +132,33 @@ def test_a_run_that_came_to_no_checkpoint_begins_anew_and_says_so(
     fit_tiny(tmp_path / "whole")
     assert artefacts(run) == artefacts(tmp_path / "whole")
     assert "anew" not in (tmp_path / "whole" / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("longest", [0.0, math.inf])
+def test_after_a_long_start_there_is_a_checkpoint(
+    longest: float, fit_tiny: Fit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A fit that dies in its first iteration does not repeat the start."""
+    run, begun = tmp_path / "run", []
+    init, step = (getattr(registry.load("hdp-pcvb0"), name) for name in ("init", "step"))
+    monkeypatch.setattr(job, "LONG_START", longest)
+
+    def beginning(*arguments: Any) -> Any:
+        begun.append(True)
+        return init(*arguments)
+
+    def dying(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put_in_place(monkeypatch, "hdp-pcvb0", init=beginning, step=dying)
+        fit_tiny(run)
+    assert (run / "checkpoints" / "00000000.npz").exists() == (longest == 0)
+    put_in_place(monkeypatch, "hdp-pcvb0", init=beginning, step=step)
+    assert fit_tiny(run).status == "done"
+    assert len(begun) == (1 if longest == 0 else 2)
+    fit_tiny(tmp_path / "whole")
+    assert artefacts(run) == artefacts(tmp_path / "whole")
 
 
 def test_the_command_refuses_in_one_line(

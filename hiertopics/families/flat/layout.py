@@ -165,6 +165,16 @@ def dealt(
     return context.place(build_piece, parts_of(data), as_given, Each(states))
 
 
+def sent_from_here(
+    pieces: Pieces[Piece, Local], data: Data, context: Context
+) -> Pieces[Piece, Local]:
+    """Place pieces that ``context.workers.here`` has placed where those of the fit live."""
+    if context.workers.here is context.workers:
+        return pieces
+    states = [pieces.state_of(number) for number in range(pieces.n_pieces)]
+    return context.place(build_piece, parts_of(data), as_given, Each(states))
+
+
 def as_laid_out(data: Data) -> Data:
     """Return the data of a family that lays out nothing else."""
     return data

@@ -33,7 +33,7 @@ from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, Shared, Workers
+from hiertopics.engine import Each, Pieces, Shared
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
     draw_by_sticks,
@@ -342,7 +342,7 @@ def from_topics(data: Blocks, settings: ModelSettings, context: Context) -> Begu
     schedule = SettingsOf(settings.model, PosteriorInference())
     laid_out = cvb0.prepare(corpus, schedule)
     # One piece, whose tables would only travel to another process and back.
-    here = context.workers if isinstance(context.workers, Workers) else Workers()
+    here = context.workers.here
     found = cvb0.init(laid_out, schedule, replace(context, workers=here))
     for sweep in range(1, SWEEPS + 1):
         at = Context(context.seed, sweep, here)

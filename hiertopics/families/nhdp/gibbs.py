@@ -141,9 +141,13 @@ def init(data: Data, settings: Settings, context: Context) -> State:
         trials=settings.inference.trials,
     )
     begun = VariationalSettings(_with_stops_held(settings.model), schedule)
-    state = starts.init(data.pairs, begun, context)
+    # As in the start itself, tables would travel at each turn; large corpora have no room here.
+    near = context
+    if starts.is_seen_whole(data.pairs, begun):
+        near = replace(context, workers=context.workers.here)
+    state = starts.init(data.pairs, begun, near)
     for iteration in range(1, settings.inference.variational_sweeps + 1):
-        now = replace(context, iteration=iteration)
+        now = replace(near, iteration=iteration)
         state, _ = variational.step(state, data.pairs, begun, now)
     z = np.zeros(len(data.tokens.cells.word), np.int32)
     rng, token = context.rng("nodes"), 0

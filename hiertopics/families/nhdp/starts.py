@@ -24,6 +24,7 @@ from hiertopics.families.flat.layout import (
     counts_of,
     pairs_of,
     parts_of,
+    sent_from_here,
     some_of,
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
@@ -81,16 +82,18 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     if settings.inference.start != "random":
         # What entries take of chance is the same for every seed.
         context = replace(context, seed=0, chain=())
+    # Sweeps over a sample are short; their tables of words would travel at each turn of each.
+    here = replace(context, workers=context.workers.here)
     n_branches, n_named = 0, len(data.seeds.names)
     if settings.inference.start == "branches" and cuts == "auto":
         n_branches = flat_starts.number_of_branches(
             flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
         )
     if n_branches > 1:
-        flat, branch = topics_within(n_branches, sample, settings, context, dtype)
+        flat, branch = topics_within(n_branches, sample, settings, here, dtype)
         arranged = find_within(branch, features(flat, sample), n_named)
     else:
-        flat = flat_topics(sample, settings, context, dtype)
+        flat = flat_topics(sample, settings, here, dtype)
         merges = ward(features(flat, sample))
         if cuts == "auto":
             arranged = find(merges, Usage(flat.theta, flat.n_k), n_named)
@@ -101,14 +104,19 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
 
         def of_some(some: Data, docs: I64) -> State:
             its = flat._replace(theta=flat.theta[docs])
-            return begin(its, arranged, some, settings, context, dtype)
+            return begin(its, arranged, some, settings, here, dtype)
 
-        found = reshaping.reshaped(of_some, data, settings, context, dtype)
+        found = reshaping.reshaped(of_some, data, settings, here, dtype)
         if found is not None:
-            return found
+            return replace(found, local=sent_from_here(found.local, data, context))
     division = divide(flat, arranged, data, settings.inference, dtype)
     flat = flat._replace(theta=flat.theta[:0], phi=flat.phi[:0])  # nobody needs them any more
     return divided(division, arranged.shape, data, settings, context, dtype)
+
+
+def is_seen_whole(data: Data, settings: Settings) -> bool:
+    """Return whether the flat topics see all documents."""
+    return len(data.cells.word) <= ROOM // settings.model.truncation
 
 
 def sampled(data: Data, settings: Settings, context: Context) -> Data:
@@ -117,7 +125,7 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
     Those of a corpus in files are taken into memory: sweeps over them are many.
     """
     n_pairs = ROOM // settings.model.truncation
-    if len(data.cells.word) <= n_pairs:
+    if is_seen_whole(data, settings):
         in_memory = beside(data.cells.word).folder is None
         return data if in_memory else some_of(data, np.arange(data.n_docs))
     order = context.rng("sample").permutation(data.n_docs)

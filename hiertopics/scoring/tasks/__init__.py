@@ -14,6 +14,7 @@ from typing import Any
 
 from hiertopics.cluster.joining import engine_of
 from hiertopics.formats.trust import trusts
+from hiertopics.progress import said
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
@@ -50,7 +51,7 @@ def evaluate_task(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     target = opened(run)
-    with engine_of(cluster, workers) as engine:
+    with engine_of(cluster, workers, said) as engine:
         chosen, result = answer(Request(target, data or {}, engine), "task", task, TASKS, options)
     record = _record(target, task, chosen, result)
     keep_score(target, task, not_default(chosen), record, result.arrays)
