@@ -38,10 +38,10 @@ def features() -> dict[str, Any]:
     import scipy
 
     versions = {module.__name__: module.__version__ for module in (np, scipy, numba)}
-    flags = [name for name, there in llvm.get_host_cpu_features().items() if there]
+    flags = sorted(name for name, there in llvm.get_host_cpu_features().items() if there)
     return {
         "processor": llvm.get_host_cpu_name(),
-        "features": sorted(flag for flag in flags if flag.startswith(("avx", "fma", "sse"))),
+        "features": flags,
         "switches": {name: os.environ[name] for name in SWITCHES if name in os.environ},
         "python": sys.version.split()[0],
         **versions,
