@@ -11,6 +11,7 @@ import click
 from benchmarks import averages, options, records, report
 from benchmarks.benchmark import Benchmark
 from benchmarks.corpora import Source
+from benchmarks.process import CommandFailed
 
 BENCHMARKS = (
     "speed",
@@ -129,6 +130,43 @@ def print_tables(files: tuple[Path, ...]) -> None:
 def print_averages(files: tuple[Path, ...]) -> None:
     """Average what ``hiertopics eval --json`` printed for many runs over their seeds."""
     click.echo(averages.render([scored for file in files for scored in averages.read(file)]))
+
+
+@cli.command("golden")
+@click.option("--against", help="A commit to compare with, fitted on this machine, too.")
+@click.option("--only", default="*", show_default=True, help="Pattern of names, as 'hdp-*'.")
+@click.option(
+    "--work",
+    type=options.NEW_FOLDER,
+    help="With --against: where the commit, its kernels and its hashes stay for the next time.",
+)
+@click.option("-o", "--output", type=options.FILE, help="Write the hashes to this file.")
+@click.pass_context
+def golden(
+    ctx: click.Context, against: str | None, only: str, work: Path | None, output: Path | None
+) -> None:
+    """Hash small fits of every backend; with --against COMMIT compare: 0 equal, 1 not."""
+    from benchmarks import golden as hashes
+
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
+
+    try:
+        if against is None:
+            compared, record = None, hashes.record(only, tell)
+        else:
+            compared, record = hashes.against(against, only, work, tell)
+    except CommandFailed as error:
+        raise click.UsageError(str(error)) from error
+    if output is not None:
+        output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    if compared is None:
+        if output is None:
+            click.echo(json.dumps(record, indent=1))
+        ctx.exit(any(result["code"] for result in record["fits"].values()))
+    for line in hashes.lines(compared, against or ""):
+        click.echo(line)
+    ctx.exit(not compared.all_equal)
 
 
 @cli.command("train-peer", hidden=True)

@@ -19,7 +19,7 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
 import numba
@@ -261,6 +261,22 @@ def kernel(
         return made
 
     return compile_lazily
+
+
+def in_fixed_order(made: F, **called: Callable[..., Any]) -> F:
+    """Return a kernel that adds in the order of its source: the same bits on every processor.
+
+    made: a kernel with ``fastmath``, whose sums LLVM splits as suits the processor's vectors.
+    called: kernels to call in the place of those that have these names in its module.
+    """
+    plain: Any = getattr(made, "py_func", made)
+    names = {**plain.__globals__, **called}
+    parts = (plain.__code__, names, plain.__name__, plain.__defaults__, plain.__closure__)
+    same = FunctionType(*parts)
+    # The name in the cache and in compiled code must be another than that of ``made``.
+    same.__qualname__ = f"{plain.__qualname__}.in_fixed_order"
+    same.__module__, same.__doc__ = plain.__module__, plain.__doc__
+    return cast("F", kernel()(same))
 
 
 def _cached(dispatcher: Any) -> Any:

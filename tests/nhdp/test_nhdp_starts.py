@@ -12,7 +12,7 @@ from stepping import at, corpus_of, settings_of
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.few import FEW, MOST_ENTRIES
 from hiertopics.families.flat.layout import counts_of, lay_out
-from hiertopics.families.flat.variational import ZERO
+from hiertopics.families.flat.variational import IN_FIXED_ORDER
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import document_kernels, starts, variational
 from hiertopics.families.nhdp.layout import shape_of
@@ -188,8 +188,8 @@ def test_flat_topics_of_large_corpora_keep_few_entries() -> None:
         settings_of(variational, responsibilities=kept).inference for kept in ("auto", "few", "all")
     )
     assert starts.order_of(many, large, auto) is FEW
-    assert starts.order_of(many, large // many, auto) is ZERO
-    assert starts.order_of(2, 2, few) is FEW and starts.order_of(many, large, every) is ZERO
+    assert starts.order_of(many, large // many, auto) is IN_FIXED_ORDER
+    assert starts.order_of(2, 2, few) is FEW and starts.order_of(many, large, every) is IN_FIXED_ORDER
 
 
 @pytest.mark.parametrize("start", ["words", "branches"])

@@ -21,7 +21,8 @@ from hiertopics.cli import main
 def machine() -> dict[str, str]:
     """Return what the bytes of a fit depend on besides the program: processor and libraries."""
     versions = {module.__name__: module.__version__ for module in (np, scipy, numba)}
-    return {"processor": llvmlite.binding.get_host_cpu_name(), **versions}
+    processor = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    return {"processor": processor, **versions}
 
 
 def give(words: list[str]) -> tuple[int, str, str]:

@@ -1,7 +1,11 @@
-"""Runs that earlier programs wrote give the same numbers, and go on to the same bytes."""
+"""Runs that earlier programs wrote give the same numbers and go on.
+
+On the machine that they were made on they go on to the same bytes; on another one they end close.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Callable
@@ -16,6 +20,11 @@ from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
 from hiertopics import registry
 
 CLOSE = 1e-12
+LAST_BIT, OPERATIONS, ITERATIONS_LEFT = 2.0**-24, 16, 2
+CLOSE_ELSEWHERE = LAST_BIT * OPERATIONS * ITERATIONS_LEFT
+"""Responsibilities are float32, each made by some ``OPERATIONS`` that a processor may round
+otherwise; each iteration that is left adds as much. Code for Haswell on a Zen 5 ends 1.1 last bits
+off, that of the second order; other methods end nearer."""
 KEPT = [(name, path.stem) for name in PROGRAMS for path in sorted((HERE / name).glob("*.zip"))]
 Unpack = Callable[[str, str], Any]
 
@@ -62,21 +71,21 @@ def _is_json(line: str) -> bool:
         return False
 
 
-def assert_same(found: Any, expected: Any, where: str) -> None:
+def assert_same(found: Any, expected: Any, where: str, close: float = CLOSE) -> None:
     """Assert that everything expected is there; what is new besides may be. NaN is read as null."""
     if isinstance(expected, dict):
         assert isinstance(found, dict), where
         for key, value in expected.items():
             assert key in found, f"{where}: {key}"
-            assert_same(found[key], value, f"{where}: {key}")
+            assert_same(found[key], value, f"{where}: {key}", close)
     elif isinstance(expected, list):
         assert isinstance(found, list) and len(found) == len(expected), where
         for index, value in enumerate(expected):
-            assert_same(found[index], value, f"{where}[{index}]")
+            assert_same(found[index], value, f"{where}[{index}]", close)
     elif isinstance(expected, float) and not math.isfinite(expected):
         assert found is None or str(found) == str(expected), where
     elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=CLOSE, abs=CLOSE), where
+        assert found == pytest.approx(expected, rel=close, abs=close), where
     else:
         assert (type(found), found) == (type(expected), expected), where
 
@@ -86,10 +95,10 @@ TIMED = ("manifest.json", "metrics.jsonl", "log.txt", "config.yaml")
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), KEPT)
-def test_a_stopped_run_goes_on_to_the_bytes_that_its_own_program_ended_with(
+def test_a_stopped_run_goes_on_to_where_its_own_program_ended(
     name: str, case: str, unpack: Unpack
 ) -> None:
-    """Elsewhere than where they were recorded, to the numbers."""
+    """To the same bytes on the machine that it was recorded on, elsewhere close by."""
     folder = unpack(name, case).folder
     words = json.loads((folder / STOPPED / "manifest.json").read_text())["argv"][1:]
     code, _, err = give(words)
@@ -102,14 +111,26 @@ def test_a_stopped_run_goes_on_to_the_bytes_that_its_own_program_ended_with(
         found = folder / STOPPED / inside
         if inside.name in TIMED or inside.parts[0] == "checkpoints":
             continue
-        assert not here or found.read_bytes() == path.read_bytes(), inside
-        assert_same(_contents(found), _contents(path), str(inside))
+        if here:
+            assert found.read_bytes() == path.read_bytes(), inside
+        else:
+            assert_same(_contents(found), _contents(path), str(inside), CLOSE_ELSEWHERE)
 
 
 def _contents(path: Path) -> Any:
     if path.suffix == ".json":
         return json.loads(path.read_text())
+    if path.suffix == ".csv":
+        with path.open(newline="") as file:
+            return [[_number(cell) for cell in row] for row in csv.reader(file)]
     if path.suffix != ".npz":
         return path.read_text()
     with np.load(path) as arrays:
         return {name: arrays[name].tolist() for name in arrays.files if name != "format"}
+
+
+def _number(cell: str) -> float | str:
+    try:
+        return float(cell)
+    except ValueError:
+        return cell

@@ -14,7 +14,7 @@ import numpy as np
 
 from hiertopics.arrays import F64, I32, Floats
 from hiertopics.families.flat.layout import Cells
-from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh
 from hiertopics.numeric.special import copy_row
 
@@ -194,6 +194,12 @@ def visit_noting(
         resp[last], doc_row, n_wk[word], weights, one / total, tokens[last], doc_seen, seen_wk[word]
     )
     return True
+
+
+sweep_block_in_fixed_order = in_fixed_order(
+    sweep_block, visit=in_fixed_order(visit), visit_noting=in_fixed_order(visit_noting)
+)
+"""``sweep_block``, with the same bits on every processor that has fused multiply-add."""
 
 
 @kernel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -256,15 +257,27 @@ def sweep_block(
     piece: InCells, local: Any, block: Block
 ) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     """Sweep a block; answer with the move of the topic totals."""
+    return _swept(kernels.sweep_block, piece, local, block)
+
+
+def sweep_block_in_fixed_order(
+    piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
+    """Do as ``sweep_block`` does, with the same bits on every processor (docs/runs.md)."""
+    return _swept(kernels.sweep_block_in_fixed_order, piece, local, block)
+
+
+def _swept(
+    kernel: Callable[..., int], piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], F64]]:
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
     tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
     n_k = block.given.n_k.copy()
-    require_sound(
-        piece, kernels.sweep_block(piece.blocks, 0, block.number, tables, n_k, block.given.prior)
-    )
+    prior = block.given.prior
+    require_sound(piece, kernel(piece.blocks, 0, block.number, tables, n_k, prior))
     kept = seen_dk if seen_dk.shape[1] else None
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), n_k - block.given.n_k)
 
@@ -398,3 +411,8 @@ ZERO = Order(
     pair_bytes,
 )
 """q(z) sees the means of the counts alone."""
+
+IN_FIXED_ORDER = ZERO._replace(
+    sweep=without_numbers(partial(sweep, visit=sweep_block_in_fixed_order))
+)
+"""The same on every processor: what a tree's shape follows from must not depend on one."""

@@ -28,7 +28,7 @@ from hiertopics.families.flat.layout import (
     some_of,
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
-from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.flat.variational import IN_FIXED_ORDER, Order, Responsibilities
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts, mixing, reshaping
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within
@@ -196,8 +196,8 @@ def branch_of_pairs(data: Data, settings: Settings, context: Context, dtype: DTy
 def order_of(n_topics: int, n_pairs: int, inference: VariationalInference) -> Order:
     """Return how q(z) of so many pairs and flat topics is kept."""
     if inference.responsibilities != "auto":
-        return FEW if inference.responsibilities == "few" else ZERO
-    return FEW if are_many(n_pairs, n_topics) else ZERO
+        return FEW if inference.responsibilities == "few" else IN_FIXED_ORDER
+    return FEW if are_many(n_pairs, n_topics) else IN_FIXED_ORDER
 
 
 def flat_topics(
