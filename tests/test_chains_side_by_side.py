@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -18,7 +17,9 @@ from tiny import hand_made
 from hiertopics import registry
 from hiertopics.arrays import F64, I64
 from hiertopics.chains import Chains, chains
+from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, ROOT, Tree
+from hiertopics.data.vectors import Vectors, default_columns
 from hiertopics.engine import Workers
 from hiertopics.fitting.diagnostics import diagnosis, traces
 from hiertopics.model import Backend, Context, PerChain, Posterior, Settings, Summary
@@ -27,6 +28,9 @@ from hiertopics.settings.config import SamplerConfig
 from hiertopics.states import check, from_arrays, restored, to_arrays
 
 SAMPLERS = [name for name in registry.BACKENDS if registry.load(name).sampler]
+WAYS = [(name, *way) for name in SAMPLERS for way in ((), *zip(registry.BACKENDS[name].variants))]
+"""Each sampler under its defaults and under each setting that chooses another algorithm."""
+
 NUMBERED = ("hlda-gibbs", "tssb-mcmc")
 """The first chain, too, puts its number before its keys."""
 
@@ -44,11 +48,28 @@ def settings_of(name: str, small: Callable[[str], tuple[str, ...]], *overrides: 
     return Settings(experiment.model, experiment.inference)
 
 
+def loaded(name: str, settings: Settings) -> Any:
+    """Return the backend of a name under these settings."""
+    return registry.load(name, model=settings.model, inference=settings.inference)
+
+
+def corpus_for(backend: Any) -> Corpus | Vectors:
+    """Return the corpus by hand, or which words its documents have as rows of 0 and 1."""
+    if backend.observes == "counts":
+        return hand_made()
+    return Vectors((hand_made().counts.toarray() > 0).astype(float), default_columns(9))
+
+
+def of_one_chain(backend: Any) -> Any:
+    """Return the sampler of a single chain that ``chains`` has made this one of."""
+    return backend.step.__self__.one
+
+
 def fitted(name: str, settings: Settings, n_workers: int = 1) -> Chains[Any]:
     """Return the state of a sampler after some iterations."""
-    backend = registry.load(name)
+    backend = loaded(name, settings)
     with Workers(n_workers) as workers:
-        data = backend.prepare(hand_made(), settings)
+        data = backend.prepare(corpus_for(backend), settings)
         state: Any = backend.init(data, settings, at(0, workers=workers))
         for iteration in range(1, ITERATIONS + 1):
             context = at(iteration, workers=workers)
@@ -56,14 +77,17 @@ def fitted(name: str, settings: Settings, n_workers: int = 1) -> Chains[Any]:
     return state
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_each_chain_is_the_chain_alone_under_keys_of_its_own(name: str, small: Any) -> None:
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_each_chain_is_the_chain_alone_under_keys_of_its_own(
+    way: tuple[str, ...], small: Any
+) -> None:
     """Stepped by the functions of one chain, without the others; the first is that of one chain."""
-    settings = settings_of(name, small, f"inference.chains={N_CHAINS}")
+    name, *how = way
+    settings = settings_of(name, small, f"inference.chains={N_CHAINS}", *how)
     beside = fitted(name, settings)
     assert len(beside.now) == N_CHAINS
-    one = importlib.import_module(registry.BACKENDS[name].module).one
-    data = one.prepare(hand_made(), settings)
+    one = of_one_chain(loaded(name, settings))
+    data = one.prepare(corpus_for(one), settings)
     for number, now in enumerate(beside.now):
         key = (number,) if number or name in NUMBERED else ()
         state = one.init(data, settings, Context(0, 0, SERIAL, chain=key))
@@ -71,16 +95,25 @@ def test_each_chain_is_the_chain_alone_under_keys_of_its_own(name: str, small: A
             context = Context(0, iteration, SERIAL, chain=key)
             state, _ = one.step(state, data, settings, context)
         assert bits(state) == bits(now), number
-    alone = fitted(name, settings_of(name, small))
+    alone = fitted(name, settings_of(name, small, *how))
     assert bits(alone.now[0]) == bits(beside.now[0])
     assert len({str(bits(now)) for now in beside.now}) == N_CHAINS
 
 
-@pytest.mark.parametrize("shards", [1, 2])
-@pytest.mark.parametrize("name", SAMPLERS)
-def test_workers_change_no_byte_of_any_chain(name: str, shards: int, small: Any) -> None:
+@pytest.mark.parametrize(
+    ("way", "shards"),
+    [(way, n) for way in WAYS for n in (1, 2) if n == 1 or "sampler=irp" not in way[-1]],
+    ids=str,
+)
+def test_workers_change_no_byte_of_any_chain(way: tuple[str, ...], shards: int, small: Any) -> None:
     """Fewer workers than chains, and more; with two shards and four workers each chain has them."""
-    overrides = ("inference.chains=3", f"inference.shards={shards}", "inference.summarise=map")
+    name, *how = way
+    overrides = (
+        "inference.chains=3",
+        f"inference.shards={shards}",
+        "inference.summarise=map",
+        *how,
+    )
     settings = settings_of(name, small, *overrides)
     found = [bits(fitted(name, settings, n_workers)) for n_workers in (1, 2, 4)]
     assert found[0] == found[1] == found[2]
@@ -115,7 +148,7 @@ def test_the_objective_is_the_mean_and_the_draw_the_most_probable_chain_s(
     assert backend.per_chain is not None and backend.draw is not None
     scores = backend.per_chain(state, data, settings, at(0)).traces["objective"]
     assert backend.objective(state, data, settings, at(0)) == pytest.approx(np.mean(scores))
-    one = importlib.import_module(registry.BACKENDS[name].module).one
+    one = of_one_chain(backend)
     best = one.summarise(state.now[int(np.argmax(scores))], data, settings, at(0))
     drawn = backend.draw(state, data, settings, at(0))
     assert (drawn.theta != best.theta).nnz == 0 and len(set(scores)) == 3

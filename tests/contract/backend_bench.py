@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pytest
 from scipy import sparse
 from stepping import corpus_of
+from tiny import small_settings
 
 from hiertopics import registry
 from hiertopics.corpora.dataset import kind_of
@@ -53,6 +56,11 @@ class Bench:
     def of_vectors(self) -> bool:
         """Whether the backend observes rows of numbers."""
         return kind_of(self.name, self.settings.model) != "counts"
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether a document is at a node, or at those of one path."""
+        return self.name.startswith(("hlda-", "hca-", "tssb-"))
 
     @property
     def most_shards(self) -> int:
@@ -173,3 +181,15 @@ HARD = {
 def bits(state: Any) -> dict[str, tuple[object, ...]]:
     """Return a state (or any record of arrays) as bytes, array by array."""
     return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in to_arrays(state).items()}
+
+
+def bench_of(way: Sequence[str]) -> Bench:
+    """Return the bench of a backend's name, maybe with settings."""
+    name, *chosen = way
+    return Bench(name, Settings(None, None), (*small_settings(name), *chosen)).having()
+
+
+def of_those(can: Callable[[Bench], bool]) -> pytest.MarkDecorator:
+    """Return the mark of a test that is made only of the backends that can do something."""
+    ways = [way for way in ALL if can(bench_of(way))]
+    return pytest.mark.parametrize("bench", ways, indirect=True, ids=" ".join)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from backend_bench import ALL, HARD, Bench, varied
+from backend_bench import ALL, HARD, Bench, bench_of, varied
 from processes import Processes
 
 from hiertopics.data.corpus import Corpus
-from hiertopics.model import Settings
 
 
 @pytest.fixture(params=ALL, ids=" ".join)
-def bench(request: pytest.FixtureRequest, small: Callable[[str], tuple[str, ...]]) -> Bench:
+def bench(request: pytest.FixtureRequest) -> Bench:
     """Return each backend of the registry in turn."""
-    name, *chosen = request.param
-    return Bench(name, Settings(None, None), (*small(name), *chosen)).having()
+    return bench_of(request.param)
 
 
 @pytest.fixture(params=[pytest.param(corpus, id=name) for name, corpus in HARD.items()])

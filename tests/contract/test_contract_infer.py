@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backend_bench import Bench
+from backend_bench import Bench, of_those
 from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
@@ -90,10 +90,9 @@ def test_the_tree_is_not_changed(bench: Bench, corpus: Corpus, newcomers: Corpus
     assert {n: a.tobytes() for n, a in fitted.tree.to_arrays().items()} == before
 
 
+@of_those(lambda bench: bench.tells_documents_apart and not bench.of_vectors)
 def test_words_move_theta_towards_the_nodes_that_have_them(bench: Bench, fitted: Summary) -> None:
     """Thirty tokens of a word are more likely under theta after they were seen than before."""
-    if not bench.tells_documents_apart or bench.of_vectors:
-        pytest.skip("one distribution for all documents, or none over words")
     for word in (2, 9, 16):
         seen, empty = corpus_of(30 * np.eye(17, dtype=int)[word]), corpus_of(np.zeros(17))
         chances = [
@@ -103,10 +102,9 @@ def test_words_move_theta_towards_the_nodes_that_have_them(bench: Bench, fitted:
         assert chances[1] > chances[0]
 
 
+@of_those(lambda bench: bench.of_vectors)
 def test_the_density_of_a_row_is_its_own(bench: Bench, fitted: Summary, newcomers: Corpus) -> None:
     """Vectors: neither its neighbours nor its place move it, and far away it is low."""
-    if not bench.of_vectors:
-        pytest.skip("counts have no density")
     together = bench.log_density(fitted, newcomers)
     assert together.shape == (newcomers.n_docs,) and np.isfinite(together).all()
     assert together[0] == together[5]
@@ -124,15 +122,15 @@ def test_a_model_of_empty_documents_infers_too(bench: Bench, newcomers: Corpus) 
     assert theta.sum(axis=1) == pytest.approx(1, abs=1e-9)
 
 
+@of_those(lambda bench: bench.has_paths and bench.name != "tssb-mcmc")
 def test_theta_and_the_best_path_follow_from_the_paths_of_a_document(
     bench: Bench, fitted: Summary, newcomers: Corpus
 ) -> None:
     """Where documents take one path each; what lies outside the tree is the last column."""
     posterior = bench.infer(fitted, newcomers)
     mixture, paths = posterior.mixture, posterior.paths
-    if mixture is None:
-        pytest.skip("a backend without paths")
-    assert paths is not None and len(mixture.indptr) == newcomers.n_docs + 1
+    assert mixture is not None and paths is not None
+    assert len(mixture.indptr) == newcomers.n_docs + 1
     assert mixture.level_weights.sum(axis=1) == pytest.approx(1, abs=1e-12)
     theta = np.zeros(posterior.theta.shape)
     for doc in range(newcomers.n_docs):

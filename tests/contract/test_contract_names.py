@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from backend_bench import SIZES, Bench, varied
+from backend_bench import ALL, SIZES, Bench, bench_of, of_those, varied
 
 from hiertopics import registry
 from hiertopics.engine import Workers
@@ -52,11 +52,17 @@ def test_every_function_of_the_contract_is_tested_here() -> None:
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
 
 
-@pytest.mark.parametrize("name", PARAMETERS)
+ABILITIES = [
+    pytest.param(way, name, id=f"{' '.join(way)}-{name}")
+    for way in ALL
+    for name in PARAMETERS
+    if getattr(bench_of(way).module, name) is not None
+]
+
+
+@pytest.mark.parametrize(("bench", "name"), ABILITIES, indirect=["bench"])
 def test_functions_take_the_parameters_of_the_contract(bench: Bench, name: str) -> None:
     function = getattr(bench.module, name)
-    if function is None:
-        pytest.skip("an ability that the backend has not")
     wanted, own = PARAMETERS[name], inspect.signature(function).parameters
     assert list(own)[: len(wanted)] == wanted
     for extra in list(own)[len(wanted) :]:
@@ -147,8 +153,13 @@ def test_simulate_tells_the_truth_in_arrays(bench: Bench) -> None:
         assert np.allclose(truth[name].sum(axis=1), 1), name
 
 
-def test_a_sampler_and_nothing_else_can_draw_hyperparameters(bench: Bench) -> None:
-    assert (bench.module.draw_hyperparameters is not None) == bench.module.sampler
+@of_those(lambda bench: bench.module.draw_hyperparameters is not None)
+def test_drawn_hyperparameters_are_arrays_that_a_story_is_told_with(bench: Bench) -> None:
+    context = Context(3, 0, Workers())
+    drawn = bench.module.draw_hyperparameters(bench.settings, SIZES, context)
+    assert all(np.isfinite(array).all() for array in drawn.values())
+    corpus, _ = bench.module.simulate(bench.settings, SIZES, context, drawn)
+    assert corpus.n_docs == SIZES.n_docs
 
 
 def test_memory_covers_the_largest_array_and_grows_with_the_corpus(bench: Bench) -> None:

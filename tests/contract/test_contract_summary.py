@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backend_bench import Bench
+from backend_bench import Bench, of_those
 from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
@@ -97,12 +97,11 @@ def test_no_node_has_more_documents_than_there_are(bench: Bench, corpus: Corpus)
     assert tree.n_docs.min() >= 0 and tree.n_docs.max() <= corpus.n_docs
 
 
+@of_those(lambda bench: bench.name.startswith("hdp-"))
 def test_a_flat_model_shows_nodes_with_a_token_and_the_documents_that_use_them(
     bench: Bench, corpus: Corpus
 ) -> None:
     """For the HDP: a live topic has at least one expected token."""
-    if not bench.name.startswith("hdp-"):
-        pytest.skip("a rule of the HDP")
     summary = bench.having("model.truncation=300").summarise(corpus, 12)
     tree, theta = summary.tree, summary.theta.toarray()
     assert 0 < len(tree.shown) < 300
@@ -112,10 +111,9 @@ def test_a_flat_model_shows_nodes_with_a_token_and_the_documents_that_use_them(
     assert tree.n_docs.tolist() == (theta >= 1 / lengths).sum(axis=0).tolist()
 
 
+@of_those(lambda bench: not bench.of_vectors)
 def test_the_row_outside_spreads_over_all_words(bench: Bench) -> None:
     """So that a word without a training token has a chance in every document."""
-    if bench.of_vectors:
-        pytest.skip("vectors have no words")
     corpus = corpus_of([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]])
     summary = bench.having().summarise(corpus, 12)
     outside = summary.tree.phi[summary.tree.kind == OUTSIDE]
@@ -123,10 +121,10 @@ def test_the_row_outside_spreads_over_all_words(bench: Bench) -> None:
     assert (summary.theta @ summary.tree.phi).min() > 0
 
 
+@of_those(lambda bench: bench.has_paths)
 def test_best_paths_run_from_a_root_to_a_node(bench: Bench, corpus: Corpus) -> None:
     summary = bench.summary(corpus)
-    if summary.paths is None:
-        pytest.skip("a backend without paths")
+    assert summary.paths is not None
     node, log_prob = summary.paths
     assert len(node) == len(log_prob) == corpus.n_docs
     assert (log_prob <= 1e-12).all()
@@ -146,17 +144,13 @@ def test_a_tree_survives_its_arrays(bench: Bench, corpus: Corpus) -> None:
 
 
 def test_notes_are_sentences(bench: Bench, corpus: Corpus) -> None:
-    notes = bench.summary(corpus).notes
-    if not notes:
-        pytest.skip("nothing to note")
-    for note in notes:
+    for note in bench.summary(corpus).notes:
         assert isinstance(note, str) and note and "\n" not in note
 
 
+@of_those(lambda bench: bench.tells_documents_apart and not bench.of_vectors)
 def test_two_themes_are_told_apart(bench: Bench, tiny_corpus: Corpus) -> None:
     """Documents on food expect more words on food than those on sport do, after some training."""
-    if not bench.tells_documents_apart or bench.of_vectors:
-        pytest.skip("one distribution for all documents, or none over words")
     summary = bench.summarise(tiny_corpus, 30)
     on_food = (summary.theta @ summary.tree.phi)[:, :3].sum(axis=1)
     food, sport = on_food[[0, 3, 6, 9, 12]], on_food[[1, 7, 10, 13]]

@@ -74,6 +74,29 @@ def test_a_branch_that_most_have_is_kept_and_one_that_a_single_run_has_is_not() 
     assert [node.parent for node in nodes] == [-1, 0, 0, 1, 1]
 
 
+def test_half_of_the_runs_are_not_most() -> None:
+    """Kinds 1 and 2 are in two of four runs, kinds 0 and 3 in all."""
+    fits = [FULL, PART, OTHER, planted([-1, 0, 0, 1], [7, 0, 5, 3], 4)]
+    assert [kinds_of(fits, node.members) for node in kept_nodes(fits)] == [{7}, {0}, {3}]
+    assert {1} in [kinds_of(fits[:3], node.members) for node in kept_nodes(fits[:3])]
+
+
+def test_theta_is_the_mean_of_the_runs_that_have_a_node() -> None:
+    tree, theta = joined([FULL, PART, OTHER])
+    kinds = [[7, 0, 1, 2, 3, 4], [7, 1, 0, 2, 3], [7, 0, 6, 3]]
+    wanted = np.zeros_like(theta)
+    for node, kind in enumerate([7, 0, 1, 2, 3, 4]):
+        rows = [
+            fit.theta[:, own.index(kind)]
+            for fit, own in zip([FULL, PART, OTHER], kinds, strict=True)
+            if kind in own and (kind != 4 or fit is FULL)
+        ]
+        wanted[:, node] = np.mean(rows, axis=0)
+    np.testing.assert_allclose(theta, wanted / wanted.sum(axis=1, keepdims=True))
+    tokens = [FULL.tree.n_tokens[3], PART.tree.n_tokens[3]]
+    assert tree.n_tokens[3] == pytest.approx(np.mean(tokens))
+
+
 def test_the_place_of_a_node_is_what_most_runs_say() -> None:
     moved = planted([-1, 0, 0, 1, 1], [7, 0, 1, 2, 4], 4)
     nodes = kept_nodes([moved, FULL, FULL])

@@ -13,7 +13,9 @@ from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.corpora.conversion import convert
+from hiertopics.corpora.joining import with_new
 from hiertopics.data.corpus import Corpus
+from hiertopics.data.pruning import Limits
 from hiertopics.engine import Workers
 from hiertopics.errors import RunError, UsageError
 from hiertopics.families.flat import few
@@ -160,6 +162,24 @@ def test_what_chose_the_words_chooses_those_of_further_documents(
     else:
         words = {word for texts in TEXTS.values() for text in texts for word in text.split()}
         assert set(run.vocab) == words - {"the", "and", "on", "by", "a"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "joins"),
+    [
+        (Limits(max_df=0.5), [0, 1]),
+        (Limits(min_df=0.5), [1, 2]),
+        (Limits(min_df=6), [2]),
+        (Limits(min_df=0.5, max_df=0.5), [1]),
+    ],
+)
+def test_shares_are_shares_of_the_further_documents(limits: Limits, joins: list[int]) -> None:
+    """Of ten documents and four words; the last word is known already."""
+    n_docs_with = [1, 5, 6, 10]
+    counts = (np.arange(10)[:, None] < np.array(n_docs_with)).astype(np.int32)
+    added = Corpus(sparse.csr_array(counts), ("a", "b", "c", "d"))
+    words = with_new(("d",), np.array([-1, -1, -1, 0]), added, (limits,))
+    assert words.joined == tuple("abcd"[word] for word in joins)
 
 
 def test_words_join_while_there_is_room_for_them(folder: Path, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from stepping import advance, at, settings_of
 import hiertopics as ht
 from hiertopics.data.corpus import Corpus
 from hiertopics.errors import NumericalError
-from hiertopics.families.flat import few, posteriors
+from hiertopics.families.flat import few, few_kernels, posteriors
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import settled
 from hiertopics.families.hdp.variational import all_cvb0, cvb0, few_cvb0, few_pcvb0, pcvb0
+from hiertopics.numeric.simd import aligned_rows
 from hiertopics.states import to_arrays
 
 BACKENDS = [few_cvb0, few_pcvb0]
@@ -96,6 +97,41 @@ def test_entries_are_the_responsibilities_on_average() -> None:
         total += rows_of(state)[0]
     spread = np.sqrt(wanted * few.GRAIN / n_sweeps)
     np.testing.assert_array_less(np.abs(total / n_sweeps - wanted), 5 * spread + 2e-3)
+
+
+def test_of_more_shares_than_there_is_room_for_each_has_its_chance() -> None:
+    """40 topics of one fortieth each and room for 16: none is preferred for its number."""
+    n_topics, room, n_draws = 40, 16, 20_000
+    weights = aligned_rows(1, np.zeros((1, n_topics), np.float32))[0]
+    weights[:n_topics] = np.float32(1 / n_topics)
+    rng = np.random.default_rng(0)
+    noise = np.maximum(rng.random(1 << 17, dtype=np.float32), np.float32(few.LEAST))
+    names, values = np.zeros(len(weights), np.int32), np.zeros(len(weights), np.float32)
+    total = np.zeros(n_topics)
+    for start in rng.integers(len(noise) - len(weights), size=n_draws):
+        threshold = np.float32(few.GRAIN)
+        n_kept = few_kernels.choose(weights, noise, start, threshold, room, names, values)
+        assert 1 <= n_kept <= room
+        assert values[:n_kept].sum() == pytest.approx(1, abs=1e-5)
+        total[names[:n_kept]] += values[:n_kept]
+    error = np.sqrt(1 / n_topics / n_draws)  # as if a single topic had everything
+    np.testing.assert_array_less(np.abs(total / n_draws - 1 / n_topics), 5 * error)
+
+
+def test_variances_of_entries_are_sums_over_their_tokens() -> None:
+    """cvb0 on few entries: n q (1 - q) of each pair, added up by document and by word."""
+    corpus = random_corpus(5, n_docs=7, n_words=9, largest=6)
+    state, data, _ = begun(few_cvb0, corpus, 6)
+    pairs, q = pairs_of(corpus), rows_of(state)
+    assert ((q > 0.05) & (q < 0.95)).sum() > 20
+    spread = pairs.count[:, None] * q * (1 - q)
+    wanted = np.zeros((corpus.n_words, state.n_topics))
+    np.add.at(wanted, pairs.word, spread)
+    np.testing.assert_allclose(few.spread(state, data), wanted, rtol=1e-5, atol=1e-6)
+    by_doc = np.zeros((corpus.n_docs, state.n_topics))
+    np.add.at(by_doc, pairs.doc, spread)
+    found = state.local.state_of(0).var_dk
+    np.testing.assert_allclose(found, by_doc, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import stepping
 from hdp_cases import begin, fitted, random_corpus
 from naive import log_joint
-from stepping import advance, at, docs_of, settings_of
+from stepping import advance, at, corpus_of, docs_of, settings_of
 
-from hiertopics.engine import Here, Workers
+from hiertopics.engine import Here, Workers, joined
 from hiertopics.families.flat import sticks
-from hiertopics.families.hdp import gibbs, summary
+from hiertopics.families.hdp import gibbs, gibbs_kernels, partial, summary
+from hiertopics.numeric.mixtures import log_rising
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
 
@@ -87,3 +89,50 @@ def test_dropped_topics_without_mass_are_one_row_of_their_mean(prior: float) -> 
     found = summary.summarise(topics, 1)
     np.testing.assert_allclose(found.tree.phi[1], [0.25, 0.75])
     assert found.theta.toarray() == pytest.approx(np.array([[1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("prior", ["AS", "AA"])
+def test_the_objective_with_drawn_topics_counts_large_cells(prior: str) -> None:
+    """Documents with more than 256 tokens of a topic, which are listed one by one."""
+    corpus = corpus_of([[700, 20, 5], [30, 400, 300], [2, 1, 0]])
+    keys: dict[str, Any] = {"truncation": 2, "hyper_start": 0, "prior": prior, "start": "uniform"}
+    settings = settings_of(partial, **keys)
+    state, data = stepping.begin(partial, corpus, settings)
+    state = advance(partial, state, data, settings, 3)
+    z = joined(state.local, "z").astype(int)
+    n_dk = np.array(
+        [np.bincount(part, minlength=2) for part in np.split(z, np.cumsum(corpus.doc_lengths)[:-1])]
+    )
+    assert (n_dk.sum(axis=0) == state.n_k).all() and (n_dk > gibbs_kernels.SMALL).any()
+    doc_prior, word_prior = state.alpha * state.pi, state.word_mass * state.tau
+    wanted = log_rising(doc_prior, n_dk).sum() - log_rising(state.alpha, n_dk.sum(axis=1)).sum()
+    wanted += log_rising(word_prior[:, None], state.n_wk).sum()
+    wanted -= log_rising(state.word_mass, state.n_k).sum()
+    wanted += sum(math.log(state.gamma) + (state.gamma - 1) * x for x in state.log_rest)
+    assert partial.objective(state, data, settings, at(0)) == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize("prior", ["AS", "AA"])
+@pytest.mark.parametrize("backend", [gibbs, partial])
+def test_what_is_written_has_the_priors_that_were_drawn(backend: Any, prior: str) -> None:
+    """phi and theta by value, of topics as numbered by their sizes."""
+    keys: dict[str, Any] = {"truncation": 5, "hyper_start": 0, "prior": prior, "start": "uniform"}
+    settings = settings_of(backend, **keys)
+    state, data = stepping.begin(backend, CORPUS, settings)
+    state = advance(backend, state, data, settings, 8)
+    found = backend.summarise(state, data, settings, at(8))
+    word_prior, doc_prior = state.word_mass * state.tau, state.alpha * state.pi
+    assert abs(word_prior.mean() / settings.model.eta - 1) > 0.05
+    assert (prior == "AA") == (np.ptp(word_prior) > 1e-9)
+    live = np.argsort(-state.n_k, kind="stable")[: int((state.n_k > 0).sum())]
+    counts = state.n_wk[:, live].T + word_prior
+    n_live = len(live)
+    phi = counts / counts.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.tree.phi[:n_live], phi, rtol=1e-10)
+    z = joined(state.local, "z").astype(int)
+    n_dk = np.array(
+        [np.bincount(part, minlength=5) for part in np.split(z, np.cumsum(CORPUS.doc_lengths)[:-1])]
+    )
+    theta = n_dk + doc_prior
+    theta = (theta / theta.sum(axis=1, keepdims=True))[:, live]
+    np.testing.assert_allclose(found.theta.toarray()[:, :n_live], theta, rtol=1e-9)

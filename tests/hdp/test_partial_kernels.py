@@ -371,9 +371,13 @@ def test_sums_of_tables_have_the_law_of_the_sum(a: float) -> None:
     assert found[: len(cells)].sum() == 0
 
 
-def test_large_counts_have_tables_too() -> None:
-    """Counts of 255 to 300, at the edge of the histogram; the mean over draws."""
-    sizes, a, rng = np.array([255, 256, 257, 300, 2]), 3.0, np.random.default_rng(1)
+@pytest.mark.parametrize("a", [3.0, 300.0])
+def test_large_counts_have_tables_too(a: float) -> None:
+    """Counts of 255 to 300, at the edge of the histogram; the mean over draws.
+
+    Under a large concentration most customers open a table, the 256th among them.
+    """
+    sizes, rng = np.array([255, 256, 257, 300, 2]), np.random.default_rng(1)
     histogram = np.zeros((2, gibbs_kernels.SMALL), np.int64)
     small = sizes[sizes < gibbs_kernels.SMALL]
     np.add.at(histogram[1], small, 1)

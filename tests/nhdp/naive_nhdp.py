@@ -151,6 +151,25 @@ def expected_tables(tree: Naive, r: Row, tokens: Row) -> tuple[Row, Row]:
     return tables, growth
 
 
+def expected_stops(tree: Naive, r: Row, tokens: Row) -> Row:
+    """Return stops, goes and the growth of their sum, float64 [3, K], of one document.
+
+    Of an inner node: tables of the stop weights a and b among those who stop and who go on, and
+    the growth of a + b among all who pass (theory/nhdp 4); 0 at leaves.
+    """
+    u = np.array([tree.at_or_below(row) for row in r])
+    found = np.zeros((3, len(tree.parent)))
+    for node in range(len(tree.parent)):
+        if tree.children(node):
+            a, b = tree.stop_a[node], tree.stop_b[node]
+            found[:, node] = (
+                _grown(a, r[:, node], tokens, times_x=True),
+                _grown(b, u[:, node] - r[:, node], tokens, times_x=True),
+                _grown(a + b, u[:, node], tokens),
+            )
+    return found
+
+
 def _grown(x: float, chance: Row, tokens: Row, *, times_x: bool = False) -> float:
     seen = 1.0 - np.prod((1.0 - chance) ** tokens)
     if seen == 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from naive_nhdp import DOCUMENT, PHI, T5, Naive, expected_tables
+from naive_nhdp import DOCUMENT, PHI, T5, Naive, expected_stops, expected_tables
 from nhdp_cases import (
     mixing_of,
     naive_of,
@@ -89,15 +89,19 @@ def test_tables_equal_their_formula_on_any_tree(n_shards: int, least: float) -> 
         r = resp_of(state, data)
         sums = learning.gather(state, data)
     slow, tables, rates = naive_of(mixing), np.zeros(20), np.zeros(20)
+    stops = np.zeros((3, 20))
     for doc in range(data.n_docs):
         mine = slice(data.cells.cuts[doc, 0], data.cells.cuts[doc, -1])
         if mine.start == mine.stop:
             continue
         of_doc = expected_tables(slow, r[mine], data.cells.tokens[mine].astype(float))
         tables, rates = tables + of_doc[0], rates + of_doc[1]
+        stops += expected_stops(slow, r[mine], data.cells.tokens[mine].astype(float))
     assert sums.tables[1:] == pytest.approx(tables[1:], rel=1e-8)
     inner = mixing.shape.inner
     assert sums.growth[inner] == pytest.approx(rates[inner], rel=1e-8)
+    found = np.array([sums.stops, sums.goes, sums.visits])
+    assert found[:, inner] == pytest.approx(stops[:, inner], rel=1e-8)
 
 
 @pytest.mark.parametrize("size", range(1, 13))
@@ -140,7 +144,11 @@ def test_learned_stop_weights_are_those_of_their_depth() -> None:
     sums = learning.gather(state, data)
     found = learning.restopped(mixing, sums)
     depth, inner = mixing.shape.depth, mixing.shape.inner
+    assert depth.max() >= 3
     for level in np.unique(depth[inner]):
         nodes = inner[depth[inner] == level]
-        assert len(set(found.stop_a[nodes])) == len(set(found.stop_b[nodes])) == 1
+        stops, goes, visits = (row[nodes].sum() for row in (sums.stops, sums.goes, sums.visits))
+        assert found.stop_a[nodes] == pytest.approx((1 + stops) / (1 + visits))
+        assert found.stop_b[nodes] == pytest.approx((1 + goes) / (1 + visits))
+        assert stops != pytest.approx(goes, rel=1e-2)
     assert (found.stop_a[mixing.shape.leaves] == mixing.stop_a[mixing.shape.leaves]).all()

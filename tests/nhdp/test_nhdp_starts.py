@@ -7,18 +7,31 @@ from typing import Any
 import numpy as np
 import pytest
 from nhdp_cases import random_mixing, resp_of
-from stepping import at, corpus_of, settings_of
+from stepping import advance, at, corpus_of, settings_of
 
+from hiertopics.data.regrouping import joined
+from hiertopics.data.tree import Tree
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.few import FEW, MOST_ENTRIES
 from hiertopics.families.flat.layout import counts_of, lay_out
 from hiertopics.families.flat.variational import IN_FIXED_ORDER
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.families.nhdp import document_kernels, starts, variational
+from hiertopics.families.nhdp import document_kernels, documents, starts, variational
 from hiertopics.families.nhdp.layout import shape_of
-from hiertopics.families.nhdp.mixing import below
+from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.shapes import Arranged
-from hiertopics.families.nhdp.summary import Fitted, Words, mixing_of, pruning, summarise
+from hiertopics.families.nhdp.summary import (
+    Fitted,
+    Pruning,
+    Words,
+    mixing_of,
+    pruning,
+    regrouped,
+    summarise,
+    weigh,
+)
+from hiertopics.room import Room
+from hiertopics.states import to_arrays
 
 RNG = np.random.default_rng(0)
 TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))
@@ -121,6 +134,37 @@ def test_what_is_written() -> None:
     assert tree.n_docs.tolist() == enough.sum(axis=0).tolist()
     for one, other in zip(mixing_of(tree)[1:], mixing[1:], strict=True):
         assert one == pytest.approx(other)
+
+
+def test_what_no_document_has_counts_at_the_nearest_node_that_is_stored() -> None:
+    """On a tree of three levels below the root, whose branches the documents have in part."""
+    parent = np.array([-1, 0, 0, 1, 1, 2, 3, 3, 5])
+    drawn = random_mixing(np.random.default_rng(0), 9)
+    shape = shape_of(parent)
+    leaf = shape.n_children == 0
+    rows = ((0.0, drawn.concentration + 1), (1.0, drawn.stop_a + 1), (0.0, drawn.stop_b + 1))
+    mixing = Mixing(
+        shape,
+        np.array([1.0, 0.6, 0.4, 0.7, 0.3, 1.0, 0.5, 0.5, 1.0]),
+        *(np.where(leaf, at_leaf, row) for at_leaf, row in rows),
+    )
+    n = np.zeros((5, 9))
+    n[0, 7], n[1, 4], n[2, 0], n[3, [2, 6]], n[4, 8] = 3, 2, 4, 1, 5
+    found = weigh([n[:2], n[2:]], Pruning(mixing, np.arange(9)), Room())
+    whole = mixing.weights(n)
+    assert whole.shape == (5, 9) and (whole > 0).all()
+    theta = np.zeros((5, 9))
+    theta[np.repeat(np.arange(5), found.theta.lengths), found.theta.columns] = found.theta.values
+    stored = below(shape, n) > 0
+    stored[:, 0] = True
+    wanted = np.zeros((5, 9))
+    for doc, node in np.ndindex(5, 9):
+        at = node
+        while not stored[doc, at]:
+            at = int(parent[at])
+        wanted[doc, at] += whole[doc, node]
+    assert theta == pytest.approx(wanted)
+    assert theta.sum(axis=1) == pytest.approx(1)
 
 
 def test_large_theta_is_stored_where_a_document_has_tokens(
@@ -230,3 +274,44 @@ def test_learned_stop_weights_and_a_flat_start_are_options() -> None:
     state = starts.init(data, settings, at(0))
     state, _ = variational.step(state, data, settings, at(1))
     assert (state.stop_a[0], state.stop_b[0]) != (1.0, 1.0)
+
+
+def test_an_update_goes_on_with_what_the_documents_shared() -> None:
+    """Shares, concentrations and unequal weights of stopping and going on, node by node."""
+    settings = settings_of(variational, truncation=6, start_iterations=20, stop_weight=3.0)
+    data = lay_out(TEXT, 2)
+    state = advance(variational, starts.init(data, settings, at(0)), data, settings, 3)
+    inner = state.mixing.shape.inner
+    assert (np.abs(state.stop_a - state.stop_b)[inner] > 0.5).all()
+    again = documents.continued(to_arrays(state), data, settings, at(0))
+    assert (again.parent == state.parent).all()
+    for name in ("share", "concentration", "stop_a", "stop_b"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(state, name), name)
+
+
+def test_merged_inner_nodes_have_means_by_what_is_at_and_below_them() -> None:
+    """Branch 1 is two levels deep and branch 2 one; most of 1 is below its own words."""
+    parent = np.array([-1, 0, 0, 1, 2, 3], np.int32)
+    weight = np.array([0.1, 0.05, 0.3, 0.1, 0.25, 0.2])
+    concentration = np.array([1.0, 2.0, 5.0, 0.7, 0.0, 0.0])
+    stop = np.array([[1.5, 0.5], [3.0, 1.0], [1.0, 4.0], [2.0, 0.6], [1.0, 0.0], [1.0, 0.0]])
+    share = np.array([1.0, 0.3, 0.7, 1.0, 1.0, 1.0])
+    tree = Tree(
+        phi=np.full((6, 2), 0.5),
+        parent=parent,
+        kind=np.zeros(6, np.int8),
+        weight=weight,
+        n_docs=np.ones(6, np.int64),
+        n_tokens=100 * weight,
+        extra={"share": share, "concentration": concentration, "stop": stop, "eta": np.ones(1)},
+    )
+    found = regrouped(tree, joined(tree, [1, 2]))
+    part = np.array([0.35, 0.55]) / 0.9  # at and below each, of both
+    new = joined(tree, [1, 2]).into[1]
+    assert found["share"][new] == pytest.approx(1)
+    assert found["concentration"][new] == pytest.approx(part @ [2.0, 5.0])
+    assert found["stop"][new] == pytest.approx(part @ stop[[1, 2]])
+    three = joined(tree, [1, 2]).into[3]
+    assert found["concentration"][three] == 0.7
+    below_it = [joined(tree, [1, 2]).into[node] for node in (3, 4)]
+    assert found["share"][below_it] == pytest.approx([0.3, 0.7])

@@ -1,23 +1,30 @@
 """Feared mistakes: each is put into a copy of the sources, and the smallest tests must see it.
 
-The lists stand in ``mutants/<family>.yaml``. Its ``rows`` name the rows of the table: a sampler, a
-family of variational methods, a score, each with the least number of mistakes that it must have.
-Each of its ``mutants`` has
+The lists stand in ``mutants/<family>.yaml``. A list has rows of the table by their name: a sampler,
+a family of variational methods, a score. A row has
 
-    name        unique among all lists
-    row         the row of the table that it counts for
-    fear        the mistake, in one sentence
-    file        the file that is spoilt, from the root of the checkout
-    before      text that stands exactly once in that file
-    after       what takes its place
-    tests       node ids or files of tests that must see it: the smallest
+    least       the least number of mistakes that it must have
+    backends    optional: the backends that it is about
+    mistakes    lists of mistakes by the tests that must see them, the smallest: node ids or files,
+                with a blank between two
+
+and a mistake has
+
+    fear        the mistake, in one sentence; no other of its row has the same
+    in          the name of the function that is spoilt, of a class or of a constant
+    change      pattern => replacement (spoiling.py says what a pattern is); or instead
+    drop        the pattern of statements that are left out
+    nth         optional: which of how many places where the pattern stands, as 2/3
+    given       optional: patterns that say what further blanks of the replacement are
+    near        optional: part of the path of the file, where functions of several files fit
     equivalent  optional: why nobody can tell the mistake from the truth; listed, not counted
     timeout     optional: true where tests that no longer end are what shows the mistake
     interpreted optional: true to run the tests without the compiler
 
 A mistake is killed when its tests pass on the sources as they are and fail on the spoilt ones, by
 an assertion or an exception. Tests that cannot be imported or compiled have judged nothing: the
-mistake is broken, and so is the list.
+mistake is broken, and so is the list. A pattern that has no place, or several, and a test that is
+not there are broken too.
 
 numba keeps a compiled kernel by its own file's time and size alone, so a kernel that calls one of a
 spoilt file would come from the cache as it was. Before each run the kernels of the spoilt file, and
@@ -39,7 +46,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -55,6 +62,11 @@ sys.path[:0] = [str(ROOT / "tests" / name) for name in ("nightly", "structure")]
 
 import records  # noqa: E402
 from source_tree import imported  # noqa: E402
+from spoiling import Change, Unfit  # noqa: E402
+
+from hiertopics.registry import BACKENDS  # noqa: E402
+from hiertopics.scoring.protocols import PROTOCOLS  # noqa: E402
+from hiertopics.scoring.tasks import TASKS  # noqa: E402
 
 LISTS = Path(__file__).with_suffix("")
 PLACE = records.FOLDER / "mutants"
@@ -63,7 +75,6 @@ COPIED = (PACKAGE, "tests", "docs", "configs", "data-samples", "benchmarks")
 ALONE = ("pyproject.toml", "README.md")
 CPU_SECONDS = 180
 PATIENCE = 10  # seconds on the wall for each second of the processor's: other work may run here
-UNFIT = 2
 OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGKILL)
 BLIND = (
     "ImportError|ModuleNotFoundError|SyntaxError|IndentationError|NameError|UnboundLocalError|"
@@ -84,23 +95,47 @@ class Row(NamedTuple):
 class Mutant:
     """A feared mistake; the fields are those of the lists."""
 
-    family: str
-    name: str
     row: str
     fear: str
-    file: str
-    before: str
-    after: str
+    change: Change
     tests: tuple[str, ...]
     equivalent: str = ""
     timeout: bool = False
     interpreted: bool = False
 
-    def spoil(self, source: str) -> str:
-        """Return the file's text with the mistake; ValueError if its place is not found once."""
-        if source.count(self.before) != 1:
-            raise ValueError(f"{self.name}: found {source.count(self.before)} times in {self.file}")
-        return source.replace(self.before, self.after)
+    @property
+    def name(self) -> str:
+        """What no other mistake is called."""
+        return f"{self.row}: {self.fear}"
+
+    def spoil(self, root: Path = ROOT) -> tuple[str, str]:
+        """Return the file that is spoilt and its text; Unfit if the change has no place there."""
+        return _spoilt(self.change, root)
+
+    def fault(self, root: Path = ROOT) -> str:
+        """Return why the mistake does not fit the sources and tests as they are, or ""."""
+        for node in self.tests:
+            file, *parts = node.split("::")
+            if not (root / file).is_file():
+                return f"there is no {file}"
+            if not {part.partition("[")[0] for part in parts} <= _tests_of(root / file):
+                return f"there is no {node}"
+        try:
+            self.spoil(root)
+        except Unfit as error:
+            return str(error)
+        return ""
+
+
+@cache
+def _spoilt(change: Change, root: Path) -> tuple[str, str]:
+    return change.apply(root, PACKAGE)
+
+
+@cache
+def _tests_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 
 
 class Verdict(NamedTuple):
@@ -124,14 +159,40 @@ def read_lists(folder: Path = LISTS) -> Lists:
     """Return the lists of a folder."""
     found = Lists()
     for path in sorted(folder.glob("*.yaml")):
-        text = yaml.safe_load(path.read_text(encoding="utf-8"))
-        for name, row in text["rows"].items():
+        for name, row in yaml.safe_load(path.read_text(encoding="utf-8")).items():
             assert name not in found.rows, f"row {name} stands in two lists"
             found.rows[name] = Row(path.stem, row["least"], tuple(row.get("backends", ())))
-        for entry in text["mutants"]:
-            entry["tests"] = tuple(entry["tests"])
-            found.mutants.append(Mutant(family=path.stem, **entry))
+            for tests, mistakes in row["mistakes"].items():
+                found.mutants += [_mutant(name, tests, entry) for entry in mistakes]
     return found
+
+
+def _mutant(row: str, tests: str, entry: dict[str, Any]) -> Mutant:
+    find, _, put = entry.pop("change", entry.pop("drop", "")).partition("=>")
+    change = Change(
+        entry.pop("in"),
+        find.strip(),
+        put.strip(),
+        entry.pop("nth", "1/1"),
+        tuple(entry.pop("given", ())),
+        entry.pop("near", ""),
+    )
+    nodes = re.split(r"\s+(?=tests/)", tests)
+    return Mutant(row, entry.pop("fear"), change, tuple(nodes), **entry)
+
+
+def faults_of(lists: Lists) -> list[str]:
+    """Return what is wrong with the lists as a whole."""
+    found = []
+    counts = Counter(mutant.name for mutant in lists.mutants)
+    found += [f"{name} stands in the lists twice" for name, number in counts.items() if number > 1]
+    for name, row in lists.rows.items():
+        number = sum(m.row == name and not m.equivalent for m in lists.mutants)
+        if number < max(row.least, 3):
+            found.append(f"{name} has {number} mistakes")
+    backends = {name for row in lists.rows.values() for name in row.backends}
+    missing = [*(set(BACKENDS) ^ backends), *({*PROTOCOLS, *TASKS} - lists.rows.keys())]
+    return found + [f"{name} has no row, or a row is about nothing" for name in sorted(missing)]
 
 
 # --- copies of the checkout
@@ -243,20 +304,24 @@ class Copies:
             worker.mkdir()
             lay_out(self.clean, worker)
 
-    def spoil(self, worker: Path, mutant: Mutant) -> None:
-        """Make a worker's copy as the clean one is, but for one mistake and what it has reached."""
+    def spoil(self, worker: Path, mutant: Mutant) -> str:
+        """Make a worker's copy as the clean one is, but for one mistake; return its file.
+
+        Kernels that the mistake reaches are taken out of the copy's caches.
+        """
+        file, text = mutant.spoil(self.clean)
         kept = set(_cached(self.clean))
         for path in set(_cached(worker)) - kept:
             (worker / path).unlink()
         for path in kept:
             _link(self.clean / path, worker / path)
-        target = worker / mutant.file
-        target.write_text(mutant.spoil(target.read_text(encoding="utf-8")), encoding="utf-8")
-        drop_kernels(worker, importers(mutant.file, self.clean))
+        (worker / file).write_text(text, encoding="utf-8")
+        drop_kernels(worker, importers(file, self.clean))
+        return file
 
-    def mend(self, worker: Path, mutant: Mutant) -> None:
-        """Put the file back as it was, with its time."""
-        shutil.copy2(self.clean / mutant.file, worker / mutant.file)
+    def mend(self, worker: Path, file: str) -> None:
+        """Put a file back as it was, with its time."""
+        shutil.copy2(self.clean / file, worker / file)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -413,9 +478,9 @@ def decides(tests: Iterable[str], *others: object) -> str:
 
 def decides_of(mutant: Mutant) -> str:
     """Return a hash of all that decides the verdict on a mistake."""
-    spoilt = _digest_of([ROOT / mutant.file])
-    told = (mutant.file, mutant.before, mutant.after, sorted(mutant.tests), mutant.interpreted)
-    return decides(mutant.tests, spoilt, told)
+    file, _ = mutant.spoil()
+    told = (mutant.change, sorted(mutant.tests), mutant.interpreted)
+    return decides(mutant.tests, _digest_of([ROOT / file]), told)
 
 
 class Bench:
@@ -446,18 +511,17 @@ class Bench:
 
     def try_mutant(self, worker: Path, mutant: Mutant, decided: str) -> Verdict:
         """Spoil a worker's copy, run the tests that must see it, write down what they said."""
+        file = self.copies.spoil(worker, mutant)
         try:
-            self.copies.spoil(worker, mutant)
             ran = run_tests(
                 worker, mutant.tests, interpreted=mutant.interpreted, seconds=self.seconds
             )
-        except ValueError as error:
-            ran = Ran(UNFIT, str(error), 0.0)
         finally:
-            self.copies.mend(worker, mutant)
+            self.copies.mend(worker, file)
         verdict = judge(ran, timeout=mutant.timeout)
         if verdict.outcome == BROKEN:
-            (self.copies.folder / f"{mutant.name}.log").write_text(ran.out, encoding="utf-8")
+            log = hashlib.sha256(mutant.name.encode()).hexdigest()[:16]
+            (self.copies.folder / f"{log}.log").write_text(ran.out, encoding="utf-8")
         self.book.add(mutant.name, decided, **verdict._asdict())
         return verdict
 
@@ -512,7 +576,8 @@ def run(
 def verdicts(mutants: Iterable[Mutant]) -> dict[str, dict[str, Any]]:
     """Return what the ledger holds of mutants under today's sources, by their name."""
     book = Book()
-    found = {mutant.name: book.find(mutant.name, decides_of(mutant)) for mutant in mutants}
+    fitting = (mutant for mutant in mutants if not mutant.fault())
+    found = {mutant.name: book.find(mutant.name, decides_of(mutant)) for mutant in fitting}
     return {name: row for name, row in found.items() if row is not None}
 
 
@@ -554,10 +619,17 @@ def _listed(title: str, mutants: Sequence[Mutant], *, reason: bool) -> list[str]
     return ["", title, "", *told]
 
 
+def _is_chosen(mutant: Mutant, family: str, words: Sequence[str]) -> bool:
+    return not words or any(word in (family, mutant.row) or word in mutant.fear for word in words)
+
+
 def main() -> int:
     """Run the lists; exit 1 if a mistake survived, a list or a test is unfit, 75 if time is up."""
     parser = records.parser((__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", metavar="WORD", help="a family, a row or a name")
+    parser.add_argument(
+        "--only", default=[], nargs="+", metavar="WORD", help="families, rows or parts of fears"
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="so many of them, by lot")
     parser.add_argument("--jobs", type=int, default=2, help="copies that work side by side")
     parser.add_argument("--factor", type=float, default=1.0, help="times the limit of each run")
     parser.add_argument("--anew", action="store_true", help="try again what has a verdict")
@@ -565,11 +637,19 @@ def main() -> int:
     lists = read_lists()
     if records.published("mutants", table(lists), asked):
         return records.PASSED
-    chosen = [m for m in lists.mutants if asked.only in ("", m.family, m.row, m.name)]
+    chosen = [m for m in lists.mutants if _is_chosen(m, lists.rows[m.row].family, asked.only)]
     if not chosen:
-        parser.error(f"no family, row or mutant is called {asked.only}")
+        parser.error(f"no family, row or fear has {' or '.join(asked.only)}")
+    if asked.sample:
+        chosen = sorted(chosen, key=lambda m: hashlib.sha256(m.name.encode()).digest())
+        chosen = chosen[: asked.sample]
     until = records.Deadline(asked.minutes)
-    unfit = run(chosen, until, jobs=asked.jobs, factor=asked.factor, anew=asked.anew)
+    broken = {mutant: fault for mutant in chosen if (fault := mutant.fault())}
+    unfit = faults_of(lists) + [f"{mutant.name} {fault}" for mutant, fault in broken.items()]
+    for fault in unfit:
+        print(f"unfit     {fault}")
+    fitting = [mutant for mutant in chosen if mutant not in broken]
+    unfit += run(fitting, until, jobs=asked.jobs, factor=asked.factor, anew=asked.anew)
     known = verdicts(chosen)
     counted = [m for m in chosen if m.name in known and not m.equivalent]
     outcomes = [known[m.name]["outcome"] for m in counted]
@@ -580,7 +660,7 @@ def main() -> int:
     for mutant in counted:
         row = known[mutant.name]
         if row["outcome"] != KILLED:
-            print(f"{row['outcome']:9} {mutant.name}: {mutant.fear} {row['words']}")
+            print(f"{row['outcome']:9} {mutant.name} {row['words']}")
     for mutant in seen:
         print(f"told apart {mutant.name}: {known[mutant.name]['by']}; it is not equivalent")
     if until.over and len(known) < len(chosen):

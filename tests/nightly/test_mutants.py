@@ -1,12 +1,9 @@
-"""The lists of feared mistakes fit the sources, and a mistake in a kernel reaches its callers."""
+"""What the program that tries feared mistakes rests on; the lists themselves it checks at night."""
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
-from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +16,7 @@ from mutants import (
     Mutant,
     Ran,
     drop_kernels,
+    faults_of,
     importers,
     judge,
     lay_out,
@@ -26,46 +24,9 @@ from mutants import (
     reads,
     run_tests,
 )
+from spoiling import Change
 
-from hiertopics.registry import BACKENDS
-from hiertopics.scoring.protocols import PROTOCOLS
-from hiertopics.scoring.tasks import TASKS
-
-LISTS = read_lists()
 CALLER = "tests/test_caller.py"
-
-
-@cache
-def functions_of(file: str) -> set[str]:
-    return {
-        node.name
-        for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body
-        if isinstance(node, ast.FunctionDef)
-    }
-
-
-@pytest.mark.parametrize("mutant", LISTS.mutants, ids=lambda mutant: mutant.name)
-def test_the_mistake_fits_the_sources(mutant: Mutant) -> None:
-    """Its place is there once, what it makes is Python, other Python, and its tests are there."""
-    source = (ROOT / mutant.file).read_text(encoding="utf-8")
-    spoilt = mutant.spoil(source)
-    assert ast.dump(ast.parse(spoilt)) != ast.dump(ast.parse(source))
-    assert mutant.row in LISTS.rows and mutant.fear and mutant.tests
-    for node in mutant.tests:
-        file, *parts = node.split("::")
-        assert (ROOT / file).is_file(), file
-        assert all(part.partition("[")[0] in functions_of(file) for part in parts), node
-
-
-def test_names_are_used_once() -> None:
-    counts = Counter(mutant.name for mutant in LISTS.mutants)
-    assert [name for name, number in counts.items() if number > 1] == []
-
-
-@pytest.mark.parametrize("row", LISTS.rows)
-def test_each_row_has_as_many_as_it_must(row: str) -> None:
-    own = [mutant for mutant in LISTS.mutants if mutant.row == row and not mutant.equivalent]
-    assert len(own) >= LISTS.rows[row].least >= 3
 
 
 @pytest.mark.slow
@@ -80,12 +41,6 @@ def test_a_verdict_stands_while_what_the_tests_run_stays() -> None:
     assert not any(name.startswith(("hiertopics/cli", "hiertopics/runs")) for name in found)
     by_fixture = {str(path.relative_to(ROOT)) for path in reads("tests/cli/test_export.py")}
     assert found & by_fixture >= kernels and "hiertopics/runs/rundir.py" in by_fixture
-
-
-def test_every_backend_and_score_has_a_row() -> None:
-    backends = [name for row in LISTS.rows.values() for name in row.backends]
-    assert set(backends) == set(BACKENDS)
-    assert {*PROTOCOLS, *TASKS} <= LISTS.rows.keys()
 
 
 @pytest.mark.slow
@@ -142,10 +97,8 @@ def checkout(tmp_path: Path) -> Path:
     return root
 
 
-def mistake(after: str = "3.0 * x") -> Mutant:
-    return Mutant(
-        "imaginary", "thrice", "row", "Wrong.", "hiertopics/leaf.py", "2.0 * x", after, (CALLER,)
-    )
+def mistake(after: str = "3.0 * $x") -> Mutant:
+    return Mutant("row", "Wrong.", Change("twice", "2.0 * $x", after), (CALLER,))
 
 
 @pytest.mark.slow
@@ -158,8 +111,8 @@ def test_a_mistake_in_a_kernel_reaches_the_kernels_that_call_it(
     copies.spoil(worker, mistake())
     spoilt = run_tests(worker, [CALLER], interpreted=False, seconds=100)
     assert judge(spoilt).outcome == KILLED and "9.0 == 4.0" in judge(spoilt).words
-    copies.mend(worker, mistake())
-    copies.spoil(worker, mistake("2.0 * (x + x - x)"))
+    copies.mend(worker, "hiertopics/leaf.py")
+    copies.spoil(worker, mistake("2.0 * ($x + $x - $x)"))
     assert judge(run_tests(worker, [CALLER], interpreted=False, seconds=100)).outcome == SURVIVED
 
 
@@ -170,7 +123,7 @@ def test_the_cache_alone_would_hide_it(checkout: Path, tmp_path: Path) -> None:
     (worker,) = copies.workers
     assert run_tests(worker, [CALLER], interpreted=False, seconds=100).code == 0
     leaf = worker / "hiertopics/leaf.py"
-    leaf.write_text(mistake().spoil(leaf.read_text()))
+    leaf.write_text(leaf.read_text().replace("2.0 * x", "3.0 * x"))
     drop_kernels(worker, ["hiertopics.leaf"])
     assert run_tests(worker, [CALLER], interpreted=False, seconds=100).code == 0
     drop_kernels(worker, ["hiertopics.middle"])
@@ -185,7 +138,7 @@ def test_kernels_older_than_what_they_call_are_not_copied(checkout: Path, tmp_pa
     lay_out(checkout, tmp_path / "same")
     assert sorted(path.name for path in (tmp_path / "same").rglob("*.nbi")) == before
     leaf = checkout / "hiertopics/leaf.py"
-    leaf.write_text(mistake().spoil(leaf.read_text()))
+    leaf.write_text(leaf.read_text().replace("2.0 * x", "3.0 * x"))
     lay_out(checkout, tmp_path / "other")
     assert list((tmp_path / "other").rglob("*.nbi")) == []
 
@@ -214,7 +167,7 @@ def test_tests_that_cannot_run_have_killed_nothing(
 @pytest.mark.slow
 def test_kernels_that_do_not_compile_have_killed_nothing(checkout: Path, tmp_path: Path) -> None:
     copies = Copies(1, tmp_path / "copies", checkout)
-    copies.spoil(copies.workers[0], mistake("'' * x"))
+    copies.spoil(copies.workers[0], mistake("'' * $x"))
     ran = run_tests(copies.workers[0], [CALLER], interpreted=False, seconds=100)
     assert judge(ran).outcome == BROKEN
 
@@ -225,3 +178,40 @@ def test_time_that_is_up_kills_only_where_the_list_says_so(checkout: Path) -> No
     ran = run_tests(checkout, [CALLER], interpreted=False, seconds=2)
     assert ran == Ran(None, ran.out, ran.cpu)
     assert judge(ran).outcome == BROKEN and judge(ran, timeout=True).outcome == KILLED
+
+
+LIST = """
+a sampler:
+  least: 3
+  backends: [multinomial]
+  mistakes:
+    tests/test_caller.py::test_one[a b] tests/test_caller.py:
+    - fear: Wrong.
+      in: twice
+      change: 2.0 * $x => 3.0 * $x
+    - fear: Worse.
+      in: twice
+      drop: return ...
+      interpreted: true
+"""
+
+
+def test_lists_are_read_and_what_they_lack_is_told(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(LIST)
+    lists = read_lists(tmp_path)
+    first, second = lists.mutants
+    assert first.change == Change("twice", "2.0 * $x", "3.0 * $x")
+    assert second.change == Change("twice", "return ...", "") and second.interpreted
+    assert first.tests == second.tests == ("tests/test_caller.py::test_one[a b]", CALLER)
+    told = faults_of(lists)
+    assert "a sampler has 2 mistakes" in told
+    assert any(line.startswith("hdp-gibbs has no row") for line in told)
+    assert not any("multinomial" in line for line in told)
+
+
+def test_a_test_or_a_place_that_is_gone_is_a_fault(checkout: Path) -> None:
+    assert mistake().fault(checkout) == ""
+    no_place = Mutant("row", "Wrong.", Change("twice", "nothing", "1"), (CALLER,))
+    assert "twice: nothing must stand 1 times" in no_place.fault(checkout)
+    no_test = Mutant("row", "Wrong.", mistake().change, (f"{CALLER}::test_nothing[1]",))
+    assert no_test.fault(checkout) == f"there is no {CALLER}::test_nothing[1]"

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.data.matching import Marks, partners
+from hiertopics.arrays import F64
+from hiertopics.data.matching import Marks, marks_of, partners
+from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
+from hiertopics.scoring import comparison
 from hiertopics.scoring.comparison import agree
 
 Finished = Callable[..., Path]
@@ -75,6 +78,50 @@ def test_a_run_agrees_with_itself(finished: Finished, call: Callable[..., Any]) 
     table = call("agree", run, run).out.splitlines()
     assert table[0].split() == ["depth", "nodes", "found", "by", "0", "by", "1"]
     assert table[-1].startswith("100.0%")
+
+
+@pytest.mark.parametrize(
+    ("n_others", "n_alike", "back"),
+    [(4, 3, 1), (4, 2, 0), (3, 3, 1), (3, 2, 0), (8, 6, 1), (8, 5, 0)],
+)
+def test_three_quarters_of_the_others_are_enough(
+    finished: Finished, n_others: int, n_alike: int, back: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last of the others have no word and no document in common with the first run."""
+    run, made = finished("nhdp-variational"), comparison.marks_of
+    calls = iter(range(1 + n_others))
+
+    def marked(tree: Tree, theta: F64) -> Marks:
+        found = made(tree, theta)
+        alike = next(calls) <= n_alike
+        return found if alike else Marks(found.depth, ~found.words & False, ~found.docs)
+
+    monkeypatch.setattr(comparison, "marks_of", marked)
+    record = agree([run] * (1 + n_others))
+    below = [node for node in record["nodes"] if node["depth"]]
+    assert below and {node["support"] for node in below} == {n_alike}
+    assert record["support"] == pytest.approx(back)
+
+
+def test_documents_belong_to_nodes_that_they_give_a_tenth_at_and_below() -> None:
+    tree = Tree(
+        phi=np.full((5, 2), 0.5),
+        parent=np.array([ROOT, 0, 1, 1, 0], np.int32),
+        kind=np.zeros(5, np.int8),
+        weight=np.full(5, 0.2),
+        n_docs=np.ones(5, np.int64),
+        n_tokens=np.ones(5),
+    )
+    theta = np.array(
+        [
+            [0, 0, 0.06, 0.06, 0.88],  # node 1 has a tenth by its two children alone
+            [0, 0, 0.1, 0, 0.9],  # a tenth is enough
+            [0, 0.03, 0.03, 0.03, 0.91],
+            [0.02, 0.02, 0.03, 0.01, 0.02],  # the best node, though it has less
+        ]
+    )
+    wanted = [[1, 1, 0, 0, 1], [1, 1, 1, 0, 1], [1, 0, 0, 0, 1], [1, 1, 1, 0, 0]]
+    assert marks_of(tree, theta).docs.T.astype(int).tolist() == wanted
 
 
 def test_support_is_written_on_request(copied: Finished, call: Callable[..., Any]) -> None:

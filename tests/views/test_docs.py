@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from unsealed import unsealed
 
 import hiertopics
+from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import RunError
 from hiertopics.formats.text import snippet
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.documents import top_documents
+from hiertopics.views.documents import _of_node, top_documents
 
 Call = Callable[..., Any]
 TEXTS = (
@@ -117,6 +119,30 @@ def test_documents_of_a_node_are_the_first_ones_of_the_other_views(run: Path) ->
         found = [(record["name"], record["share"]) for record in hiertopics.docs(run, node)]
         assert [name for name, _ in found] == [name for name, _ in wanted[node]]
         assert np.allclose([s for _, s in found], [s for _, s in wanted[node]])
+
+
+def test_documents_of_a_node_may_have_all_their_words_below_it() -> None:
+    """Node 1 has no words of its own; 0.005 is the least share that does not round to 0."""
+    tree = Tree(
+        phi=np.full((5, 2), 0.5),
+        parent=np.array([ROOT, 0, 1, 1, 0], np.int32),
+        kind=np.zeros(5, np.int8),
+        weight=np.full(5, 0.2),
+        n_docs=np.ones(5, np.int64),
+        n_tokens=np.ones(5),
+    )
+    theta = sparse.csr_array(
+        [
+            [0.5, 0, 0.25, 0.125, 0.125],
+            [0, 0, 1.0, 0, 0],
+            [1.0, 0, 0, 0, 0],
+            [0.994, 0, 0.003, 0.003, 0],
+            [0.996, 0, 0.002, 0.002, 0],
+        ]
+    )
+    order, shares = _of_node(tree, theta, 1)
+    assert order.tolist() == [1, 0, 3]
+    assert shares == pytest.approx([1.0, 0.375, 0.006])
 
 
 def test_paths_and_their_chances_are_told(finished: Callable[..., Path]) -> None:

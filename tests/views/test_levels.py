@@ -47,10 +47,23 @@ def test_tokens_of_nodes_left_out_count_above_them() -> None:
     assert tree.n_tokens[tree.shown].sum() == pytest.approx(100)
 
 
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_tokens_levels_below_a_node_that_stays_count_there(size: int) -> None:
+    """With two nodes on the level what is left out is two and three levels below them."""
+    whole = grown([*PARENTS, 7, 10], [*WEIGHTS, 6.0, 8.0])
+    tree = in_levels(whole, (size,))
+    assert tree.n_tokens[tree.shown].sum() == pytest.approx(100)
+    level = np.flatnonzero((tree.parent == 0) & (tree.kind == NODE))
+    assert len(level) >= 2
+    for node in level:
+        assert tree.weight[node] == pytest.approx(whole.subtree_weight[node])
+
+
 def test_each_level_is_as_near_to_its_size_as_opening_a_node_can_bring_it() -> None:
     rng = np.random.default_rng(3)
     parents = [ROOT] + [int(rng.integers(max(n - 40, 0), n)) for n in range(1, 400)]
     tree = in_levels(grown(parents, rng.random(400).tolist()), (10, 50))
+    assert tree.weight[tree.shown].sum() == pytest.approx(1)
     n_first = int((tree.depth[tree.shown] == 1).sum())
     n_leaves = int((~np.isin(tree.shown, tree.parent[tree.shown])).sum())
     assert abs(n_first - 10) <= 5 and abs(n_leaves - 50) <= 10

@@ -180,6 +180,20 @@ def test_nodes_in_blocks_have_the_same_samples(monkeypatch: pytest.MonkeyPatch) 
     assert (whole["low"] != _intervals(members, below, 6)["low"]).any()
 
 
+def test_documents_without_a_value_are_not_among_the_others() -> None:
+    rng = np.random.default_rng(2)
+    below = sparse.csr_array(rng.random((40, 3)))
+    value = np.eye(2)[np.arange(40) % 2]
+    value[30:] = 0
+    found = _intervals(sparse.csr_array(value), below, 0)
+    alone = _intervals(sparse.csr_array(value[:30]), below[:30], 0)
+    for name in found:
+        np.testing.assert_array_equal(found[name], alone[name], name)
+    mean = below.toarray()
+    rest = mean[1:30:2].mean(axis=0)
+    assert found["difference"][0] == pytest.approx(mean[:30:2].mean(axis=0) - rest)
+
+
 def test_one_document_has_no_interval_and_no_rest_no_difference() -> None:
     below = sparse.csr_array(np.ones((3, 1)))
     members = sparse.csr_array(np.array([[1.0, 0], [0, 1], [0, 1]]))

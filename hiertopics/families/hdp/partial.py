@@ -259,13 +259,19 @@ def _hold_topics(state: State, data: Blocks, context: Context) -> Shared:
     topics = state.topics
     if context.iteration >= HELD:
         state.topics = no_topics()
-    return blocks.given(topics, state.alpha * state.pi, data.table, context)
+    return blocks.given(topics, state.alpha * state.pi, _table_of(data, context), context)
 
 
 def _draw_topics(state: State, data: Blocks, context: Context) -> Shared:
     """Say how topics are drawn, given the counts as they are."""
     counts: dict[str, NDArray[Any]] = {"n_wk": state.n_wk, "tau": state.tau}
-    return blocks.drawn(state.word_mass, state.alpha * state.pi, counts, data.table, context)
+    table = _table_of(data, context)
+    return blocks.drawn(state.word_mass, state.alpha * state.pi, counts, table, context)
+
+
+def _table_of(data: Blocks, context: Context) -> F32:
+    """Return the table for the topics of this chain; chains may be swept at the same time."""
+    return np.zeros_like(data.table) if context.chain else data.table
 
 
 def _sweep(state: State, topics: Shared) -> blocks.Result:
