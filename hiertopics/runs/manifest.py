@@ -178,7 +178,7 @@ class Origin(NamedTuple):
             "backend": self.experiment.backend,
             "argv": list(self.argv),
             "seed": self.experiment.seed,
-            "versions": _versions(),
+            "versions": _versions(self.experiment),
             "corpus": {
                 "fingerprint": self.whole.fingerprint,
                 "text_fingerprint": self.whole.text_fingerprint,
@@ -226,13 +226,18 @@ def peak_memory() -> int:
     return peak * (1 if sys.platform == "darwin" else 1024)
 
 
-def _versions() -> dict[str, str]:
+def _versions(experiment: Experiment) -> dict[str, str]:
+    """Return versions by package; packages that add the backend or the format are among them."""
     found = {"python": platform.python_version()}
     for name in VERSIONED:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "not installed"
+    used = ((BACKENDS, experiment.backend), (FORMATS, str(experiment.data.from_)))
+    for table, name in used:
+        if name in table and table.package_of(name):
+            found[table.package_of(name)] = table.version_of(name)
     return found
 
 
