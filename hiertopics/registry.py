@@ -217,6 +217,22 @@ def refuse_shelf(experiment: Experiment) -> None:
     raise UsageError(f"{what}, or convert them to another format")
 
 
+def which(can: Callable[[AnyBackend], bool]) -> list[str]:
+    """Return the names of the backends that can do something under their default settings.
+
+    A package's backend that cannot be loaded is left out, with a warning.
+    """
+    return [name for name in BACKENDS if _can(can, name, BACKENDS[name].module)]
+
+
+def _can(can: Callable[[AnyBackend], bool], name: str, place: str) -> bool:
+    try:
+        return can(_backend(name, place))
+    except UsageError as error:
+        warn(str(error))
+        return False
+
+
 def able(can: Callable[[AnyBackend], bool]) -> list[str]:
     """Return the names of the backends that can do something.
 
@@ -225,11 +241,7 @@ def able(can: Callable[[AnyBackend], bool]) -> list[str]:
     found = []
     for name, entry in BACKENDS.items():
         modules = {"": entry.module, **{f" -s {key}": at for key, at in entry.variants.items()}}
-        try:
-            ways = [f"{name}{how}" for how, at in modules.items() if can(_backend(name, at))]
-        except UsageError as error:
-            warn(str(error))
-            continue
+        ways = [f"{name}{how}" for how, at in modules.items() if _can(can, name, at)]
         found += [name] if len(ways) == len(modules) else ways
     return found
 

@@ -17,7 +17,9 @@ from hiertopics import files
 from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, RunError, UsageError
+from hiertopics.formats.source import FORMATS
 from hiertopics.formats.words import tokenizer_hash
+from hiertopics.registry import BACKENDS
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys
@@ -224,6 +226,13 @@ def peak_memory() -> int:
     """Return the most bytes that this process has held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak * (1 if sys.platform == "darwin" else 1024)
+
+
+def added_packages(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the packages, with versions, that added the backend or the format of a run."""
+    versions = manifest.get("versions")
+    named = versions.items() if isinstance(versions, Mapping) else ()
+    return [f"{name} {number}" for name, number in named if name not in ("python", *VERSIONED)]
 
 
 def _versions(experiment: Experiment) -> dict[str, str]:

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from backend_bench import SIZES, Bench, varied
 
 from hiertopics import registry
 from hiertopics.engine import Workers
@@ -17,6 +16,8 @@ from hiertopics.model import Backend, Context
 from hiertopics.settings.config import InferenceConfig, SamplerConfig, build, template
 from hiertopics.settings.yamlfile import load_yaml
 from hiertopics.states import is_record
+from hiertopics.testing.bench import SIZES, Bench
+from hiertopics.testing.corpora import varied
 
 PARAMETERS = {
     "prepare": ["corpus", "settings"],
@@ -118,12 +119,6 @@ def test_the_template_builds_the_defaults(bench: Bench, tmp_path: Any) -> None:
 def test_the_registry_says_each_backend_in_one_line(bench: Bench) -> None:
     summary = registry.BACKENDS[bench.name].summary
     assert summary and "\n" not in summary
-    assert registry.DEFAULT in registry.BACKENDS
-
-
-def test_the_registry_says_about_how_long_kernels_take_to_compile(bench: Bench) -> None:
-    has_kernels = bench.name != "multinomial"
-    assert (registry.BACKENDS[bench.name].compiling is not None) == has_kernels
 
 
 def test_simulate_gives_the_sizes_asked_for(bench: Bench) -> None:
