@@ -24,7 +24,7 @@ hiertopics simulate unigrams-em -o drawn.ldac --docs 200 --words 300 -s model.n_
 hiertopics convert drawn.ldac drawn.words > converted.txt
 cp drawn.words drawn.txt
 hiertopics check drawn.txt --from words
-hiertopics check drawn.txt --from nothing 2>&1 | grep ' words'
+{ hiertopics check drawn.txt --from nothing 2>&1 || true; } | grep ' words'
 awk '{ print (NR % 2 ? "odd" : "even") }' drawn.words > drawn.labels
 
 echo "== fitted and scored"
@@ -32,7 +32,7 @@ settings=(-s model.n_topics=5 -s output.checkpoint_seconds=0)
 hiertopics fit drawn.words -b unigrams-em -o whole -q --iterations 40 "${settings[@]}"
 hiertopics eval whole --heldout
 hiertopics eval whole --task clusters -s least=2
-hiertopics eval whole --task nothing 2>&1 | grep ' clusters'
+{ hiertopics eval whole --task nothing 2>&1 || true; } | grep ' clusters'
 hiertopics show-tree whole --words 4
 hiertopics report whole
 
