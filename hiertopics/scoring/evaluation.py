@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.cluster.joining import engine_of
-from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
+from hiertopics.observed import observed_by
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hiertopics import registry
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import to_vectors
 from hiertopics.engine import Engine, Workers
 from hiertopics.model import Context, Settings, Sizes, Summary
+from hiertopics.observed import kind_of
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.states import restored, to_arrays
 from hiertopics.testing.small import small_settings

@@ -20,8 +20,8 @@ from victims import Calls, forked, fresh
 
 from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.formats.writing import write_corpus
+from hiertopics.observed import kind_of
 
 SHARDS = (1, 3)
 RECORD_EVERY = 2
