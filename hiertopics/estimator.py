@@ -11,12 +11,12 @@ from scipy import sparse
 
 from hiertopics import registry
 from hiertopics.arrays import F64
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import NODE
 from hiertopics.engine import Workers
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.partition import partition
+from hiertopics.observed import kind_of
 from hiertopics.run import fit
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.newdocs import place

@@ -2,7 +2,8 @@
 
 A backend is the value ``backend`` of its module, or that named after a colon. Where a setting
 chooses between algorithms under one name, each is a backend with a state of its own; they share
-``Model`` and ``Inference``.
+``Model`` and ``Inference``. An installed package adds a backend by an entry point of the group
+``hiertopics.backends`` that names an ``Entry``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hiertopics.errors import UsageError
+from hiertopics.plugins import Table, loaded, warn
 
 if TYPE_CHECKING:
     from hiertopics.model import AnyBackend, AnySettings
@@ -48,7 +50,7 @@ class Entry(NamedTuple):
 
 DEFAULT = "nhdp-variational"
 
-BACKENDS: dict[str, Entry] = {
+OWN: dict[str, Entry] = {
     "hdp-pcvb0": Entry(
         "hiertopics.families.hdp.variational:pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
@@ -140,13 +142,17 @@ BACKENDS: dict[str, Entry] = {
     ),
 }
 
+BACKENDS: Table[Entry] = Table("backend", "hiertopics.backends", "hiertopics.registry:Entry", OWN)
+"""Every backend: those above, and those of installed packages."""
+
 
 def load(name: str, **sections: object) -> AnyBackend:
     """Return the backend of that name, which may be shortened (``named``).
 
     sections: ``model`` and ``inference`` of its config, without which it is that of the defaults.
     """
-    return _imported(BACKENDS[named(name)].module_for(sections))
+    full = named(name)
+    return _backend(full, BACKENDS[full].module_for(sections))
 
 
 def named(name: str) -> str:
@@ -164,6 +170,20 @@ def named(name: str) -> str:
     near = get_close_matches(name, BACKENDS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(BACKENDS)}"
     raise UsageError(f"unknown backend {name!r}{hint}")
+
+
+def _backend(name: str, place: str) -> AnyBackend:
+    """Return the backend at ``module:value``; UsageError where a package's cannot be loaded."""
+    package = BACKENDS.package_of(name)
+    if not package:
+        return _imported(place)
+    about = f"backend {name!r} of package {package!r}"
+    backend = loaded(lambda: _imported(place), about)
+    from hiertopics.model import Backend  # numpy, which a list of backends does not need
+
+    if not isinstance(backend, Backend):
+        raise UsageError(f"{about} cannot be used: {place} is not a hiertopics.model.Backend")
+    return backend
 
 
 def _imported(place: str) -> AnyBackend:
@@ -197,6 +217,22 @@ def refuse_shelf(experiment: Experiment) -> None:
     raise UsageError(f"{what}, or convert them to another format")
 
 
+def which(can: Callable[[AnyBackend], bool]) -> list[str]:
+    """Return the names of the backends that can do something under their default settings.
+
+    A package's backend that cannot be loaded is left out, with a warning.
+    """
+    return [name for name in BACKENDS if _can(can, name, BACKENDS[name].module)]
+
+
+def _can(can: Callable[[AnyBackend], bool], name: str, place: str) -> bool:
+    try:
+        return can(_backend(name, place))
+    except UsageError as error:
+        warn(str(error))
+        return False
+
+
 def able(can: Callable[[AnyBackend], bool]) -> list[str]:
     """Return the names of the backends that can do something.
 
@@ -205,15 +241,23 @@ def able(can: Callable[[AnyBackend], bool]) -> list[str]:
     found = []
     for name, entry in BACKENDS.items():
         modules = {"": entry.module, **{f" -s {key}": at for key, at in entry.variants.items()}}
-        ways = [f"{name}{how}" for how, module in modules.items() if can(_imported(module))]
+        ways = [f"{name}{how}" for how, at in modules.items() if _can(can, name, at)]
         found += [name] if len(ways) == len(modules) else ways
     return found
 
 
 def backends() -> list[dict[str, Any]]:
-    """Return one record per backend: backend, summary, and whether it is the default."""
+    """Return one record per backend: backend, summary, whether it is the default, and package.
+
+    package: the installed package that adds it, None for hiertopics' own.
+    """
     return [
-        {"backend": name, "summary": entry.summary, "default": name == DEFAULT}
+        {
+            "backend": name,
+            "summary": entry.summary,
+            "default": name == DEFAULT,
+            "package": BACKENDS.package_of(name) or None,
+        }
         for name, entry in BACKENDS.items()
     ]
 

@@ -20,11 +20,11 @@ from xdist.scheduler import LoadScopeScheduling
 
 from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult
 from hiertopics.formats.writing import write_corpus
+from hiertopics.observed import kind_of
 
 # The same examples each time, and no verdict by the clock: a busy machine is no defect.
 settings.register_profile(

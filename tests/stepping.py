@@ -6,20 +6,13 @@ from typing import Any
 
 import numpy as np
 from msgspec import structs
-from numpy.typing import ArrayLike
-from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Engine, Workers
 from hiertopics.model import Context, Settings
+from hiertopics.testing.corpora import corpus_of as corpus_of
 
 SERIAL = Workers()
-
-
-def corpus_of(counts: ArrayLike) -> Corpus:
-    """Return the corpus of a dense count matrix [n_docs, n_words], words unnamed."""
-    matrix = np.atleast_2d(np.asarray(counts, dtype=np.int32))
-    return Corpus(sparse.csr_array(matrix), default_vocab(matrix.shape[1]))
 
 
 def docs_of(corpus: Corpus) -> list[list[int]]:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from processes import Processes
 
 from hiertopics import seeds
 from hiertopics.arrays import F64
 from hiertopics.engine import Each, Engine, Pieces, Workers, as_given, cut, joined
+from hiertopics.testing.processes import Processes
 
 
 class Local(NamedTuple):

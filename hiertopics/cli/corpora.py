@@ -195,7 +195,11 @@ def backends_command(form: str) -> int:
         put(to_csv([(*rows[0],), *((*row.values(),) for row in rows)]), nl=False)
     else:
         marks = {True: " (default)", False: ""}
-        lines = [f"{row['backend']:<12} {row['summary']}{marks[row['default']]}" for row in rows]
+        lines = [
+            f"{row['backend']:<12} {row['summary']}{marks[row['default']]}"
+            + (f" [package {row['package']}]" if row["package"] else "")
+            for row in rows
+        ]
         put_text("\n".join(lines))
     return 0
 

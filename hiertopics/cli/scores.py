@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--task",
     metavar="NAME",
-    help="Score a task beside its baselines: neighbours, links, reconstruction, groups or labels.",
+    help="Score a task beside its baselines: neighbours, links, reconstruction, groups or labels, "
+    "or that of an installed package.",
 )
 @protocol_option
 @click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
@@ -63,6 +64,14 @@ if TYPE_CHECKING:
 @click.option(
     "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
 )
+@click.option(
+    "-s",
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="An option of the task that has no flag; repeatable.",
+)
 @average_option
 @workers_option
 @cluster_option
@@ -81,6 +90,7 @@ def eval_command(**options: Any) -> int:
     options.pop("null")
     names = ("task", "heldout", "form", "runs")
     task, heldout, form, runs = (options.pop(name) for name in names)
+    options |= _set_options(task, options.pop("overrides"))
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
@@ -98,6 +108,15 @@ def eval_command(**options: Any) -> int:
         protocols = [record["protocol"] for record in records]
         note_single_draws(zip(chosen, protocols, strict=True))
     return 0
+
+
+def _set_options(task: str | None, overrides: tuple[str, ...]) -> dict[str, Any]:
+    """Return the options of a task that ``-s`` sets."""
+    from hiertopics.settings.layers import parse_set
+
+    if overrides and task is None:
+        raise click.UsageError("-s has no meaning without --task")
+    return parse_set(overrides)
 
 
 def _null(options: dict[str, Any]) -> int:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from msgspec import structs
 
-from hiertopics import registry
 from hiertopics.arrays import I64
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.discretise import Bins, learn_bins, to_words
@@ -29,7 +28,7 @@ from hiertopics.formats.source import FIELDS, FORMATS, WORDING, Source, format_o
 from hiertopics.formats.words import Pair, drops_stop_words, stop_words
 from hiertopics.holdouts.spec import WITHIN, Holdout, parse_holdout
 from hiertopics.holdouts.split import Split, docs_apart, make_split, split_rows
-from hiertopics.settings.config import DataConfig, Experiment
+from hiertopics.settings.config import DataConfig
 
 FILES = ("corpus", "vocab", "groups", "labels")
 NO_SETTINGS = ("path", "format", "report", "known_phrases", "phrases_from")
@@ -314,27 +313,3 @@ KINDS = {
     "vectors": Observed("rows of numbers", load_vectors, split_rows, _rows_aside, "density"),
     "bits": Observed("rows of 0 and 1", load_bits, split_rows, _rows_aside, "density"),
 }
-
-
-def kind_of(backend: str, model: Any) -> str:
-    """Return the key of KINDS of a backend under its model's settings.
-
-    Raises UsageError for an unknown name.
-    """
-    return registry.load(backend, model=model).observes
-
-
-def observed_by(experiment: Experiment) -> Observed:
-    """Return what the backend of an experiment observes."""
-    return KINDS[kind_of(experiment.backend, experiment.model)]
-
-
-def refuse_other_kind(experiment: Experiment, wanted: tuple[str, ...], name: str) -> None:
-    """Raise UsageError where the experiment observes none of the kinds ``wanted``.
-
-    name: of the task or protocol that is for these, for messages.
-    """
-    if kind_of(experiment.backend, experiment.model) not in wanted:
-        nouns = " or ".join(KINDS[kind].noun for kind in wanted)
-        mine = observed_by(experiment).noun
-        raise UsageError(f"{name} is for {nouns}, but {experiment.backend} observes {mine}")

@@ -82,7 +82,7 @@ def consensus(
     first = parents[0]
     backend = registry.load_for(first.experiment)
     if backend.regrown is None:
-        able = ", ".join(name for name in registry.BACKENDS if registry.load(name).regrown)
+        able = ", ".join(registry.which(lambda backend: backend.regrown is not None))
         name = first.manifest["backend"]
         raise UsageError(f"consensus is for {able}: {name} cannot hold the shape of a tree")
     twice = [path for path, n in Counter(run.path.resolve() for run in parents).items() if n > 1]

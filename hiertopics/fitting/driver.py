@@ -15,7 +15,6 @@ from hiertopics import registry
 from hiertopics.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.cluster.joining import engine_of
 from hiertopics.corpora import dataset, inmemory
-from hiertopics.corpora.dataset import observed_by
 from hiertopics.data.seedwords import seeds_in
 from hiertopics.data.shelf import Shelf
 from hiertopics.engine import Engine
@@ -26,6 +25,7 @@ from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.formats.shards import MANIFEST
 from hiertopics.formats.trust import require_trusted
 from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.observed import observed_by
 from hiertopics.progress import Progress
 from hiertopics.room import Room
 from hiertopics.runs.experiment import flags_of, read_experiment

@@ -10,7 +10,6 @@ from typing import Any
 
 from hiertopics import registry
 from hiertopics.cluster.coordinator import WorkersLost
-from hiertopics.corpora.dataset import observed_by
 from hiertopics.data import pruning, seedwords
 from hiertopics.data.discretise import Bins
 from hiertopics.data.shape import in_words, shape_of
@@ -23,6 +22,7 @@ from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
 from hiertopics.holdouts.split import Split
 from hiertopics.model import Context, Settings, Summary
+from hiertopics.observed import observed_by
 from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import (

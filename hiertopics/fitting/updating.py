@@ -13,7 +13,7 @@ from msgspec import structs
 
 from hiertopics import files, registry
 from hiertopics.corpora import dataset, joining
-from hiertopics.corpora.dataset import PLAIN, observed_by
+from hiertopics.corpora.dataset import PLAIN
 from hiertopics.corpora.inmemory import on_disk, store
 from hiertopics.corpora.joining import Words
 from hiertopics.data.corpus import Corpus, default_vocab
@@ -26,6 +26,7 @@ from hiertopics.fitting.job import FitResult
 from hiertopics.formats.trust import trusts
 from hiertopics.holdouts.spec import WITHIN, extended
 from hiertopics.model import AnyBackend, Context, Settings
+from hiertopics.observed import observed_by
 from hiertopics.room import Room
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint, resume

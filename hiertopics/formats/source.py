@@ -1,6 +1,7 @@
 """What to read and how, and the table of formats: a new one is a module and a line here.
 
-Also which files belong to a corpus because of their names.
+An installed package adds a format by an entry point of the group ``hiertopics.formats`` that names
+a ``Format``. Also which files belong to a corpus because of their names.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from hiertopics.errors import DataError, UsageError
+from hiertopics.plugins import Table
 
 if TYPE_CHECKING:
     from hiertopics.data.corpus import Corpus
@@ -112,7 +114,7 @@ Writer = Callable[[Any, IO[bytes]], None]
 
 @dataclass(frozen=True)
 class Format:
-    """How a format is recognised, and the module that serves it.
+    """How a format is recognised, and the module that serves it, by its full name.
 
     The module has ``read(source, vocab)`` and, where ``writes`` is set, ``write(corpus, file)``;
     where documents can be read some at a time, ``draft(source, vocab, into)``, too.
@@ -156,26 +158,40 @@ class Format:
         return writer
 
     def _import(self) -> Any:
-        return import_module(f"hiertopics.formats.{self.module}")
+        return import_module(self.module)
 
 
-FORMATS: dict[str, Format] = {
-    "ldac": Format("ldac", ("*.ldac", "*.dat", "*.corpus"), writes=True),
-    "uci": Format("uci", ("docword.*.txt",), writes=True),
-    "mtx": Format("matrixmarket", ("*.mtx",), writes=True),
-    "svmlight": Format("svmlight", ("*.svmlight", "*.svm", "*.libsvm"), writes=True),
-    "edges": Format("edges", ("*.edges",), writes=True),
-    "npz": Format("npz", ("*.npz",), writes=True, packs=False),
-    "vectors": Format("vectors", ("*.npy",), writes=True, dense=True),
-    "arff": Format("arff", ("*.arff",), writes=True, dense=True, named=True),
-    "h5ad": Format("h5ad", ("*.h5ad",), packs=False, named=True, layered=True),
-    "shards": Format("shards", ("*.shards",), writes=True, packs=False, named=True, folder=True),
-    "jsonl": Format("text", ("*.jsonl",), text=True),
-    "csv": Format("text", ("*.csv",), text=True),
-    "tsv": Format("text", ("*.tsv",), text=True),
-    "parquet": Format("text", ("*.parquet",), text=True, packs=False),
-    FOLDER: Format("text", text=True),
+OWN: dict[str, Format] = {
+    "ldac": Format("hiertopics.formats.ldac", ("*.ldac", "*.dat", "*.corpus"), writes=True),
+    "uci": Format("hiertopics.formats.uci", ("docword.*.txt",), writes=True),
+    "mtx": Format("hiertopics.formats.matrixmarket", ("*.mtx",), writes=True),
+    "svmlight": Format(
+        "hiertopics.formats.svmlight", ("*.svmlight", "*.svm", "*.libsvm"), writes=True
+    ),
+    "edges": Format("hiertopics.formats.edges", ("*.edges",), writes=True),
+    "npz": Format("hiertopics.formats.npz", ("*.npz",), writes=True, packs=False),
+    "vectors": Format("hiertopics.formats.vectors", ("*.npy",), writes=True, dense=True),
+    "arff": Format("hiertopics.formats.arff", ("*.arff",), writes=True, dense=True, named=True),
+    "h5ad": Format("hiertopics.formats.h5ad", ("*.h5ad",), packs=False, named=True, layered=True),
+    "shards": Format(
+        "hiertopics.formats.shards",
+        ("*.shards",),
+        writes=True,
+        packs=False,
+        named=True,
+        folder=True,
+    ),
+    "jsonl": Format("hiertopics.formats.text", ("*.jsonl",), text=True),
+    "csv": Format("hiertopics.formats.text", ("*.csv",), text=True),
+    "tsv": Format("hiertopics.formats.text", ("*.tsv",), text=True),
+    "parquet": Format("hiertopics.formats.text", ("*.parquet",), text=True, packs=False),
+    FOLDER: Format("hiertopics.formats.text", text=True),
 }
+
+FORMATS: Table[Format] = Table(
+    "format", "hiertopics.formats", "hiertopics.formats.source:Format", OWN
+)
+"""Every format: those above, and those of installed packages."""
 
 
 def unpacked(name: str) -> str:

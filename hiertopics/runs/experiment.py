@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hiertopics import files, registry
 from hiertopics.errors import ConfigError, RunError, UsageError
 from hiertopics.formats.trust import trust
-from hiertopics.runs.manifest import has_manifest, read_manifest, settings_version
+from hiertopics.runs.manifest import added_packages, has_manifest, read_manifest, settings_version
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
 from hiertopics.settings.fields import fields_of
 from hiertopics.settings.layers import Overrides, merge, parse_set
 from hiertopics.settings.yamlfile import load_yaml, read_seeds
+
+if TYPE_CHECKING:
+    from hiertopics.model import AnyBackend
 
 CONFIG = "config.yaml"
 SEEDS = "seeds"
@@ -63,8 +66,8 @@ def _with_seeds(
     for source, layer in layers:
         model = layer.get("model")
         seeds = model.get(SEEDS) if isinstance(model, Mapping) else None
-        if seeds is not None and not _takes_seeds(backend):
-            able = ", ".join(name for name in registry.BACKENDS if _takes_seeds(name))
+        if seeds is not None and not _takes_seeds(registry.load(backend)):
+            able = ", ".join(registry.which(_takes_seeds))
             raise UsageError(f"{backend} takes no seed words (model.seeds); {able} do")
         if isinstance(model, Mapping) and isinstance(seeds, str):
             found = [(name, _without_seeds(earlier)) for name, earlier in found]
@@ -73,8 +76,8 @@ def _with_seeds(
     return found
 
 
-def _takes_seeds(backend: str) -> bool:
-    return SEEDS in fields_of(registry.load(backend).Model)
+def _takes_seeds(backend: AnyBackend) -> bool:
+    return SEEDS in fields_of(backend.Model)
 
 
 def _without_seeds(layer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -125,9 +128,14 @@ def flags_of(
 def fitted_experiment(run: Path, manifest: Mapping[str, Any]) -> Experiment:
     """Return the config that the run in a folder was fitted with.
 
-    A key that it lacks means what it did then. Raises RunError where config.yaml is damaged.
+    A key that it lacks means what it did then. Raises RunError where config.yaml is damaged, and
+    where the package is gone that added the backend.
     """
     path, name = files.inside(run, CONFIG), str(manifest["backend"])
+    if name not in registry.BACKENDS:
+        used = added_packages(manifest)
+        hint = f"; install {' and '.join(used)}" if used else ""
+        raise RunError(f"{run}: its backend {name!r} is not installed here{hint}")
     try:
         layers: list[tuple[str, Mapping[str, Any]]] = [
             ("manifest.json", {"backend": name}),

@@ -17,7 +17,9 @@ from hiertopics import files
 from hiertopics.data.shelf import Bags
 from hiertopics.data.vectors import Vectors
 from hiertopics.errors import ConfigError, RunError, UsageError
+from hiertopics.formats.source import FORMATS
 from hiertopics.formats.words import tokenizer_hash
+from hiertopics.registry import BACKENDS
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys
@@ -183,7 +185,7 @@ class Origin(NamedTuple):
             "backend": self.experiment.backend,
             "argv": list(self.argv),
             "seed": self.experiment.seed,
-            "versions": _versions(),
+            "versions": _versions(self.experiment),
             "corpus": {
                 "fingerprint": self.whole.fingerprint,
                 "text_fingerprint": self.whole.text_fingerprint,
@@ -231,13 +233,25 @@ def peak_memory() -> int:
     return peak * (1 if sys.platform == "darwin" else 1024)
 
 
-def _versions() -> dict[str, str]:
+def added_packages(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the packages, with versions, that added the backend or the format of a run."""
+    versions = manifest.get("versions")
+    named = versions.items() if isinstance(versions, Mapping) else ()
+    return [f"{name} {number}" for name, number in named if name not in ("python", *VERSIONED)]
+
+
+def _versions(experiment: Experiment) -> dict[str, str]:
+    """Return versions by package; packages that add the backend or the format are among them."""
     found = {"python": platform.python_version()}
     for name in VERSIONED:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "not installed"
+    used = ((BACKENDS, experiment.backend), (FORMATS, str(experiment.data.from_)))
+    for table, name in used:
+        if name in table and table.package_of(name):
+            found[table.package_of(name)] = table.version_of(name)
     return found
 
 

@@ -21,7 +21,6 @@ from hiertopics.arrays import I64
 from hiertopics.cluster.coordinator import Cluster
 from hiertopics.cluster.joining import engine_of
 from hiertopics.corpora import dataset
-from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.discretise import Bins, column_order
@@ -35,6 +34,7 @@ from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
 from hiertopics.formats.trust import trust, trusts
 from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
+from hiertopics.observed import observed_by
 from hiertopics.progress import said
 from hiertopics.room import Room
 from hiertopics.runs.manifest import MANIFEST

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hiertopics.corpora.dataset import observed_by
 from hiertopics.errors import UsageError
 from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.observed import observed_by
 from hiertopics.runs.rundir import RunDir
 
 

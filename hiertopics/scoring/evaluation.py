@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.cluster.joining import engine_of
-from hiertopics.corpora.dataset import observed_by
 from hiertopics.corpora.inmemory import on_disk
 from hiertopics.errors import HiertopicsError, NumericalError, UsageError
 from hiertopics.formats.trust import trusts
+from hiertopics.observed import observed_by
 from hiertopics.progress import said
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original

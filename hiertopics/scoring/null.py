@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics import registry, seeds
-from hiertopics.corpora.dataset import refuse_other_kind
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.matching import marks_of, supported_by
 from hiertopics.data.tree import ROOT, Support, Tree
@@ -23,6 +22,7 @@ from hiertopics.engine import Workers
 from hiertopics.errors import NumericalError, UsageError
 from hiertopics.formats.trust import trusts
 from hiertopics.model import AnyBackend, Context, Settings, Summary
+from hiertopics.observed import refuse_other_kind
 from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened

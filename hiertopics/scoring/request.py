@@ -8,9 +8,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from hiertopics.corpora.dataset import refuse_other_kind
 from hiertopics.engine import Engine
 from hiertopics.errors import UsageError
+from hiertopics.observed import refuse_other_kind
 from hiertopics.runs.rundir import RunDir
 
 ResultT = TypeVar("ResultT")
@@ -89,12 +89,18 @@ def choose_options(
 ) -> Any:
     """Return the NamedTuple ``options`` with what was given; None and False are defaults.
 
-    owner: the task or protocol, for messages. Raises UsageError for what has no meaning there.
+    owner: the task or protocol, for messages. Raises UsageError for what has no meaning there, and
+    for a value of another type than the default's.
     """
     chosen = {n: value for n, value in given.items() if value is not None and value is not False}
-    for name in chosen:
+    for name, value in chosen.items():
         if name not in options._fields:
             raise UsageError(f"{_flag(name)} has no meaning for {owner}")
+        default = options._field_defaults[name]
+        kinds = (int, float) if isinstance(default, float) else type(default)
+        if isinstance(default, int | float | str) and not isinstance(value, kinds):
+            what = type(default).__name__
+            raise UsageError(f"{_flag(name)} of {owner} takes a value of type {what}: {value!r}")
     if data and "corpus" not in chosen:
         raise UsageError(f"{_flag(next(iter(data)))} describes a file; name it with --corpus")
     return options(**chosen)

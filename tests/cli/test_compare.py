@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpora.dataset import kind_of
+from hiertopics.observed import kind_of
 from hiertopics.views.render.records import to_comparison_table
 
 Call = Callable[..., Any]

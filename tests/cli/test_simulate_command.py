@@ -14,12 +14,12 @@ import pytest
 
 import hiertopics
 from hiertopics import files, registry
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import default_vocab
 from hiertopics.engine import Workers
 from hiertopics.formats.reading import read_corpus
 from hiertopics.formats.source import Source
 from hiertopics.model import Context, Settings, Sizes
+from hiertopics.observed import kind_of
 from hiertopics.runs.experiment import read_experiment
 
 Call = Callable[..., Any]

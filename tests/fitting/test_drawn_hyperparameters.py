@@ -14,8 +14,8 @@ from stepping import SERIAL
 
 import hiertopics
 from hiertopics import files, registry
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.model import Context, Settings, Sizes
+from hiertopics.observed import kind_of
 from hiertopics.runs.experiment import read_experiment
 
 Call = Callable[..., Any]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from processes import Processes
 from stepping import SERIAL, at, corpus_of
 from variational_cases import MODES, family, planted, settings_of, slot_chances
 
@@ -23,6 +22,7 @@ from hiertopics.families.ncrp.variational.state import Data, State
 from hiertopics.formats.shards import write_bags
 from hiertopics.model import Settings
 from hiertopics.states import to_arrays
+from hiertopics.testing.processes import Processes
 
 CORPUS, _, _ = planted(3, 60)
 SHARDS = 4

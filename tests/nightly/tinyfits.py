@@ -20,9 +20,9 @@ from victims import Calls, forked, fresh
 
 from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.tree import ROOT
 from hiertopics.formats.writing import write_corpus
+from hiertopics.observed import kind_of
 from hiertopics.runs.rundir import RunDir
 
 SHARDS = (1, 3)

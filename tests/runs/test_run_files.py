@@ -14,10 +14,10 @@ import yaml
 from scipy import sparse
 
 from hiertopics import registry
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import default_columns
 from hiertopics.files import read_npz, unpack_csr
+from hiertopics.observed import kind_of
 
 MANIFEST = {
     "schema",

@@ -12,8 +12,8 @@ import pytest
 from tiny import counts_in
 
 from hiertopics import registry
-from hiertopics.corpora.dataset import kind_of
 from hiertopics.formats.source import Source
+from hiertopics.observed import kind_of
 from hiertopics.scoring.evaluation import evaluate
 
 

@@ -1,11 +1,11 @@
-"""docs/backends.md shows a backend of the package as it is, and its entry in the registry."""
+"""docs/backends.md shows the example package as it is."""
 
 from __future__ import annotations
 
 from guide import ROOT, fences
 
 TEXT = (ROOT / "docs" / "backends.md").read_text(encoding="utf-8")
-MODULE = ROOT / "hiertopics" / "families" / "multinomial.py"
+PACKAGE = ROOT / "examples" / "hiertopics-unigrams"
 
 
 def lines(text: str) -> list[str]:
@@ -13,11 +13,13 @@ def lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def test_the_pieces_of_the_page_are_the_module() -> None:
+def test_the_pieces_of_the_page_are_the_modules() -> None:
     shown = lines("\n".join(fences(TEXT, "python")))
-    assert shown == lines(MODULE.read_text(encoding="utf-8")), "docs/backends.md: copy it anew"
+    modules = [PACKAGE / "hiertopics_unigrams" / f"{name}.py" for name in ("__init__", "mixture")]
+    source = [line for path in modules for line in lines(path.read_text(encoding="utf-8"))]
+    assert shown == source, "docs/backends.md: copy it anew"
 
 
-def test_the_entry_of_the_page_stands_in_the_registry() -> None:
-    (entry,) = fences(TEXT, "")
-    assert entry in (ROOT / "hiertopics" / "registry.py").read_text(encoding="utf-8")
+def test_the_entry_points_of_the_page_are_those_of_the_package() -> None:
+    (points,) = fences(TEXT, "toml")
+    assert points in (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")

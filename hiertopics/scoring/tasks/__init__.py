@@ -1,6 +1,7 @@
 """``eval --task``: the task scores of the papers, each with its baselines.
 
-A task is a function, its options and a line here.
+A task is a ``Scorer``, a function with its options, and its name here. An installed package adds
+one by an entry point of the group ``hiertopics.tasks`` that names a ``Scorer``.
 
 sides: training and test documents with their tags. tagging: how tags are told and measured.
 baselines: what tasks are compared with.
@@ -13,22 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.cluster.joining import engine_of
+from hiertopics.errors import UsageError
 from hiertopics.formats.trust import trusts
+from hiertopics.plugins import Table
 from hiertopics.progress import said
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
-from hiertopics.scoring.tasks import groups, labels, links, neighbours, reconstruction
 
-TASKS: dict[str, Scorer[TaskResult]] = {
-    "neighbours": Scorer(neighbours.NeighboursOptions, neighbours.score),
-    "links": Scorer(links.LinksOptions, links.score),
-    "reconstruction": Scorer(
-        reconstruction.ReconstructionOptions, reconstruction.score, ("vectors",)
-    ),
-    "groups": Scorer(groups.GroupsOptions, groups.score),
-    "labels": Scorer(labels.LabelsOptions, labels.score),
+OWN: dict[str, Scorer[TaskResult] | str] = {
+    name: f"hiertopics.scoring.tasks.{name}:task"
+    for name in ("neighbours", "links", "reconstruction", "groups", "labels")
 }
+
+TASKS: Table[Scorer[TaskResult]] = Table(
+    "task", "hiertopics.tasks", "hiertopics.scoring.request:Scorer", OWN
+)
+"""Every task: those above, and those of installed packages."""
 
 
 @trusts
@@ -45,8 +47,9 @@ def evaluate_task(
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
 
     options: ``k`` and ``corpus`` for neighbours, ``average`` for links, ``score`` and ``corpus``
-    for groups, ``corpus`` for labels and reconstruction; None and False are defaults. data:
-    entries that describe the corpus file. Raises UsageError, DataError or RunError.
+    for groups, ``corpus`` for labels and reconstruction, and those of a package's task; None and
+    False are defaults. data: entries that describe the corpus file. Raises UsageError, DataError or
+    RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -60,6 +63,8 @@ def evaluate_task(
 
 def _record(run: RunDir, task: str, options: Any, result: TaskResult) -> dict[str, Any]:
     corpus = getattr(options, "corpus", None)
+    if not result.baselines:
+        raise UsageError(f"task {task} compares the run with nothing: a task has a baseline")
     shown = options._asdict() | ({} if corpus is None else {"corpus": str(corpus)})
     return {
         "run": str(run.path),

@@ -13,7 +13,7 @@ from hiertopics.arrays import F64, I64, Bools
 from hiertopics.data.names import pack_short_names
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
-from hiertopics.scoring.request import Metrics, Request, TaskResult
+from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
 from hiertopics.scoring.tasks.baselines import inverse_document_frequency, unit_vectors
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
 from hiertopics.scoring.tasks.tagging import RULES, Tagger, tag_scores
@@ -105,3 +105,6 @@ def _by_tfidf(sides: Sides, docs: I64) -> F64:
     for group in range(sides.n_known):
         found[:, group] = cosine[:, sides.train_tags[:, group]].max(axis=1)
     return found
+
+
+task = Scorer(GroupsOptions, score)

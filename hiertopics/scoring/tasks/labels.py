@@ -17,7 +17,7 @@ from hiertopics import seeds
 from hiertopics.arrays import F64, I64
 from hiertopics.data.names import pack_short_names
 from hiertopics.errors import UsageError
-from hiertopics.scoring.request import Metrics, Request, TaskResult
+from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
 from hiertopics.scoring.tasks.baselines import logistic_scores
 from hiertopics.scoring.tasks.sides import Sides, profiles, read_sides
 from hiertopics.scoring.tasks.tagging import (
@@ -105,3 +105,6 @@ def _baselines(sides: Sides, chosen: I64) -> dict[str, Metrics]:
 
 def _repeat(row: F64, n_docs: int) -> F64:
     return np.tile(row, (n_docs, 1))
+
+
+task = Scorer(LabelsOptions, score)

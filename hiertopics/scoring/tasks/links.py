@@ -18,7 +18,7 @@ from hiertopics import seeds
 from hiertopics.arrays import F64, I64, Bools
 from hiertopics.errors import UsageError
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.request import Metrics, Request, TaskResult
+from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
 from hiertopics.scoring.scores import word_chances
 from hiertopics.scoring.tasks.baselines import BASELINES
 
@@ -117,3 +117,6 @@ def mean_with_error(values: F64) -> Metrics:
     n_queries = len(values)
     error = float(values.std(ddof=1) / np.sqrt(n_queries)) if n_queries > 1 else None
     return {"mean_average_precision": float(values.mean()), "standard_error": error}
+
+
+task = Scorer(LinksOptions, score)

@@ -23,7 +23,7 @@ from hiertopics.data.corpus import Corpus, Tags
 from hiertopics.data.names import pack_short_names
 from hiertopics.errors import UsageError
 from hiertopics.runs import newdocs
-from hiertopics.scoring.request import Metrics, Request, TaskResult
+from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
 from hiertopics.scoring.tasks.baselines import inverse_document_frequency, unit_vectors
 from hiertopics.scoring.tasks.sides import read_documents
 
@@ -208,3 +208,6 @@ def _vote(found: I64, similarity: F64) -> I64:
     best = np.lexsort((-summed, -n_votes), axis=1)[:, :1]
     winner: I64 = np.take_along_axis(found, best, axis=1)[:, 0]
     return winner
+
+
+task = Scorer(NeighboursOptions, score)

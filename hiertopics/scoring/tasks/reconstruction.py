@@ -18,7 +18,7 @@ from hiertopics.errors import UsageError
 from hiertopics.holdouts.split import hash_of_file
 from hiertopics.runs import newdocs
 from hiertopics.runs.original import read_original
-from hiertopics.scoring.request import Request, TaskResult
+from hiertopics.scoring.request import Request, Scorer, TaskResult
 
 
 class ReconstructionOptions(NamedTuple):
@@ -83,3 +83,6 @@ def pca_squared_distances(rows: F64, train: F64, n_components: int) -> F64:
     rest = centred - (centred @ leading.T) @ leading
     squared: F64 = (rest**2).sum(axis=1)
     return squared
+
+
+task = Scorer(ReconstructionOptions, score, ("vectors",))

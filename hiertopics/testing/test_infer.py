@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backend_bench import Bench, of_those
-from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import Tree
 from hiertopics.model import Posterior, Summary
+from hiertopics.testing.bench import Bench, of_those
+from hiertopics.testing.corpora import corpus_of
 
 
 @pytest.fixture(scope="module")

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pytest
-from scipy import sparse
-from stepping import corpus_of
-from tiny import small_settings
 
 from hiertopics import registry
-from hiertopics.corpora.dataset import kind_of
-from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.data.corpus import Corpus
 from hiertopics.data.vectors import to_vectors
 from hiertopics.engine import Engine, Workers
 from hiertopics.model import Context, Settings, Sizes, Summary
+from hiertopics.observed import kind_of
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.states import restored, to_arrays
+from hiertopics.testing.small import small_settings
 
-ALL = [
-    (name, *setting)
-    for name, entry in registry.BACKENDS.items()
-    for setting in [(), *zip(entry.variants)]
+Case = tuple[str, ...]
+"""A backend and settings of it, written as for ``-s``."""
+
+
+def cases_of_backend(name: str, overrides: tuple[str, ...] = ()) -> list[Case]:
+    """Return a backend's cases: its default, and each setting that chooses a variant."""
+    variants = registry.BACKENDS[name].variants
+    return [(name, *overrides, *setting) for setting in [(), *zip(variants)]]
+
+
+ALL = [case for name in registry.BACKENDS for case in cases_of_backend(name)]
+"""Every backend and every variant."""
+
+PROMISING = [
+    *ALL,
+    ("hlda-variational", "inference.mode=meanfield"),
+    ("hlda-variational", "inference.moves=none"),
+    ("hca-variational", "inference.mode=meanfield"),
 ]
-"""Every backend: its name, and the setting of a variant."""
+"""Cases that promise a bound are among these."""
 
 _SUMMARIES: dict[tuple[str, str], Summary] = {}
 SIZES = Sizes(n_docs=11, n_words=17, doc_length=23)
@@ -151,45 +162,17 @@ class Bench:
             return self.module.infer(summary.tree, self.seen(corpus), self.settings, context)
 
 
-def varied(n_docs: int = 11, n_words: int = 17) -> Corpus:
-    """Return a corpus whose documents differ in length and groups, its words in frequency."""
-    rng = np.random.default_rng(5)
-    rates = np.outer(np.arange(1, n_docs + 1), np.linspace(0.1, 0.9, n_words))
-    return replace(corpus_of(rng.poisson(rates / 2)), groups=_authors(n_docs))
-
-
-def _authors(n_docs: int) -> Tags:
-    """Return groups: one, two or none per document; the last group has a single document."""
-    docs = np.arange(n_docs)[:, None]
-    members = (docs % 3 == np.arange(5)) | ((docs % 4 == 1) & (np.arange(5) == 3))
-    members[7] = False
-    members[2, 4] = True
-    return Tags(sparse.csr_array(members), ("ann", "bob", "cyd", "dee", "eve"))
-
-
-HARD = {
-    "an empty document": corpus_of([[2, 1, 0, 3], [0, 0, 0, 0], [0, 3, 3, 1]]),
-    "a one-word document": corpus_of([[2, 1, 0, 3], [0, 1, 0, 0], [0, 3, 3, 1]]),
-    "one document": corpus_of([[2, 1, 0, 3]]),
-    "one document of one token": corpus_of([[0, 1]]),
-    "an unused word": corpus_of([[2, 1, 0, 3], [5, 1, 0, 2], [1, 3, 0, 1]]),
-    "one word in the vocabulary": corpus_of([[2], [1], [4]]),
-    "empty documents only": corpus_of(np.zeros((3, 4))),
-}
-
-
 def bits(state: Any) -> dict[str, tuple[object, ...]]:
     """Return a state (or any record of arrays) as bytes, array by array."""
     return {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in to_arrays(state).items()}
 
 
-def bench_of(way: Sequence[str]) -> Bench:
-    """Return the bench of a backend's name, maybe with settings."""
-    name, *chosen = way
-    return Bench(name, Settings(None, None), (*small_settings(name), *chosen)).having()
+def bench_of(case: Case) -> Bench:
+    """Return a case under settings that make its fit small."""
+    name, *overrides = case
+    return Bench(name, Settings(None, None), (*small_settings(name), *overrides)).having()
 
 
 def of_those(can: Callable[[Bench], bool]) -> pytest.MarkDecorator:
     """Return the mark of a test that is made only of the backends that can do something."""
-    ways = [way for way in ALL if can(bench_of(way))]
-    return pytest.mark.parametrize("bench", ways, indirect=True, ids=" ".join)
+    return pytest.mark.of_those.with_args(can)

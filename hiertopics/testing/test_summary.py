@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from backend_bench import Bench, of_those
-from stepping import corpus_of
 
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.model import Summary
+from hiertopics.testing.bench import Bench, of_those
+from hiertopics.testing.corpora import corpus_of, two_themes
 
 OF_NODES = {
     "vectors": ("mean", "scale", "mu", "tau"),
@@ -97,20 +97,6 @@ def test_no_node_has_more_documents_than_there_are(bench: Bench, corpus: Corpus)
     assert tree.n_docs.min() >= 0 and tree.n_docs.max() <= corpus.n_docs
 
 
-@of_those(lambda bench: bench.name.startswith("hdp-"))
-def test_a_flat_model_shows_nodes_with_a_token_and_the_documents_that_use_them(
-    bench: Bench, corpus: Corpus
-) -> None:
-    """For the HDP: a live topic has at least one expected token."""
-    summary = bench.having("model.truncation=300").summarise(corpus, 12)
-    tree, theta = summary.tree, summary.theta.toarray()
-    assert 0 < len(tree.shown) < 300
-    assert tree.n_tokens[tree.shown].min() >= 1
-    assert (np.diff(tree.n_tokens[tree.shown]) <= 0).all()
-    lengths = corpus.doc_lengths[:, None]
-    assert tree.n_docs.tolist() == (theta >= 1 / lengths).sum(axis=0).tolist()
-
-
 @of_those(lambda bench: not bench.of_vectors)
 def test_the_row_outside_spreads_over_all_words(bench: Bench) -> None:
     """So that a word without a training token has a chance in every document."""
@@ -149,9 +135,9 @@ def test_notes_are_sentences(bench: Bench, corpus: Corpus) -> None:
 
 
 @of_those(lambda bench: bench.tells_documents_apart and not bench.of_vectors)
-def test_two_themes_are_told_apart(bench: Bench, tiny_corpus: Corpus) -> None:
+def test_two_themes_are_told_apart(bench: Bench) -> None:
     """Documents on food expect more words on food than those on sport do, after some training."""
-    summary = bench.summarise(tiny_corpus, 30)
+    summary = bench.summarise(two_themes(), 30)
     on_food = (summary.theta @ summary.tree.phi)[:, :3].sum(axis=1)
     food, sport = on_food[[0, 3, 6, 9, 12]], on_food[[1, 7, 10, 13]]
     assert food.min() > sport.max()

@@ -1,0 +1,46 @@
+"""Test an installed backend: ``python -m hiertopics.testing NAME [-s KEY=VALUE] [OPTION...]``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from hiertopics import registry
+from hiertopics.errors import HiertopicsError
+from hiertopics.testing.bench import cases_of_backend
+from hiertopics.testing.chosen import PLUGIN, Chosen
+
+
+@click.command()
+@click.argument("backend")
+@click.option(
+    "-s", "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="A setting of every fit."
+)
+@click.argument("options", nargs=-1)
+def main(backend: str, overrides: tuple[str, ...], options: tuple[str, ...]) -> None:
+    """Run the tests of the contract over BACKEND; OPTIONS go to pytest."""
+    try:
+        cases = cases_of_backend(registry.named(backend), overrides)
+    except HiertopicsError as error:
+        raise click.UsageError(str(error)) from error
+    folder = Path(__file__).parent
+    words = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", f"--rootdir={folder}"]
+    marks = "slow: takes a second or more\nof_those: made of the backends that can do something"
+    words += ["-o", f"markers={marks}", str(folder), *options]
+
+    class Named:
+        """Gives the plugin its name."""
+
+        @staticmethod
+        def pytest_configure(config: pytest.Config) -> None:
+            """Hand over the cases."""
+            config.pluginmanager.register(Chosen(cases), PLUGIN)
+
+    sys.exit(pytest.main(words, plugins=[Named()]))
+
+
+if __name__ == "__main__":
+    main()
