@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
+from hiertopics.corpus.data.corpus import Corpus
 
 from benchmarks import options
 from benchmarks.benchmark import benchmark
@@ -20,8 +21,7 @@ from benchmarks.ours import PERIOD, SPEED_BACKENDS, our_backend
 from benchmarks.records import Record
 from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Sweeper, Timed, alternate
-from hiertopics.arrays import F32, I32
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F32, I32
 from hiertopics.numeric.jit import kernel
 
 WITH_INDICATORS = ("hdp-pcvb0",)

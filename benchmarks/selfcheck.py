@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from scipy import sparse
 
 from benchmarks import scorer
 from benchmarks.corpora import DOCS, TOKENS, Source
 from benchmarks.peers import PEERS, train
 from benchmarks.splits import split_corpus, trials
-from hiertopics.arrays import F64, I32
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.holdouts.split import Split
+from hiertopics.base.arrays import F64, I32
+from hiertopics.corpus.holdouts.split import Split
 
 KOS_UNIGRAM = 2580.0
 """As in docs/benchmarks.md."""

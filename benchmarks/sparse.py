@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 import click
+from hiertopics.corpus.data.corpus import Corpus
 
 from benchmarks import options
 from benchmarks.benchmark import benchmark
@@ -17,7 +18,6 @@ from benchmarks.peers import Peer, start_tomotopy_lda
 from benchmarks.records import Record
 from benchmarks.table import Columns, Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.corpus import Corpus
 
 PEER = "tomotopy-lda"
 PARTIAL = {"collapse": "partial", "start": "uniform"}

@@ -7,6 +7,8 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
+from hiertopics.corpus.data.corpus import Corpus
+
 from benchmarks import options
 from benchmarks.benchmark import benchmark
 from benchmarks.corpora import Source
@@ -16,7 +18,6 @@ from benchmarks.peers import Peer, train
 from benchmarks.records import Record, latest
 from benchmarks.table import Columns, Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.corpus import Corpus
 
 
 class Plan(NamedTuple):

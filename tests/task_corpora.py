@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from hiertopics.corpus.data.corpus import Corpus
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.formats.writing import write_corpus
 
 LABELS = ("food", "sport", "both")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from hiertopics.visible import Line, Span, plain, visible
+from hiertopics.base.visible import Line, Span, plain, visible
 
 if TYPE_CHECKING:
     from hiertopics.fitting.reshaping import Reshaped
@@ -39,7 +39,7 @@ READING = {
 
 def _trust(_context: click.Context, _option: click.Parameter, given: bool) -> None:
     if given:
-        from hiertopics.formats.words import trust
+        from hiertopics.corpus.formats.words import trust
 
         trust("*")
 
@@ -212,7 +212,7 @@ def put(text: str, *, nl: bool = True) -> None:
 
 def put_records(records: Iterable[object]) -> None:
     """Write records on stdout, a line of JSON each."""
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
 
     for record in records:
         put(to_json(record))
@@ -264,7 +264,7 @@ def chosen_run(path: str | None) -> RunDir:
 
 def note_hidden(run: RunDir) -> None:
     """Say on stderr how many nodes are not shown because somebody hid them."""
-    from hiertopics.data.tree import n_hidden
+    from hiertopics.corpus.data.tree import n_hidden
     from hiertopics.runs.labels import LABELS, labels_of
 
     hidden = n_hidden(run.tree, labels_of(run, quiet=True))
@@ -275,7 +275,7 @@ def note_hidden(run: RunDir) -> None:
 
 def put_made(made: Reshaped, as_json: bool) -> None:
     """Write where a run that was made of another lies; which nodes have other numbers now."""
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
 
     changed = {old: new for old, new in made.numbers.items() if old != new}
     if as_json:

@@ -8,22 +8,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hiertopics import registry
-from hiertopics.cluster.coordinator import Cluster, WorkersLost
-from hiertopics.data import pruning, seedwords
-from hiertopics.data.discretise import Bins
-from hiertopics.data.shape import in_words, shape_of
-from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Engine
-from hiertopics.errors import NumericalError, RunError, UsageError
+from hiertopics.base.errors import NumericalError, RunError, UsageError
+from hiertopics.base.progress import Progress
+from hiertopics.base.units import format_bytes
+from hiertopics.base.visible import visible
+from hiertopics.contract import registry
+from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.contract.engine import Engine
+from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract.observed import observed_by
+from hiertopics.contract.states import Arrays, restored
+from hiertopics.corpus.data import pruning, seedwords
+from hiertopics.corpus.data.discretise import Bins
+from hiertopics.corpus.data.shape import in_words, shape_of
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Callback, Event, Stop
 from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
-from hiertopics.holdouts.split import Split
-from hiertopics.model import Context, Settings, Summary
-from hiertopics.observed import observed_by
-from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import load_checkpoint, newest_checkpoint, save_checkpoint
 from hiertopics.runs.labels import name_nodes
@@ -37,9 +40,6 @@ from hiertopics.runs.manifest import (
 )
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
-from hiertopics.states import Arrays, restored
-from hiertopics.units import format_bytes
-from hiertopics.visible import visible
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.arrays import I64
-from hiertopics.data.regrouping import Regrouping, joined, regrouped, without
-from hiertopics.data.tree import NODE, Tree
-from hiertopics.errors import RunError, UsageError
-from hiertopics.model import Paths, Summary
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import RunError, UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.model import Paths, Summary
+from hiertopics.corpus.data.regrouping import Regrouping, joined, regrouped, without
+from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.runs import artifacts
 from hiertopics.runs.documents import DOCUMENTS
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows

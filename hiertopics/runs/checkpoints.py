@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hiertopics import files
-from hiertopics.errors import RunError
-from hiertopics.model import AnyBackend, Settings
-from hiertopics.room import Room
+from hiertopics.base import files
+from hiertopics.base.errors import RunError
+from hiertopics.base.room import Room
+from hiertopics.contract.model import AnyBackend, Settings
+from hiertopics.contract.states import Arrays, check, to_arrays
 from hiertopics.runs.rundir import RunDir, by_iteration
-from hiertopics.states import Arrays, check, to_arrays
 
 KEPT = 2
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hiertopics import files
-from hiertopics.data.shelf import Bags
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import ConfigError, RunError, UsageError
-from hiertopics.formats.source import FORMATS
-from hiertopics.formats.words import tokenizer_hash
-from hiertopics.registry import BACKENDS
+from hiertopics.base import files
+from hiertopics.base.errors import ConfigError, RunError, UsageError
+from hiertopics.contract.registry import BACKENDS
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.source import FORMATS
+from hiertopics.corpus.formats.words import tokenizer_hash
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.identity import config_hash, differing_keys

@@ -16,13 +16,13 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F64
-from hiertopics.data.discretise import EDGES
-from hiertopics.data.shelf import Bags
-from hiertopics.data.tree import Tree
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import NumericalError
-from hiertopics.model import Posterior, Summary
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.model import Posterior, Summary
+from hiertopics.corpus.data.discretise import EDGES
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.settings.config import Experiment
 
 OFF_ONE = 1e-6

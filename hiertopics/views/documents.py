@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.tree import Tree
-from hiertopics.errors import HiertopicsError
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.visible import visible
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rows import Documents, last_of, names_above, place_of
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.visible import visible
 
 LEAST = 0.005
 """Smaller shares are printed as 0.00."""

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from chdp_cases import simulated
+from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.tree import Tree
 from stepping import advance, at, begin, settings_of
 
-from hiertopics.data.groups import groups_of
-from hiertopics.data.tree import Tree
-from hiertopics.model import Sizes
+from hiertopics.contract.model import Sizes
 
 TOPICS = {"alpha_doc": 5.0, "alpha_group": 2.0, "gamma": 8.0, "eta": 0.05, "truncation": 12}
 

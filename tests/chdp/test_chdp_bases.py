@@ -8,24 +8,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from chdp_cases import COOPERATIONS, advance, begin, settings_of, simulated, with_parents
+from hiertopics.corpus.data.corpus import Tags
 from naive_chdp import Urn as NaiveUrn
 from naive_chdp import base
 from scipy import sparse
 from stepping import at
 
-from hiertopics.data.corpus import Tags
+from hiertopics.contract.model import Sizes
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights, base_row, base_rows
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.families.chdp.paper import irp
-from hiertopics.families.chdp.paper.irp_kernels import (
+from hiertopics.papers import chdp_irp as irp
+from hiertopics.papers.chdp_irp_kernels import (
     Options,
     Urn,
     add_option,
     join_option,
     new_table_row,
 )
-from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [3], [0, 2, 3], [2]]
 RNG = np.random.default_rng(4)

@@ -16,10 +16,10 @@ from chdp_cases import (
     settings_of,
     with_parents,
 )
+from hiertopics.corpus.data.corpus import Corpus
 from scipy.special import gammaln, xlogy
 from stepping import at, docs_of
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs, variational
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hiertopics.corpus.data.corpus import Corpus
 from task_corpora import write_graph, write_labelled
 
 import hiertopics
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
 from hiertopics.scoring.tasks import TASKS, evaluate_task
 
 Call = Callable[..., Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
-from hiertopics.errors import HiertopicsError
+from hiertopics.base.errors import HiertopicsError
 
 ROWS = np.array([[2, 0, 1], [0, 0, 0], [1, 5, 0], [0, 0, 3]])
 VOCAB = ("ant", "bee", "cat")

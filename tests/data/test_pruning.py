@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.pruning import Limits, notes, prune
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.pruning import Limits, notes, prune
-from hiertopics.errors import DataError
+from hiertopics.base.errors import DataError
 
 VOCAB = tuple("abcdefgh")
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from hiertopics.corpora.checking import check
-from hiertopics.errors import DataError
-from hiertopics.formats.arff import read_label_names
-from hiertopics.formats.opening import LONGEST_LINE, blocks, without_blank_end
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.formats.opening import LONGEST_LINE, blocks, without_blank_end
+from hiertopics.papers.arff import read_label_names
 
 FACTOR = 10
 MOST = 25

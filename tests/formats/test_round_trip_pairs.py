@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.vectors import Vectors, to_corpus
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.vectors import Vectors, to_corpus
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import FORMATS, Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import FORMATS, Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 Call = Callable[..., Any]
 NAMES = {

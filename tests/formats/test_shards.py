@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.pruning import Limits
+from hiertopics.corpus.data.shelf import Shelf
 
-from hiertopics.corpora.conversion import convert
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.pruning import Limits
-from hiertopics.data.shelf import Shelf
-from hiertopics.errors import DataError, RunError, UsageError
-from hiertopics.formats import shards
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, RunError, UsageError
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.formats import shards
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 from tests.formats.conftest import Put
 
 LDAC = "2 0:1 2:3\n0\n3 3:1 1:2 0:400\n1 2:1\n"
@@ -300,7 +300,7 @@ def test_what_a_living_writer_writes_stays(corpus: Path) -> None:
 MIB = 1 << 20
 CHILD = """
     import resource, sys
-    from hiertopics.corpora.conversion import convert
+    from hiertopics.corpus.corpora.conversion import convert
     import sklearn.feature_extraction.text, scipy.sparse
     held = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
     limit = held + int(sys.argv[3])

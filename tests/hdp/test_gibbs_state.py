@@ -11,7 +11,7 @@ from hdp_cases import begin, fitted, random_corpus
 from naive import log_joint
 from stepping import advance, at, docs_of, settings_of
 
-from hiertopics.engine import Here, Workers
+from hiertopics.contract.engine import Here, Workers
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import gibbs, summary
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hdp_cases import VARIATIONAL, begin, pairs_of, random_corpus
+from hiertopics.corpus.data.corpus import Corpus
 from naive import Pairs, fold_in, grouped, pair_sweep, seen
 from numpy.typing import NDArray
 from stepping import advance, settings_of
 
-from hiertopics.arrays import F64, I32
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F64, I32
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells, lay_out

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from hdp_cases import random_corpus
+from hiertopics.corpus.data.corpus import Corpus
 from naive import poisson_binomial
 from numpy.typing import NDArray
 from scipy import stats
 from stepping import SERIAL, at, corpus_of, docs_of, twins
 from truth import rows_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Each, Workers, as_given, cut, joined
+from hiertopics.base.arrays import F64
+from hiertopics.contract.engine import Each, Workers, as_given, cut, joined
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp import (
     block_kernels,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_cases import begin, fitted, pairs_of, random_corpus, token_rows
+from hiertopics.corpus.data.corpus import Corpus
 from naive import Pairs, TokenPcvb0, pair_sweep
 from stepping import advance, docs_of, settings_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F64
 from hiertopics.families.hdp.variational import pcvb0
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import stepping
+from hiertopics.corpus.data.corpus import Corpus
 from naive import Docs
 from stepping import corpus_of
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.contract.model import Settings
 from hiertopics.families.lda import gibbs
-from hiertopics.model import Settings
 
 
 def varied_corpus() -> Corpus:

@@ -27,7 +27,7 @@ from mutants import (
     run_tests,
 )
 
-from hiertopics.registry import BACKENDS
+from hiertopics.contract.registry import BACKENDS
 from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.tasks import TASKS
 

@@ -18,10 +18,10 @@ from run_files import artefacts, contents, newest_checkpoint
 from tiny import hand_made, small_settings
 from victims import Calls, forked, fresh
 
-from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.formats.writing import write_corpus
-from hiertopics.observed import kind_of
+from hiertopics.contract import registry
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.formats.writing import write_corpus
 
 SHARDS = (1, 3)
 RECORD_EVERY = 2

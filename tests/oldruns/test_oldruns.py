@@ -13,7 +13,7 @@ import pytest
 from oldanswers import answer, give, machine
 from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 CLOSE = 1e-12
 KEPT = [(name, path.stem) for name in PROGRAMS for path in sorted((HERE / name).glob("*.zip"))]

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import default_vocab
+from hiertopics.corpus.data.tree import Tree
 
 import hiertopics as ht
-from hiertopics import files
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
 from hiertopics.cli import COMMANDS
-from hiertopics.data.corpus import default_vocab
-from hiertopics.data.tree import Tree
-from hiertopics.errors import UsageError
-from hiertopics.run import Run
+from hiertopics.python.run import Run
 from hiertopics.views.topictree import TopicTree
 
 Call = Callable[..., Any]

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hiertopics.corpus.data.corpus import Corpus, Tags
 from scipy import sparse
 from unsealed import unsealed
 
-from hiertopics import files
-from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.base import files
 
 
 def data_of(page: Path) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import pytest
 from replacing import put_in_place
 from run_files import artefacts, contents, stop_at
 
-from hiertopics import files
-from hiertopics.errors import NumericalError, RunError
+from hiertopics.base import files
+from hiertopics.base.errors import NumericalError, RunError
 
 Fit = Callable[..., Any]
 Change = Callable[[dict[str, Any]], Any]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from faults import KINDS, failing, refusals
+from hiertopics.corpus.data.corpus import Corpus
 from run_files import contents
 from task_corpora import write_graph, write_labelled
 
 from hiertopics import cli
-from hiertopics.data.corpus import Corpus
 
 Call = Callable[..., Any]
 Files = dict[str, bytes]

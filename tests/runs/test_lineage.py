@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hiertopics.errors import RunError
+from hiertopics.base.errors import RunError
 from hiertopics.runs.manifest import lineage, read_manifest
 from hiertopics.runs.rundir import RunDir
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.matching import Marks, partners
 
-from hiertopics.data.matching import Marks, partners
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
 from hiertopics.scoring.comparison import agree
 
 Finished = Callable[..., Path]

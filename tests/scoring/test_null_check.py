@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import Corpus
 
-from hiertopics.data.corpus import Corpus
 from hiertopics.scoring.null import null_check, shuffle
 
 Copied = Callable[..., Path]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.corpus import Corpus
 from sklearn.metrics import adjusted_rand_score
 from stepping import advance, begin, corpus_of
 
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import I64
+from hiertopics.contract.model import Settings
 from hiertopics.families.tssb import text
-from hiertopics.model import Settings
 from hiertopics.settings.config import build
 
 N_TOPICS = 10

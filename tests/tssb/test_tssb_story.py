@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from scipy import stats
 from stepping import at, corpus_of, settings_of
 from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
 
-from hiertopics.arrays import F64
-from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings, Sizes
 from hiertopics.families.tssb import binary, text, trees
-from hiertopics.model import Settings, Sizes
 
 N_DRAWS = 3_000
 DEFAULTS: dict[str, Any] = {}

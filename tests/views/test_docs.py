@@ -15,8 +15,8 @@ import pytest
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics.errors import RunError
-from hiertopics.formats.text import snippet
+from hiertopics.base.errors import RunError
+from hiertopics.corpus.formats.text import snippet
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import top_documents
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 
-from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
 from hiertopics.views.levels import in_levels, parse_cut
 
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, Numbers
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, Numbers
+from hiertopics.contract.model import Context, Posterior, Summary
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import ModelSettings
 from hiertopics.families.chdp.layout import Data, link_parents, parent_tags
 from hiertopics.families.flat.prediction import fold_in
 from hiertopics.families.flat.summary import Topics, by_size, document_weights, summary_of
-from hiertopics.model import Context, Posterior, Summary
 
 PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""

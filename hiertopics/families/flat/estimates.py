@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.variational import Responsibilities

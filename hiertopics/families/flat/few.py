@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hiertopics.arrays import F32, F64, I64
-from hiertopics.data.seedwords import Seeds
-from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
-from hiertopics.engine import Each
+from hiertopics.base.arrays import F32, F64, I64
+from hiertopics.base.room import Room
+from hiertopics.contract.engine import Each
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data.shelf import BLOCK_PAIRS, Bags, Shelf
 from hiertopics.families.flat import few_kernels as kernels
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
@@ -36,10 +38,8 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import Given, Known, Responsibilities, Rows, settled
-from hiertopics.model import Context
 from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
-from hiertopics.room import Room
 
 Table = F32
 

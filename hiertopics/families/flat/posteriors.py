@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.contract.model import Context
 from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
@@ -24,7 +25,6 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
-from hiertopics.model import Context
 
 Table = Floats
 

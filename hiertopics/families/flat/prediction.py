@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I32
+from hiertopics.contract.model import AnySettings, Context, Posterior
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.model import AnySettings, Context, Posterior
 from hiertopics.numeric.mixtures import all_entries
 
 

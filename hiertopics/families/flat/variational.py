@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics import seeds
-from hiertopics.arrays import F64, Floats
-from hiertopics.data.seedwords import Asked, Seeds, seeds_in
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, joined
-from hiertopics.errors import NumericalError
+from hiertopics.base import seeds
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.engine import Each, Pieces, joined
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.seedwords import Asked, Seeds, seeds_in
+from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
@@ -29,7 +30,6 @@ from hiertopics.families.flat.layout import (
     spans,
     take_turns,
 )
-from hiertopics.model import Context, Settings
 from hiertopics.settings.config import InferenceConfig
 
 Table = Floats

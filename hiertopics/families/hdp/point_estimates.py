@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.contract.model import Context
+from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.config import Model, PointInference
@@ -19,8 +21,6 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.variational import Order
-from hiertopics.model import Context
-from hiertopics.model import Settings as SettingsOf
 
 Settings = SettingsOf[Model, PointInference]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import I32, I64, U16, U32, Bools, Floats, Ints
+from hiertopics.base.arrays import I32, I64, U16, U32, Bools, Floats, Ints
 
 LANES = 16
 LONGEST_LANE = 32

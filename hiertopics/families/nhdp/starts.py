@@ -10,9 +10,11 @@ from msgspec import structs
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Floats
-from hiertopics.data.seedwords import Seeds
-from hiertopics.engine import Each, Workers
+from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.room import beside
+from hiertopics.contract.engine import Each, Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.config import Model, PosteriorInference
 from hiertopics.families.flat.few import FEW, are_many
@@ -44,8 +46,6 @@ from hiertopics.families.nhdp.shapes import (
     ward,
 )
 from hiertopics.families.nhdp.state import State, counted
-from hiertopics.model import Context, Settings
-from hiertopics.room import beside
 
 ROOM = 500_000_000
 """Responsibilities of the flat topics, pairs times topics: so many documents do they see."""

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, Bools, Floats, Numbers
+from hiertopics.base.arrays import F64, I32, I64, Bools, Floats, Numbers
 from hiertopics.numeric.jit import by_type
 
 NONE = -1
