@@ -144,7 +144,7 @@ def test_shards_tell_what_chose_their_words(corpus: Path) -> None:
 
 def test_documents_are_chosen_in_any_order(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "PART_PAIRS", 2)
-    for module in ("data.shelf", "formats.drafts"):
+    for module in ("corpus.data.shelf", "corpus.formats.drafts"):
         monkeypatch.setattr(f"hiertopics.{module}.BLOCK_PAIRS", 2)
     whole, shelf = as_read(corpus), shelf_of(corpus)
     assert len(shelf.stored.parts) > 1

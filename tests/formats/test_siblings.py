@@ -132,7 +132,7 @@ def test_every_format_can_do_what_its_line_says(form: Any) -> None:
 
 
 def test_readers_load_only_when_they_are_needed() -> None:
-    loaded = "import sys, hiertopics.formats; print(*sys.modules)"
+    loaded = "import sys, hiertopics.corpus.formats; print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -37,9 +37,9 @@ WINGS = {
     "corpus": (("data",), ("formats", "holdouts"), ("corpora",)),
     "contract": (
         ("engine",),
-        ("cluster", "model", "registry"),
-        ("observed", "states"),
-        ("chains",),
+        ("cluster", "model"),
+        ("registry", "states"),
+        ("chains", "observed"),
     ),
     "python": (("exchange",), ("run",), ("estimator",)),
 }
