@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from hiertopics.families.flat import estimates, posteriors
 from hiertopics.families.flat.config import PointInference, PosteriorInference
+from hiertopics.families.hdp import estimates, posteriors
 from hiertopics.families.hdp.variational import POINTS, WHOLE, collapsed
 from hiertopics.papers.hdp_second_order import SECOND, Variances
 

@@ -201,7 +201,7 @@ def test_the_variational_hdp_of_shards_keeps_what_grows_in_files(
 ) -> None:
     """Entries and counts of documents; a fit that goes on ends in the same bytes."""
     monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
-    monkeypatch.setattr("hiertopics.families.flat.few.CELLS", 60)
+    monkeypatch.setattr("hiertopics.families.hdp.few.CELLS", 60)
     if theta == "a part":
         monkeypatch.setattr(theta_parts, "MOST_ENTRIES", 0)
     places: set[Path | None] = set()

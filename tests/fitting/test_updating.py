@@ -19,8 +19,7 @@ from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.writing import write_corpus
-from hiertopics.families.flat import few
-from hiertopics.families.hdp import variational
+from hiertopics.families.hdp import few, variational
 from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
 from hiertopics.runs.checkpoints import load_checkpoint

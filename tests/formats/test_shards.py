@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.pruning import Limits
-from hiertopics.corpus.data.shelf import Shelf
 
 from hiertopics.base.errors import DataError, RunError, UsageError
 from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.pruning import Limits
+from hiertopics.corpus.data.shelf import Shelf
 from hiertopics.corpus.formats import shards
 from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source

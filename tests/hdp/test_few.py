@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from hdp_cases import begin, pairs_of, perplexity, planted, random_corpus, word_chances
-from hiertopics.corpus.data.corpus import Corpus
 from naive import grouped, pair_sweep, seen
 from stepping import advance, at, settings_of
 
 import hiertopics as ht
 from hiertopics.base.errors import NumericalError
 from hiertopics.contract.states import to_arrays
-from hiertopics.families.flat import few, posteriors
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import settled
+from hiertopics.families.hdp import few, posteriors
 from hiertopics.families.hdp.variational import all_cvb0, cvb0, few_cvb0, few_pcvb0, pcvb0
 
 BACKENDS = [few_cvb0, few_pcvb0]

@@ -21,10 +21,10 @@ from stepping import advance, at, settings_of
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import joined
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.flat import posteriors, variational
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.hdp import point_estimates
+from hiertopics.families.hdp import point_estimates, posteriors
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.numeric import special
 from hiertopics.papers import hdp_second_order as second_order

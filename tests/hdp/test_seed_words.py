@@ -20,9 +20,8 @@ from stepping import advance, at, corpus_of, docs_of, settings_of
 from hiertopics.base.arrays import F64, I64, Ints
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.families.flat import few, posteriors
 from hiertopics.families.flat.prediction import infer
-from hiertopics.families.hdp import gibbs, partial, point_estimates
+from hiertopics.families.hdp import few, gibbs, partial, point_estimates, posteriors
 from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0
 from hiertopics.papers.hdp_second_order_backends import cvb, pcvb
 

@@ -9,10 +9,10 @@ import pytest
 from nhdp_cases import random_mixing, resp_of
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.families.flat import posteriors
-from hiertopics.families.flat.few import FEW, MOST_ENTRIES
 from hiertopics.families.flat.layout import counts_of, lay_out
 from hiertopics.families.flat.variational import ZERO
+from hiertopics.families.hdp import posteriors
+from hiertopics.families.hdp.few import FEW, MOST_ENTRIES
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import document_kernels, starts, variational
 from hiertopics.families.nhdp.layout import shape_of

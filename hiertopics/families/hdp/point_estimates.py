@@ -16,11 +16,11 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.config import Model, PointInference
-from hiertopics.families.flat.estimates import State
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.variational import Order
+from hiertopics.families.hdp.estimates import State
 
 Settings = SettingsOf[Model, PointInference]
 

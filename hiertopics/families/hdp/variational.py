@@ -46,7 +46,7 @@ from hiertopics.base.arrays import F64, Floats
 from hiertopics.contract.model import Backend, Context, Settings, Summary
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.flat import estimates, kernels, posteriors, variational
+from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.config import (
     Model,
     ModelSettings,
@@ -54,15 +54,15 @@ from hiertopics.families.flat.config import (
     PosteriorInference,
     VariationalInference,
 )
-from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.hdp import beginnings, point_estimates
+from hiertopics.families.hdp import beginnings, estimates, point_estimates, posteriors
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of, with_all, with_few
+from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.hdp.simulate import simulate
 
 CELLS = 1 << 18

@@ -15,9 +15,7 @@ from hiertopics.base.room import beside
 from hiertopics.contract.engine import Each, Workers
 from hiertopics.contract.model import Context, Settings
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.families.flat import posteriors
 from hiertopics.families.flat.config import Model, PosteriorInference
-from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import (
     Data,
     InCells,
@@ -30,6 +28,8 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.hdp import posteriors
+from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts, mixing, reshaping
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within

@@ -16,8 +16,8 @@ from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.contract.model import Context
-from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.config import PosteriorSettings as Settings
@@ -25,6 +25,7 @@ from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.hdp import estimates
 
 Table = Floats
 

@@ -21,10 +21,8 @@ from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import BLOCK_PAIRS, Bags, Shelf
-from hiertopics.families.flat import few_kernels as kernels
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.few_kernels import Counts, Tables, Thinning
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import (
     Block,
@@ -38,6 +36,8 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import Given, Known, Responsibilities, Rows, settled
+from hiertopics.families.hdp import few_kernels as kernels
+from hiertopics.families.hdp.few_kernels import Counts, Tables, Thinning
 from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.streams import new_key
 
