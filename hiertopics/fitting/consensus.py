@@ -22,7 +22,8 @@ from hiertopics.corpus.data.discretise import Bins
 from hiertopics.corpus.data.matching import Marks, marks_of, partners, supported_by
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.runs import artifacts, soundness
-from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory, refuse_unlike
+from hiertopics.runs.manifest import FILES
+from hiertopics.runs.origin import Origin, lineage, peak_memory, refuse_unlike
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 

@@ -30,7 +30,7 @@ from hiertopics.fitting.job import Begin, FitResult, Job
 from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
 from hiertopics.runs.experiment import flags_of, read_experiment
-from hiertopics.runs.manifest import Origin
+from hiertopics.runs.origin import Origin
 from hiertopics.runs.rundir import RUNS, RunDir
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides

@@ -30,14 +30,8 @@ from hiertopics.fitting.sampling import Sampling
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import load_checkpoint, newest_checkpoint, save_checkpoint
 from hiertopics.runs.labels import name_nodes
-from hiertopics.runs.manifest import (
-    FILES,
-    MADE_BY,
-    PARENTS,
-    Origin,
-    peak_memory,
-    refuse_begun_elsewhere,
-)
+from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS
+from hiertopics.runs.origin import Origin, peak_memory, refuse_begun_elsewhere
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 

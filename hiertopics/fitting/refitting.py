@@ -18,7 +18,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
-from hiertopics.runs.manifest import lineage
+from hiertopics.runs.origin import lineage
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.settings.layers import Overrides

@@ -26,7 +26,8 @@ from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.runs import artifacts
 from hiertopics.runs.documents import DOCUMENTS
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
-from hiertopics.runs.manifest import FILES, lineage, peak_memory
+from hiertopics.runs.manifest import FILES
+from hiertopics.runs.origin import lineage, peak_memory
 from hiertopics.runs.rundir import RunDir, opened
 
 KEPT = ("config.yaml", *artifacts.INPUTS, DOCUMENTS)

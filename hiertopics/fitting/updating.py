@@ -29,8 +29,9 @@ from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import load_checkpoint
-from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS, lineage, refuse_unfitted
+from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
+from hiertopics.runs.origin import lineage, refuse_unfitted
 from hiertopics.runs.original import Original, read_original
 from hiertopics.runs.rundir import RunDir, opened
 

@@ -35,7 +35,8 @@ from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats import parquet
-from hiertopics.corpus.formats.source import FIELDS, FORMATS, WORDING, format_of
+from hiertopics.corpus.formats.source import FIELDS, WORDING
+from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed

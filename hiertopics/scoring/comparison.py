@@ -16,7 +16,7 @@ from hiertopics.base.visible import visible
 from hiertopics.corpus.data.matching import marks_of, supported_by
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.runs.artifacts import write_support
-from hiertopics.runs.manifest import refuse_unlike
+from hiertopics.runs.origin import refuse_unlike
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate

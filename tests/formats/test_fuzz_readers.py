@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from judging import examine
 
 from hiertopics.corpus.corpora.checking import check
-from hiertopics.corpus.formats.source import FORMATS
+from hiertopics.corpus.formats.table import FORMATS
 
 LINE_BASED = set(FORMATS) - {"npz", "parquet", "folder", "h5ad"}
 ELSEWHERE = {"h5ad"}

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hiertopics.corpus.data.corpus import Corpus, Tags
-from hiertopics.corpus.data.vectors import Vectors, to_corpus
 from scipy import sparse
 
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.vectors import Vectors, to_corpus
 from hiertopics.corpus.formats.reading import read_corpus
-from hiertopics.corpus.formats.source import FORMATS, Source
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.formats.writing import write_corpus
 
 Call = Callable[..., Any]

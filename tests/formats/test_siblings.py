@@ -12,7 +12,8 @@ from spoilt import Put
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats.reading import resolve
-from hiertopics.corpus.formats.source import FORMATS, Source
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.table import FORMATS
 
 
 def resolved(put: Put, corpus: str, *siblings: Any, **options: Any) -> Any:

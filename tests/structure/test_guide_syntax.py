@@ -30,7 +30,7 @@ from msgspec import structs
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.cli import COMMANDS, group
 from hiertopics.contract import registry
-from hiertopics.corpus.formats.source import FORMATS
+from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.holdouts.spec import parse_holdout
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.scoring.protocols import PROTOCOLS

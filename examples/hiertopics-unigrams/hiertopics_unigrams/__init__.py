@@ -4,7 +4,7 @@ The two records below are all that ``hiertopics backends`` and ``hiertopics chec
 """
 
 from hiertopics.contract.registry import Entry
-from hiertopics.corpus.formats.source import Format
+from hiertopics.corpus.formats.table import Format
 
 entry = Entry(
     "hiertopics_unigrams.mixture",

@@ -23,13 +23,13 @@ from hiertopics.corpus.formats.reading import resolve
 from hiertopics.corpus.formats.shards import Written
 from hiertopics.corpus.formats.sidefiles import key_of, read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import (
-    FORMATS,
     Source,
     beside,
     find_groups,
     find_labels,
     vocabulary_names,
 )
+from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.corpus.formats.words import trust
 from hiertopics.corpus.formats.writing import in_counts, writable, write_corpus
 from hiertopics.settings.config import DataConfig, data_layer

@@ -24,7 +24,8 @@ from hiertopics.corpus.formats.reading import read_corpus, read_resolved, resolv
 from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.shards import choices_in, open_shelf
 from hiertopics.corpus.formats.sidefiles import read_tags
-from hiertopics.corpus.formats.source import FIELDS, FORMATS, WORDING, Source, format_of, stem
+from hiertopics.corpus.formats.source import FIELDS, WORDING, Source, stem
+from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.words import Pair, drops_stop_words, stop_words
 from hiertopics.corpus.holdouts.spec import WITHIN, Holdout, parse_holdout
 from hiertopics.corpus.holdouts.split import Split, docs_apart, make_split, split_rows

@@ -26,7 +26,7 @@ from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.corpus.formats.sidefiles import TagTable
-from hiertopics.corpus.formats.source import FORMATS, format_of
+from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.text import count_words
 from hiertopics.corpus.formats.writing import write_corpus
 

@@ -11,14 +11,13 @@ from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import (
-    FORMATS,
     Source,
     find_groups,
     find_labels,
     find_vocabulary,
-    format_of,
     names_columns,
 )
+from hiertopics.corpus.formats.table import FORMATS, format_of
 
 
 def resolve(source: Source) -> Source:

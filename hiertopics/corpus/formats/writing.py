@@ -22,15 +22,8 @@ from hiertopics.corpus.formats.sidefiles import (
     tags_text,
     vocabulary_text,
 )
-from hiertopics.corpus.formats.source import (
-    FORMATS,
-    Format,
-    beside,
-    find_groups,
-    find_labels,
-    format_of,
-    unpacked,
-)
+from hiertopics.corpus.formats.source import beside, find_groups, find_labels, unpacked
+from hiertopics.corpus.formats.table import FORMATS, Format, format_of
 
 
 def writable(path: Path, format: str | None = None) -> str:
