@@ -32,15 +32,15 @@ from benchmarks.records import Record
 from benchmarks.splits import TUNING_SEED
 from benchmarks.table import Table
 from benchmarks.timing import Cost
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.holdouts.partition import partition
-from hiertopics.holdouts.split import Split
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.holdouts.partition import partition
+from hiertopics.corpus.holdouts.split import Split
+from hiertopics.papers.task_groups import SHARPNESS, rank_metrics
+from hiertopics.papers.task_tagging import Tagger, tag_scores
 from hiertopics.runs import newdocs
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
-from hiertopics.scoring.tasks.groups import SHARPNESS, rank_metrics
-from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
 
 Array = F64
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from hiertopics.data.corpus import Corpus
-    from hiertopics.holdouts.split import Split
+    from hiertopics.corpus.data.corpus import Corpus
+    from hiertopics.corpus.holdouts.split import Split
 
 FILES = {
     "kos": "kos/docword.kos.txt.gz",
@@ -54,7 +54,7 @@ class Source(NamedTuple):
     def load(self) -> tuple[Corpus, Split]:
         """Return what ``hiertopics fit`` would train on and what it would put aside."""
         from benchmarks.splits import split_corpus
-        from hiertopics.corpora.dataset import load_corpus
+        from hiertopics.corpus.corpora.dataset import load_corpus
         from hiertopics.settings.config import DataConfig
 
         config = DataConfig(corpus=str(self.path), **WORDS.get(self.corpus, {}))

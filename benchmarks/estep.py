@@ -21,14 +21,14 @@ from benchmarks.records import Record
 from benchmarks.splits import SHARES, part_of
 from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Workers
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.config import VariationalInference
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.state import State, Sums, local_pass, refit
-from hiertopics.model import Context, Settings
 
 LEAVES_PER_BRANCH = 7
 BURN_IN = 8

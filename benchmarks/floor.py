@@ -20,8 +20,8 @@ from benchmarks.ours import PERIOD, SPEED_BACKENDS, our_backend
 from benchmarks.records import Record
 from benchmarks.table import Table, milliseconds
 from benchmarks.timing import Sweeper, Timed, alternate
-from hiertopics.arrays import F32, I32
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F32, I32
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.numeric.jit import kernel
 
 WITH_INDICATORS = ("hdp-pcvb0",)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I64
+from hiertopics.base.arrays import F32, F64, I64
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hiertopics.arrays import F64, U8, Bools
+from hiertopics.base.arrays import F64, U8, Bools
 
 UNSIGNED_BYTE = 8
 BRIGHTEST = 255

@@ -9,14 +9,14 @@ import numpy as np
 
 from benchmarks.scorer import TopicModel
 from benchmarks.tree_scorer import Prior, TreeModel
-from hiertopics import registry
-from hiertopics.arrays import F64, I32
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.shelf import Bags
-from hiertopics.engine import Workers
+from hiertopics.base.arrays import F64, I32
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.fitting.loop import iterate
-from hiertopics.holdouts.split import Split
-from hiertopics.model import Context, Settings
 from hiertopics.runs.rundir import RunDir
 
 SPEED_BACKENDS = ("hdp-cvb0", "hdp-pcvb0")

@@ -26,7 +26,7 @@ from benchmarks import process
 from benchmarks.benchmark import benchmark
 from benchmarks.records import Record
 from benchmarks.table import Table
-from hiertopics import files
+from hiertopics.base import files
 from hiertopics.runs.rundir import RunDir
 
 TABLE = Table(

@@ -22,8 +22,8 @@ from benchmarks.benchmark import benchmark
 from benchmarks.corpora import Source
 from benchmarks.records import Record, latest
 from benchmarks.table import alternatives, grouped, spread, tabulate
-from hiertopics import files
-from hiertopics.arrays import F64
+from hiertopics.base import files
+from hiertopics.base.arrays import F64
 from hiertopics.runs.rundir import RunDir
 
 MODELS: dict[str, tuple[str, dict[str, object]]] = {

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks.scorer import TopicModel, unigram
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 
 
 class Peer(Protocol):

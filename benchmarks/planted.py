@@ -20,8 +20,8 @@ from benchmarks.records import Record, latest
 from benchmarks.table import grouped, tabulate
 from benchmarks.timing import Cost
 from hiertopics import fit
-from hiertopics.arrays import F64, I64
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import draw_mixtures

@@ -20,16 +20,16 @@ from benchmarks.peers import PEERS
 from benchmarks.records import Record
 from benchmarks.scorer import TopicModel
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.shelf import Shelf
+from hiertopics.base.room import Room
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.shelf import Shelf
+from hiertopics.corpus.formats.shards import open_shelf, write_bags
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.holdouts.spec import parse_holdout
+from hiertopics.corpus.holdouts.split import Split, make_split
 from hiertopics.families.hdp import blocks
 from hiertopics.families.hdp.gibbs import Inference
 from hiertopics.families.hdp.gibbs import Model as Hdp
-from hiertopics.formats.shards import open_shelf, write_bags
-from hiertopics.formats.source import Source
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.holdouts.split import Split, make_split
-from hiertopics.model import Settings
-from hiertopics.room import Room
 
 
 def take(shards: Path, path: Path, n_tokens: int) -> int:

@@ -16,7 +16,7 @@ from benchmarks.records import Record
 from benchmarks.splits import SHARES, part_of
 from benchmarks.table import Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 
 TRUNCATIONS = (50, 100, 200, 400)
 TRUNCATION = 100

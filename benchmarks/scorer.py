@@ -20,8 +20,8 @@ from scipy import sparse
 
 from benchmarks import foldin
 from benchmarks.splits import Trial, trials
-from hiertopics.arrays import F32, F64, I64
-from hiertopics.holdouts.split import Split
+from hiertopics.base.arrays import F32, F64, I64
+from hiertopics.corpus.holdouts.split import Split
 
 STRENGTHS = tuple(2.0 ** (power / 2) for power in range(-4, 17))
 MAX_STEPS = 300

@@ -12,9 +12,9 @@ from benchmarks import scorer
 from benchmarks.corpora import DOCS, TOKENS, Source
 from benchmarks.peers import PEERS, train
 from benchmarks.splits import split_corpus, trials
-from hiertopics.arrays import F64, I32
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.holdouts.split import Split
+from hiertopics.base.arrays import F64, I32
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.holdouts.split import Split
 
 KOS_UNIGRAM = 2580.0
 """As in docs/benchmarks.md."""

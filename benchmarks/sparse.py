@@ -17,7 +17,7 @@ from benchmarks.peers import Peer, start_tomotopy_lda
 from benchmarks.records import Record
 from benchmarks.table import Columns, Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 
 PEER = "tomotopy-lda"
 PARTIAL = {"collapse": "partial", "start": "uniform"}

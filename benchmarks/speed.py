@@ -16,7 +16,7 @@ from benchmarks.peers import Peer, train
 from benchmarks.records import Record, latest
 from benchmarks.table import Columns, Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 
 
 class Plan(NamedTuple):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.holdouts.partition import partition
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.holdouts.split import Split, make_split
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.holdouts.partition import partition
+from hiertopics.corpus.holdouts.spec import parse_holdout
+from hiertopics.corpus.holdouts.split import Split, make_split
 
 TUNING_SEED = 1_000_003  # not a split's own seed: the two draws should share no random numbers
 

@@ -18,8 +18,8 @@ from benchmarks import options
 from benchmarks.benchmark import benchmark
 from benchmarks.records import Record
 from benchmarks.table import Table
-from hiertopics.arrays import F64, I32
-from hiertopics.data.tree import ROOT
+from hiertopics.base.arrays import F64, I32
+from hiertopics.corpus.data.tree import ROOT
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.scorer import arrays_of, standard_error
 from benchmarks.splits import Trial, trials
-from hiertopics.arrays import F64, I64
-from hiertopics.holdouts.split import Split
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.numeric.jit import kernel
 
 STRENGTHS = tuple(2.0**power for power in range(-1, 9))

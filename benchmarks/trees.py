@@ -21,7 +21,7 @@ from benchmarks.table import alternatives, grouped, spread, tabulate
 from benchmarks.timing import Cost
 from benchmarks.tomotopy_tree import PEER, TomotopyTree
 from benchmarks.tree_scorer import Prior, TreeModel, score
-from hiertopics.holdouts.split import Split
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.rundir import RunDir
 
 MODELS = (PEER, "hlda-variational", "hlda-gibbs")

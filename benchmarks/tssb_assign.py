@@ -20,13 +20,13 @@ from benchmarks.machine import pinned
 from benchmarks.records import Record
 from benchmarks.table import Table, sweep_milliseconds
 from benchmarks.timing import Timed, alternate, paired
-from hiertopics.arrays import I32
-from hiertopics.engine import Workers
+from hiertopics.base.arrays import I32
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings
 from hiertopics.families.tssb import binary, binary_kernels, trees
 from hiertopics.families.tssb.layout import NONE, Process, make_nodes, room
 from hiertopics.families.tssb.state import State
 from hiertopics.families.tssb.stick_kernels import count, draw_sticks
-from hiertopics.model import Context, Settings
 from hiertopics.runs.experiment import read_experiment
 
 PROCESS = Process(alpha0=20.0, decay=0.5, gamma=3.0, max_depth=64)

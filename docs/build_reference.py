@@ -16,8 +16,8 @@ import click
 import msgspec
 from msgspec import structs
 
-from hiertopics import registry
 from hiertopics.cli import COMMANDS, group
+from hiertopics.contract import registry
 from hiertopics.settings.config import DataConfig, Header, OutputConfig
 from hiertopics.settings.fields import description, expectation, nested
 from hiertopics.settings.yamlfile import dump_yaml

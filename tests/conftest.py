@@ -18,13 +18,13 @@ from hypothesis import HealthCheck, settings
 from tiny import hand_made, small_settings
 from xdist.scheduler import LoadScopeScheduling
 
-from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.data.corpus import Corpus
+from hiertopics.contract import registry
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult
-from hiertopics.formats.writing import write_corpus
-from hiertopics.observed import kind_of
 
 # The same examples each time, and no verdict by the clock: a busy machine is no defect.
 settings.register_profile(

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from stepping import at
 
-from hiertopics.arrays import F64, I32, I64, Ints
-from hiertopics.chains import Chains, begin
+from hiertopics.base.arrays import F64, I32, I64, Ints
+from hiertopics.contract.chains import Chains, begin
+from hiertopics.contract.model import Backend, Settings
 from hiertopics.families.flat.token_layout import Data, Words
-from hiertopics.model import Backend, Settings
 from hiertopics.numeric.jit import kernel
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, digamma, gammaln, polygamma, roots_jacobi
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 
 Docs = list[list[int]]
 Resp = list[list[list[float]]]

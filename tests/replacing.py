@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 
 def put_in_place(monkeypatch: pytest.MonkeyPatch, name: str, **parts: Any) -> None:

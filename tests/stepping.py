@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Engine, Workers
-from hiertopics.model import Context, Settings
+from hiertopics.contract.engine import Engine, Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.testing.corpora import corpus_of as corpus_of
 
 SERIAL = Workers()

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.writing import write_corpus
 
 LABELS = ("food", "sport", "both")
 

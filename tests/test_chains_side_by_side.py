@@ -14,18 +14,18 @@ from scipy import sparse
 from stepping import SERIAL, at
 from tiny import hand_made
 
-from hiertopics import registry
-from hiertopics.arrays import F64, I64
-from hiertopics.chains import Chains, chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.engine import Workers
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract import registry
+from hiertopics.contract.chains import Chains, chains
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Backend, Context, PerChain, Posterior, Settings, Summary
+from hiertopics.contract.states import check, from_arrays, restored, to_arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.fitting.diagnostics import diagnosis, traces
-from hiertopics.model import Backend, Context, PerChain, Posterior, Settings, Summary
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.settings.config import SamplerConfig
-from hiertopics.states import check, from_arrays, restored, to_arrays
 
 SAMPLERS = [name for name in registry.BACKENDS if registry.load(name).sampler]
 WAYS = [(name, *way) for name in SAMPLERS for way in ((), *zip(registry.BACKENDS[name].variants))]

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.errors import RunError
+from hiertopics.base import files
+from hiertopics.base.errors import RunError
 
 
 def test_a_file_is_never_seen_half_written(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_only_partial_files_are_swept_up(tmp_path: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from hiertopics import files
+from hiertopics.base import files
 
 calls, replace = 0, os.replace
 

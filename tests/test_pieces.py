@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from hiertopics import seeds
-from hiertopics.arrays import F64
-from hiertopics.engine import Each, Engine, Pieces, Workers, as_given, cut, joined
+from hiertopics.base import seeds
+from hiertopics.base.arrays import F64
+from hiertopics.contract.engine import Each, Engine, Pieces, Workers, as_given, cut, joined
 from hiertopics.testing.processes import Processes
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from hiertopics import progress
+from hiertopics.base import progress
+from hiertopics.base.compiling import tell_of_compiling, told_of_compiling
+from hiertopics.base.errors import UsageError
+from hiertopics.base.progress import Estimate, Progress, format_rest
 from hiertopics.cli import main
-from hiertopics.errors import UsageError
-from hiertopics.numeric.compiling import tell_of_compiling, told_of_compiling
 from hiertopics.numeric.jit import RARELY, kernel
-from hiertopics.progress import Estimate, Progress, format_rest
 
 
 class Terminal(io.StringIO):

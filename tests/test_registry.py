@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 
 def test_the_default_is_a_backend() -> None:

@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 
-from hiertopics import seeds
-from hiertopics.engine import Workers
-from hiertopics.model import Context
+from hiertopics.base import seeds
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context
 
 
 def draw(seed: int, purpose: str, *key: int) -> tuple[int, ...]:

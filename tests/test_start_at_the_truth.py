@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from truth import CASES, start_at_truth
 
-from hiertopics import registry
+from hiertopics.contract import registry
 from hiertopics.families.tssb import stick_kernels, text, text_kernels, trees
 
 REPLICATES, STEPS = 300, 4

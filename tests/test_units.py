@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiertopics.errors import UsageError
-from hiertopics.units import format_bytes, format_duration, parse_bytes, parse_duration
+from hiertopics.base.errors import UsageError
+from hiertopics.base.units import format_bytes, format_duration, parse_bytes, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 from hiertopics.testing.corpora import WORDS as WORDS
 from hiertopics.testing.corpora import two_themes as hand_made
 from hiertopics.testing.small import small_settings as small_settings

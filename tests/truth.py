@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy import sparse, stats
 from stepping import SERIAL, at
 
-from hiertopics import registry
-from hiertopics.chains import begin
+from hiertopics.contract import registry
+from hiertopics.contract.chains import begin
+from hiertopics.contract.model import Context, Settings, Sizes
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_kernels import SMALLEST as LEAST_MASS
 from hiertopics.families.chdp.gibbs_kernels import log_weights
@@ -37,7 +38,6 @@ from hiertopics.families.tssb import binary, binary_kernels, text
 from hiertopics.families.tssb import stick_kernels as sticks
 from hiertopics.families.tssb.layout import NONE, Nodes, Process, make_nodes, room
 from hiertopics.families.tssb.state import State
-from hiertopics.model import Context, Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
 
 Array = NDArray[Any]

@@ -17,8 +17,8 @@ from typing import Any, TextIO, cast
 import click
 
 from hiertopics import __version__
-from hiertopics.errors import HiertopicsError
-from hiertopics.visible import steady
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.visible import steady
 
 COMMANDS = {
     "fit": "Fit a backend to a corpus; on an existing run, continue it.",

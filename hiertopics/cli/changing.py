@@ -47,7 +47,7 @@ def label_command(
     RUN is by default the newest under runs/. An empty NAME takes the name away. Labels stand in
     the run's labels.csv, the file that the page of report saves; every view takes them.
     """
-    from hiertopics.files import to_csv
+    from hiertopics.base.files import to_csv
     from hiertopics.views.labelling import label
     from hiertopics.views.render.records import to_table
 
@@ -120,7 +120,7 @@ def consensus_command(
     All are of one backend, corpus and split. Leaves that no other run has are those of the first
     one. The run's path is the last line of stdout.
     """
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
     from hiertopics.fitting.consensus import consensus
 
     made = consensus(runs, output, workers=workers, quiet=quiet, argv=sys.argv)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hiertopics.base.visible import steady
 from hiertopics.cli.options import (
     LINES,
     Sectioned,
@@ -21,10 +22,9 @@ from hiertopics.cli.options import (
     tell,
     trust_option,
 )
-from hiertopics.visible import steady
 
 if TYPE_CHECKING:
-    from hiertopics.corpora.checking import Checked
+    from hiertopics.corpus.corpora.checking import Checked
 
 PROBLEMS = 2
 
@@ -48,7 +48,7 @@ def check_command(**options: Any) -> int:
     Every problem is a line file:line: what on stdout, and the exit code is 2. A sound corpus is
     summed up on stderr.
     """
-    from hiertopics.corpora.checking import check
+    from hiertopics.corpus.corpora.checking import check
 
     as_json, data = options.pop("form") in LINES, corpus_settings(options)
     checked = check(**options, data=data)
@@ -60,7 +60,7 @@ def check_command(**options: Any) -> int:
 
 
 def _print_problems(checked: Checked, as_json: bool) -> None:
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
 
     for problem in checked.problems:
         record = {"file": problem.path, "line": problem.line, "what": problem.what}
@@ -70,8 +70,8 @@ def _print_problems(checked: Checked, as_json: bool) -> None:
 
 
 def _print_summary(checked: Checked, as_json: bool) -> None:
-    from hiertopics.data.shape import in_words
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
+    from hiertopics.corpus.data.shape import in_words
 
     source, shape = checked.source, checked.shape
     sides = [str(side) for side in (source.vocab, source.groups, source.labels) if side is not None]
@@ -105,9 +105,9 @@ def convert_command(**options: Any) -> int:
     Vocabulary, groups and labels go beside OUT; no file of IN is replaced. The path of OUT is
     the last line of stdout.
     """
-    from hiertopics.corpora.conversion import convert
-    from hiertopics.data.shape import in_words, shape_of
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
+    from hiertopics.corpus.corpora.conversion import convert
+    from hiertopics.corpus.data.shape import in_words, shape_of
 
     as_json, data = options.pop("as_json"), corpus_settings(options)
     named = options.pop("named")
@@ -158,7 +158,7 @@ def simulate_command(**options: Any) -> int:
 
     What it was drawn from goes to <stem>.truth.npz beside FILE, the words to <stem>.vocab.
     """
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
     from hiertopics.fitting.simulation import simulate
 
     as_json, asked = options.pop("as_json"), options["draw_hyperparameters"]
@@ -181,7 +181,7 @@ def simulate_command(**options: Any) -> int:
 @forms("csv")
 def backends_command(form: str) -> int:
     """List the backends, one line each; the default is marked."""
-    from hiertopics.registry import backends
+    from hiertopics.contract.registry import backends
 
     rows = backends()
     if form in LINES:
@@ -190,7 +190,7 @@ def backends_command(form: str) -> int:
         for row in rows:
             put(json.dumps(row))
     elif form == "csv":
-        from hiertopics.files import to_csv
+        from hiertopics.base.files import to_csv
 
         put(to_csv([(*rows[0],), *((*row.values(),) for row in rows)]), nl=False)
     else:
@@ -208,7 +208,7 @@ def backends_command(form: str) -> int:
 @click.argument("backend")
 def config_command(backend: str) -> int:
     """Print a complete commented YAML config of BACKEND with every default."""
-    from hiertopics.registry import config
+    from hiertopics.contract.registry import config
 
     put(config(backend), nl=False)
     return 0
@@ -237,7 +237,7 @@ def sweep_command(
     Each has a run directory of its own; all are checked before the first is printed. The lines
     run as they are: hiertopics sweep ... | sh
     """
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
     from hiertopics.fitting.sweeping import sweep, to_line
 
     for job in sweep(config, corpus, grid=grid, seeds=seeds):

@@ -105,7 +105,7 @@ def fit_command(**options: Any) -> int:
 
 def put_result(result: Any, as_json: bool, quiet: bool) -> int:
     """Show what a fit came to on stderr, write where it lies on stdout; return the exit code."""
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
 
     if not quiet and result.run.has_model:
         _show(result)
@@ -120,7 +120,7 @@ def put_result(result: Any, as_json: bool, quiet: bool) -> int:
 
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
-    from hiertopics.units import format_duration
+    from hiertopics.base.units import format_duration
     from hiertopics.views.render import View, for_reading
     from hiertopics.views.render.trees import to_lines
 

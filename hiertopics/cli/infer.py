@@ -39,8 +39,8 @@ def infer_command(**options: Any) -> int:
     likely paths with theirs (path_indptr, path_node, path_log_prob, path_level_weights). Words are
     matched by string; unknown ones are skipped and counted.
     """
-    from hiertopics.files import to_json
-    from hiertopics.progress import watched
+    from hiertopics.base.files import to_json
+    from hiertopics.base.progress import watched
     from hiertopics.runs.newdocs import infer
 
     as_json, data = options.pop("as_json"), corpus_settings(options)

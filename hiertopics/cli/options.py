@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from hiertopics.errors import OutputError
-from hiertopics.visible import Line, Span, plain, steady
+from hiertopics.base.errors import OutputError
+from hiertopics.base.visible import Line, Span, plain, steady
 
 if TYPE_CHECKING:
     from hiertopics.fitting.reshaping import Reshaped
@@ -40,7 +40,7 @@ READING = {
 
 
 def _trust(context: click.Context, _option: click.Parameter, given: bool) -> None:
-    from hiertopics.formats.trust import FLAG, trusting
+    from hiertopics.corpus.formats.trust import FLAG, trusting
 
     context.with_resource(trusting(given, FLAG))
 
@@ -231,7 +231,7 @@ def _answering() -> Iterator[None]:
 
 def put_records(records: Iterable[object]) -> None:
     """Write records on stdout, a line of JSON each."""
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
 
     for record in records:
         put(to_json(record))
@@ -285,7 +285,7 @@ def chosen_run(path: str | None) -> RunDir:
 
 def note_hidden(run: RunDir) -> None:
     """Say on stderr how many nodes are not shown because somebody hid them."""
-    from hiertopics.data.tree import n_hidden
+    from hiertopics.corpus.data.tree import n_hidden
     from hiertopics.runs.labels import LABELS, labels_of
 
     hidden = n_hidden(run.tree, labels_of(run, quiet=True))
@@ -296,7 +296,7 @@ def note_hidden(run: RunDir) -> None:
 
 def put_made(made: Reshaped, as_json: bool) -> None:
     """Write where a run that was made of another lies; which nodes have other numbers now."""
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
 
     changed = {old: new for old, new in made.numbers.items() if old != new}
     if as_json:

@@ -82,7 +82,7 @@ def eval_command(**options: Any) -> int:
 
     Every score is kept in the run's folder eval/.
     """
-    from hiertopics.progress import watched
+    from hiertopics.base.progress import watched
     from hiertopics.views.render import records as written
 
     if options["null"] is not None:
@@ -204,7 +204,7 @@ def agree_command(runs: tuple[str, ...], write: bool, form: str) -> int:
     All are of one backend, corpus and split. A line for each depth: its nodes, and how many of them
     0, 1, 2, ... others found, by words and documents. The other forms have every node.
     """
-    from hiertopics.files import to_csv
+    from hiertopics.base.files import to_csv
     from hiertopics.scoring.comparison import agree
     from hiertopics.views.render.records import to_agreement_table
 

@@ -96,7 +96,7 @@ def topics_command(
 
 def _csv(rows: list[dict[str, Any]], by: str | None) -> str:
     """Return a header and a line per topic, per topic and value, or per group and topic."""
-    from hiertopics.files import to_csv
+    from hiertopics.base.files import to_csv
     from hiertopics.runs.rows import topics_csv
     from hiertopics.views.render.records import to_group_csv
 
@@ -145,7 +145,7 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
     Each with its name, its path or main topics, and how it begins, where the run has kept that;
     those of a node with the share of their words at or below it, the largest first. json: one list.
     """
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
     from hiertopics.runs.rows import docs_csv
     from hiertopics.views.documents import docs, docs_text
 

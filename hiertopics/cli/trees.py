@@ -121,7 +121,7 @@ def show_tree_command(
 @json_option
 def export_command(**options: Any) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
-    from hiertopics.files import to_json
+    from hiertopics.base.files import to_json
     from hiertopics.views.showing import export
 
     target, as_json = chosen_run(options.pop("run")), options.pop("as_json")

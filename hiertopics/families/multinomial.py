@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
-from hiertopics.arrays import I64
-from hiertopics.axes import Axes
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.model import Backend, Components, Context, Posterior, Sizes, Summary
-from hiertopics.model import Settings as SettingsOf
+from hiertopics.base.arrays import I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Backend, Components, Context, Posterior, Sizes, Summary
+from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 

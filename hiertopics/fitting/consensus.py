@@ -13,17 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics import registry
-from hiertopics.arrays import F64
-from hiertopics.data.discretise import Bins
-from hiertopics.data.matching import Marks, marks_of, partners, supported_by
-from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.engine import Workers
-from hiertopics.errors import UsageError
-from hiertopics.formats.trust import trusts
-from hiertopics.model import Context, Settings, Summary
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.corpus.data.discretise import Bins
+from hiertopics.corpus.data.matching import Marks, marks_of, partners, supported_by
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs import artifacts, soundness
-from hiertopics.runs.manifest import FILES, Origin, lineage, peak_memory, refuse_unlike
+from hiertopics.runs.manifest import FILES
+from hiertopics.runs.origin import Origin, lineage, peak_memory, refuse_unlike
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 

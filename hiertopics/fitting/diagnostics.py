@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64
-from hiertopics.errors import RunError, UsageError, optional
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import RunError, UsageError, optional
 from hiertopics.runs.rundir import RunDir
 
 MOST_R_HAT = 1.01

@@ -11,29 +11,29 @@ from typing import Any
 
 from msgspec import structs
 
-from hiertopics import registry
-from hiertopics.cluster.coordinator import Cluster, WorkersLost
-from hiertopics.cluster.joining import engine_of
-from hiertopics.corpora import dataset, inmemory
-from hiertopics.data.seedwords import seeds_in
-from hiertopics.data.shelf import Shelf
-from hiertopics.engine import Engine
-from hiertopics.errors import DataError, UsageError
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.progress import Progress
+from hiertopics.base.room import Room
+from hiertopics.base.units import parse_bytes, parse_duration
+from hiertopics.contract import registry
+from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.contract.cluster.joining import engine_of
+from hiertopics.contract.engine import Engine
+from hiertopics.contract.observed import observed_by
+from hiertopics.corpus.corpora import dataset, inmemory
+from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.corpus.data.shelf import Shelf
+from hiertopics.corpus.formats.shards import MANIFEST
+from hiertopics.corpus.formats.trust import require_trusted
+from hiertopics.corpus.holdouts.spec import parse_holdout
 from hiertopics.fitting.job import Begin, FitResult, Job
 from hiertopics.fitting.loop import Callback, signals
 from hiertopics.fitting.memory import estimated, require_memory
-from hiertopics.formats.shards import MANIFEST
-from hiertopics.formats.trust import require_trusted
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.observed import observed_by
-from hiertopics.progress import Progress
-from hiertopics.room import Room
 from hiertopics.runs.experiment import flags_of, read_experiment
-from hiertopics.runs.manifest import Origin
+from hiertopics.runs.origin import Origin
 from hiertopics.runs.rundir import LOCK, RUNS, RunDir
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
-from hiertopics.units import parse_bytes, parse_duration
 
 
 def fit(
@@ -63,7 +63,7 @@ def fit(
     section) win over ``overrides`` (``key=value`` strings, or a mapping), which win over
     ``config``, a YAML file. time_limit: seconds, or a text like "3h50m". memory: bytes, or a text
     like "4GB", which the fit may take; no result depends on it. cluster: where else to
-    work (see ``hiertopics.cluster.joining.cluster``). argv: for the manifest.
+    work (see ``hiertopics.contract.cluster.joining.cluster``). argv: for the manifest.
     lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``). begin:
     what makes the first state; None: the backend.
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.

@@ -8,22 +8,24 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hiertopics import registry
-from hiertopics.cluster.coordinator import WorkersLost
-from hiertopics.data import pruning, seedwords
-from hiertopics.data.discretise import Bins
-from hiertopics.data.shape import in_words, shape_of
-from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Engine
-from hiertopics.errors import NumericalError, RunError, UsageError
+from hiertopics.base.errors import NumericalError, RunError, UsageError
+from hiertopics.base.progress import Progress
+from hiertopics.base.units import format_bytes
+from hiertopics.base.visible import steady
+from hiertopics.contract import registry
+from hiertopics.contract.cluster.coordinator import WorkersLost
+from hiertopics.contract.engine import Engine
+from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract.observed import observed_by
+from hiertopics.corpus.data import pruning, seedwords
+from hiertopics.corpus.data.discretise import Bins
+from hiertopics.corpus.data.shape import in_words, shape_of
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Callback, Event, Stop
 from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
-from hiertopics.holdouts.split import Split
-from hiertopics.model import Context, Settings, Summary
-from hiertopics.observed import observed_by
-from hiertopics.progress import Progress
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.checkpoints import (
     Fitted,
@@ -34,19 +36,10 @@ from hiertopics.runs.checkpoints import (
     save_checkpoint,
 )
 from hiertopics.runs.labels import name_nodes
-from hiertopics.runs.manifest import (
-    FILES,
-    MADE_BY,
-    PARENTS,
-    SEALED_FROM,
-    Origin,
-    peak_memory,
-    refuse_begun_elsewhere,
-)
+from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, SEALED_FROM
+from hiertopics.runs.origin import Origin, peak_memory, refuse_begun_elsewhere
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_objective
-from hiertopics.units import format_bytes
-from hiertopics.visible import steady
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from hiertopics.engine import Engine, Workers
-from hiertopics.errors import Interrupted, NumericalError
-from hiertopics.model import AnyBackend, AnySettings, Columns, Context, PerChain
-from hiertopics.progress import Estimate, Progress, format_rest
+from hiertopics.base.errors import Interrupted, NumericalError
+from hiertopics.base.progress import Estimate, Progress, format_rest
+from hiertopics.contract.engine import Engine, Workers
+from hiertopics.contract.model import AnyBackend, AnySettings, Columns, Context, PerChain
 from hiertopics.runs.checkpoints import save_checkpoint
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_objective

@@ -6,14 +6,14 @@ import sys
 
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import UsageError
-from hiertopics.holdouts.split import Split
-from hiertopics.model import Settings
+from hiertopics.base.errors import UsageError
+from hiertopics.base.units import format_bytes
+from hiertopics.contract import registry
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.settings.config import Experiment
-from hiertopics.units import format_bytes
 
 MEGABYTE = 1_000_000
 LIBRARIES, FEWER = 84 << 20, 32 << 20

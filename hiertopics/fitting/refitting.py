@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from hiertopics.arrays import I64
-from hiertopics.corpora.dataset import PLAIN
-from hiertopics.corpora.inmemory import kept_in, store
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.registry import named
+from hiertopics.corpus.corpora.dataset import PLAIN
+from hiertopics.corpus.corpora.inmemory import kept_in, store
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
-from hiertopics.formats.trust import trusts
-from hiertopics.registry import named
 from hiertopics.runs import artifacts
-from hiertopics.runs.manifest import lineage
+from hiertopics.runs.origin import lineage
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.settings.layers import Overrides

@@ -17,16 +17,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.arrays import I64
-from hiertopics.data.regrouping import Regrouping, joined, regrouped, without
-from hiertopics.data.tree import NODE, Tree
-from hiertopics.errors import RunError, UsageError
-from hiertopics.model import Paths, Settings, Summary
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import RunError, UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.model import Paths, Settings, Summary
+from hiertopics.corpus.data.regrouping import Regrouping, joined, regrouped, without
+from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.runs import artifacts
 from hiertopics.runs.documents import DOCUMENTS
 from hiertopics.runs.labels import LABELS, Row, read_rows, words_told, write_rows
-from hiertopics.runs.manifest import FILES, lineage, peak_memory
+from hiertopics.runs.manifest import FILES
+from hiertopics.runs.origin import lineage, peak_memory
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import check_fitted
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Ints
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import F64, I64, Ints
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.model import AnyBackend, AnySettings, Context, PerChain, Summary
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.loop import Callback, Event
-from hiertopics.model import AnyBackend, AnySettings, Context, PerChain, Summary
 from hiertopics.runs import artifacts
 from hiertopics.runs.rundir import RunDir
 from hiertopics.settings.config import SamplerConfig

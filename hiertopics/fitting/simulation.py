@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from hiertopics import files, registry
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Workers
-from hiertopics.errors import UsageError
-from hiertopics.formats.source import beside
-from hiertopics.formats.writing import write_corpus
-from hiertopics.model import Context, Hyperparameters, Settings, Sizes
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Hyperparameters, Settings, Sizes
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.source import beside
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.settings.layers import Overrides
 

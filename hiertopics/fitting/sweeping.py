@@ -11,10 +11,10 @@ from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
-from hiertopics.corpora import dataset
-from hiertopics.errors import ConfigError, HiertopicsError, UsageError
-from hiertopics.formats.trust import FLAG, all_trusted, require_trusted, trusts
-from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.base.errors import ConfigError, HiertopicsError, UsageError
+from hiertopics.corpus.corpora import dataset
+from hiertopics.corpus.formats.trust import FLAG, all_trusted, require_trusted, trusts
+from hiertopics.corpus.holdouts.spec import parse_holdout
 from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.rundir import RUNS
 from hiertopics.settings.config import Experiment

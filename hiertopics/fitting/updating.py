@@ -11,30 +11,32 @@ from typing import Any, NamedTuple
 
 from msgspec import structs
 
-from hiertopics import files, registry
-from hiertopics.corpora import dataset, joining
-from hiertopics.corpora.dataset import PLAIN
-from hiertopics.corpora.inmemory import on_disk, store
-from hiertopics.corpora.joining import Words
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.pruning import COMMON, MANY
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Workers
-from hiertopics.errors import HiertopicsError, RunError, UsageError
+from hiertopics.base import files
+from hiertopics.base.errors import HiertopicsError, RunError, UsageError
+from hiertopics.base.room import Room
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import AnyBackend, Context, Settings
+from hiertopics.contract.observed import observed_by
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.corpora import dataset, joining
+from hiertopics.corpus.corpora.dataset import PLAIN
+from hiertopics.corpus.corpora.inmemory import on_disk, store
+from hiertopics.corpus.corpora.joining import Words
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.pruning import COMMON, MANY
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.formats.trust import trusts
+from hiertopics.corpus.holdouts.spec import WITHIN, extended
 from hiertopics.fitting import driver
 from hiertopics.fitting.job import FitResult
-from hiertopics.formats.trust import trusts
-from hiertopics.holdouts.spec import WITHIN, extended
-from hiertopics.model import AnyBackend, Context, Settings
-from hiertopics.observed import observed_by
-from hiertopics.room import Room
 from hiertopics.runs import artifacts
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint, resume
-from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS, lineage, refuse_unfitted
+from hiertopics.runs.manifest import CONTINUED, MADE_BY, PARENTS
 from hiertopics.runs.newdocs import columns_in, described, phrases_of
+from hiertopics.runs.origin import lineage, refuse_unfitted
 from hiertopics.runs.original import Original, read_original
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.states import Arrays
 
 NEW_WORDS = ("join", "drop")
 

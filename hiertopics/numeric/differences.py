@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import I32, I64, Ints
+from hiertopics.base.arrays import I32, I64, Ints
 
 
 class Difference(NamedTuple):

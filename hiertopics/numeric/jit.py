@@ -31,7 +31,7 @@ from numba.core.compiler import Compiler, Flags
 from numba.core.registry import CPUDispatcher
 from numba.extending import overload
 
-from hiertopics.numeric.compiling import tell_of_compiling
+from hiertopics.base.compiling import tell_of_compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 

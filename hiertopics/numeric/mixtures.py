@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import gammaln
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 
 
 def all_entries(theta: F64) -> sparse.csr_array:

@@ -38,7 +38,7 @@ from numba.core.typing import signature
 from numba.extending import lower_builtin, type_callable
 from numpy.typing import NDArray
 
-from hiertopics.arrays import Floats
+from hiertopics.base.arrays import Floats
 from hiertopics.numeric.jit import kernel
 
 Row = Floats

@@ -38,7 +38,7 @@ from numba import types
 from numba.core import cgutils
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F32, I32
+from hiertopics.base.arrays import F32, I32
 from hiertopics.numeric.lanes import (
     FLOAT,
     FLOATS,

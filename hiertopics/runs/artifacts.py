@@ -7,16 +7,16 @@ from dataclasses import replace
 
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.arrays import I32
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.groups import groups_of
-from hiertopics.data.shelf import Bags
-from hiertopics.data.tree import Support, Tree
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import RunError
-from hiertopics.holdouts.split import Split
-from hiertopics.model import Summary
+from hiertopics.base import files
+from hiertopics.base.arrays import I32
+from hiertopics.base.errors import RunError
+from hiertopics.contract.model import Summary
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.corpus.data.tree import Support, Tree
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json

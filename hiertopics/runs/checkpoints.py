@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics import files
-from hiertopics.errors import RunError
-from hiertopics.model import AnyBackend, Context, Settings
-from hiertopics.room import Room
+from hiertopics.base import files
+from hiertopics.base.errors import RunError
+from hiertopics.base.room import Room
+from hiertopics.contract.model import AnyBackend, Context, Settings
+from hiertopics.contract.states import Arrays, Misnamed, check, lengths_of, restored, to_arrays
 from hiertopics.runs.manifest import SEALED_FROM
 from hiertopics.runs.rundir import RunDir
-from hiertopics.states import Arrays, Misnamed, check, lengths_of, restored, to_arrays
 
 KEPT = 2
 

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Tags
-from hiertopics.data.shelf import Bags
-from hiertopics.data.vectors import Vectors
-from hiertopics.formats.sidefiles import in_order
+from hiertopics.base import files
+from hiertopics.base.arrays import I64
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.sidefiles import in_order
 
 DOCUMENTS = "documents.jsonl"
 MARKS = ("groups", "labels")

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hiertopics import files, registry
-from hiertopics.errors import ConfigError, RunError, UsageError
-from hiertopics.formats.trust import trust
+from hiertopics.base import files
+from hiertopics.base.errors import ConfigError, RunError, UsageError
+from hiertopics.contract import registry
+from hiertopics.corpus.formats.trust import trust
 from hiertopics.runs.manifest import added_packages, has_manifest, read_manifest, settings_version
 from hiertopics.settings import history
 from hiertopics.settings.config import Experiment, build, data_layer
@@ -17,7 +18,7 @@ from hiertopics.settings.layers import Overrides, merge, parse_set
 from hiertopics.settings.yamlfile import load_yaml, read_seeds
 
 if TYPE_CHECKING:
-    from hiertopics.model import AnyBackend
+    from hiertopics.contract.model import AnyBackend
 
 CONFIG = "config.yaml"
 SEEDS = "seeds"

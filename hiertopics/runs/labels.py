@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics import files
-from hiertopics.data.tree import NONE, Label, Labels, Tree
-from hiertopics.errors import DataError, RunError
+from hiertopics.base import files
+from hiertopics.base.errors import DataError, RunError
+from hiertopics.base.visible import as_typed, steady, visible
+from hiertopics.corpus.data.tree import NONE, Label, Labels, Tree
 from hiertopics.runs.rundir import RunDir
-from hiertopics.visible import as_typed, steady, visible
 
 LABELS = "labels.csv"
 COLUMNS = ("node", "words", "name", "hidden", "note")

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import resource
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
-from hiertopics import files
-from hiertopics.data.shelf import Bags
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import ConfigError, RunError, UsageError
-from hiertopics.formats.source import FORMATS
-from hiertopics.formats.words import tokenizer_hash
-from hiertopics.registry import BACKENDS
+from hiertopics.base import files
+from hiertopics.base.errors import RunError
 from hiertopics.settings import history
-from hiertopics.settings.config import Experiment
-from hiertopics.settings.identity import config_hash, differing_keys
-
-if TYPE_CHECKING:
-    from hiertopics.runs.rundir import RunDir
 
 MANIFEST = "manifest.json"
 SCHEMA = "hiertopics.run/1"
@@ -127,148 +112,8 @@ def settings_version(folder: Path, manifest: Mapping[str, Any]) -> int:
     return number
 
 
-def parent_record(run: RunDir) -> dict[str, Any]:
-    """Return what a run that is made of ``run`` says of it: its name, how it was fitted, its seal.
-
-    Keys: run (the name of its folder), backend, seed, config (the hash), model (the seal of
-    model.npz).
-    """
-    manifest = run.manifest
-    kept = {key: manifest.get(key) for key in ("backend", "seed", "config")}
-    name = run.path.name or run.path.absolute().name
-    return {"run": name, **kept, "model": run.seals(["model.npz"])["model.npz"]}
-
-
-def lineage(parents: Sequence[RunDir], made_by: str) -> dict[str, Any]:
-    """Return the entries of a run that was made of others by a command."""
-    return {PARENTS: [parent_record(run) for run in parents], MADE_BY: made_by}
-
-
-def refuse_unfitted(run: RunDir) -> None:
-    """Raise UsageError where a run was made of others without a fit that could go on."""
-    command = str(run.manifest.get(MADE_BY, FITTED[0])).partition(" ")[0]
-    if command not in FITTED:
-        names = ", ".join(str(parent.get("run")) for parent in run.manifest.get(PARENTS, ()))
-        raise UsageError(
-            f"{run.path} was made by {command} of {names}: there is no fit to go on with; "
-            "choose another -o"
-        )
-
-
-def refuse_begun_elsewhere(run: RunDir) -> None:
-    """Raise UsageError where a run that has no checkpoint began where another one ended."""
-    made_by = str(run.manifest.get(MADE_BY, ""))
-    if made_by.partition(" ")[0] == CONTINUED:
-        raise UsageError(
-            f"{run.path} came to no checkpoint yet; give the command {CONTINUED} again, which "
-            "knows where it begins"
-        )
-
-
-class Origin(NamedTuple):
-    """What a run was made from. whole: before the split, train: after it; split: its hash.
-
-    lineage: entries on the runs that it was made of, if there are any.
-    """
-
-    experiment: Experiment
-    whole: Bags | Vectors
-    train: Bags | Vectors
-    split: str
-    argv: Sequence[str]
-    lineage: Mapping[str, Any] = MappingProxyType({})
-
-    def described(self) -> dict[str, Any]:
-        """Return the entries that stay as they are until the fit ends."""
-        return {
-            "schema": SCHEMA,
-            "backend": self.experiment.backend,
-            "argv": list(self.argv),
-            "seed": self.experiment.seed,
-            "versions": _versions(self.experiment),
-            "corpus": {
-                "fingerprint": self.whole.fingerprint,
-                "text_fingerprint": self.whole.text_fingerprint,
-                "n_docs": self.train.n_docs,
-                "n_empty": self.train.n_empty,
-                "n_words": self.train.n_words,
-                "n_tokens": self.train.n_tokens,
-                **_tokenizer(self.experiment),
-            },
-            "split": self.split,
-            "config": config_hash(self.experiment),
-            "settings": history.version(),
-            **self.lineage,
-        }
-
-    def refuse_other(self, run: RunDir) -> None:
-        """Raise ConfigError where a run was made under another config or from another corpus.
-
-        Raises UsageError where no fit made it.
-        """
-        refuse_unfitted(run)
-        name = run.manifest["backend"]
-        if name != self.experiment.backend:
-            problems = [f"backend: {name} in the run, {self.experiment.backend} now"]
-        else:
-            problems = differing_keys(run.experiment, self.experiment)
-        fitted = run.manifest["corpus"]["fingerprint"]
-        if not problems and fitted != self.whole.fingerprint:
-            problems = ["data.corpus: the run was fitted to a corpus with other contents"]
-        if problems:
-            raise ConfigError(
-                [f"{run.path} is a run with another config; choose another -o", *problems]
-            )
-
-
-def _tokenizer(experiment: Experiment) -> dict[str, Any]:
-    """Return what cut the texts, where that was code of the user's: its name and its hash."""
-    name = experiment.data.tokenizer
-    return {} if name is None else {"tokenizer": name, "tokenizer_hash": tokenizer_hash(name)}
-
-
-def peak_memory() -> int:
-    """Return the most bytes that this process has held."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024)
-
-
 def added_packages(manifest: Mapping[str, Any]) -> list[str]:
     """Return the packages, with versions, that added the backend or the format of a run."""
     versions = manifest.get("versions")
     named = versions.items() if isinstance(versions, Mapping) else ()
     return [f"{name} {number}" for name, number in named if name not in ("python", *VERSIONED)]
-
-
-def _versions(experiment: Experiment) -> dict[str, str]:
-    """Return versions by package; packages that add the backend or the format are among them."""
-    found = {"python": platform.python_version()}
-    for name in VERSIONED:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    used = ((BACKENDS, experiment.backend), (FORMATS, str(experiment.data.from_)))
-    for table, name in used:
-        if name in table and table.package_of(name):
-            found[table.package_of(name)] = table.version_of(name)
-    return found
-
-
-def refuse_unlike(runs: Sequence[RunDir], command: str) -> None:
-    """Raise UsageError where runs are not of one tree backend, corpus and split, or too few."""
-    if len(runs) < 2:
-        raise UsageError(f"{command} takes two runs or more: a tree, and others of the same split")
-    for run in runs:
-        if run.tree.vectors is not None or run.tree.is_flat:
-            raise UsageError(f"{run.path} has no tree of words: {command} compares nodes by depth")
-    same = {
-        "backend": [str(run.manifest["backend"]) for run in runs],
-        "corpus": [str(run.manifest["corpus"]["fingerprint"]) for run in runs],
-        "split": [run.split.hash for run in runs],
-    }
-    for what, values in same.items():
-        if len(set(values)) > 1:
-            pairs = zip(runs, values, strict=True)
-            listed = ", ".join(f"{run.path} has {value}" for run, value in pairs)
-            raise UsageError(f"these runs are not of the same {what}: {listed}")

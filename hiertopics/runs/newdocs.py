@@ -16,33 +16,35 @@ import numpy as np
 from msgspec import structs
 from scipy import sparse
 
-from hiertopics import files, registry
-from hiertopics.arrays import I64
-from hiertopics.cluster.coordinator import Cluster
-from hiertopics.cluster.joining import engine_of
-from hiertopics.corpora import dataset
-from hiertopics.corpora.inmemory import on_disk
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.discretise import Bins, column_order
-from hiertopics.data.shelf import Bags, Shelf, in_memory
-from hiertopics.data.tree import Tree
-from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Engine, Workers
-from hiertopics.errors import HiertopicsError, NumericalError, UsageError
-from hiertopics.formats import parquet
-from hiertopics.formats.source import FIELDS, FORMATS, WORDING, format_of
-from hiertopics.formats.trust import trust, trusts
-from hiertopics.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
-from hiertopics.model import Context, PathMixture, Paths, Posterior, Settings
-from hiertopics.observed import observed_by
-from hiertopics.progress import said
-from hiertopics.room import Room
+from hiertopics.base import files
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import HiertopicsError, NumericalError, UsageError
+from hiertopics.base.progress import said
+from hiertopics.base.room import Room
+from hiertopics.base.visible import steady
+from hiertopics.contract import registry
+from hiertopics.contract.cluster.coordinator import Cluster
+from hiertopics.contract.cluster.joining import engine_of
+from hiertopics.contract.engine import Engine, Workers
+from hiertopics.contract.model import Context, PathMixture, Paths, Posterior, Settings
+from hiertopics.contract.observed import observed_by
+from hiertopics.corpus.corpora import dataset
+from hiertopics.corpus.corpora.inmemory import on_disk
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.discretise import Bins, column_order
+from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats import parquet
+from hiertopics.corpus.formats.source import FIELDS, WORDING
+from hiertopics.corpus.formats.table import FORMATS, format_of
+from hiertopics.corpus.formats.trust import trust, trusts
+from hiertopics.corpus.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.soundness import blamed, check_fitted, check_posterior
 from hiertopics.settings.config import DataConfig, Experiment
-from hiertopics.visible import steady
 
 SUFFIXES = (".npz", *TABLES, "")
 ALONE = Workers()
@@ -294,7 +296,8 @@ def infer(
     (``rows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
     with paths put more arrays into it: the best path of each document, as in paths.npz, and its
     other paths with their chances (``PathMixture.to_arrays``). data: entries of ``data``
-    that describe a file. cluster: where else to work (``hiertopics.cluster.joining.cluster``).
+    that describe a file. cluster: where else to work
+    (``hiertopics.contract.cluster.joining.cluster``).
     Raises UsageError, DataError or RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.

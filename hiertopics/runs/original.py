@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hiertopics.errors import UsageError
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.observed import observed_by
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.observed import observed_by
+from hiertopics.corpus.holdouts.spec import parse_holdout
 from hiertopics.runs.rundir import RunDir
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.arrays import I64, Ints
-from hiertopics.data.shelf import stretches
-from hiertopics.formats import parquet
-from hiertopics.model import PathMixture, Paths, Posterior
-from hiertopics.room import Growing, Room
+from hiertopics.base import files
+from hiertopics.base.arrays import I64, Ints
+from hiertopics.base.room import Growing, Room
+from hiertopics.contract.model import PathMixture, Paths, Posterior
+from hiertopics.corpus.data.shelf import stretches
+from hiertopics.corpus.formats import parquet
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import Told, docs_csv, placed_kinds, placed_rows
 from hiertopics.runs.rundir import RunDir

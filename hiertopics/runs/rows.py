@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import I64
-from hiertopics.data.tree import NODE, NONE, ROOT, Label, Labels, Tree
-from hiertopics.files import to_csv
-from hiertopics.model import Paths
+from hiertopics.base.arrays import I64
+from hiertopics.base.files import to_csv
+from hiertopics.contract.model import Paths
+from hiertopics.corpus.data.tree import NODE, NONE, ROOT, Label, Labels, Tree
 from hiertopics.runs.labels import words_told
 
 TREE_SCHEMA = "hiertopics.tree/1"

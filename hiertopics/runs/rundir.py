@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.arrays import F64, I32
-from hiertopics.axes import require_below, require_numbers, require_whole
-from hiertopics.data.tree import Support, Tree
-from hiertopics.errors import HiertopicsError, RunError, UsageError
-from hiertopics.holdouts.split import Split
-from hiertopics.model import Paths
+from hiertopics.base import files
+from hiertopics.base.arrays import F64, I32
+from hiertopics.base.axes import require_below, require_numbers, require_whole
+from hiertopics.base.errors import HiertopicsError, RunError, UsageError
+from hiertopics.contract.model import Paths
+from hiertopics.corpus.data.tree import Support, Tree
+from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
 from hiertopics.runs.experiment import CONFIG, fitted_experiment
 from hiertopics.runs.manifest import (

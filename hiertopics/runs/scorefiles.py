@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hiertopics import files
+from hiertopics.base import files
 from hiertopics.runs.rundir import RunDir
 
 

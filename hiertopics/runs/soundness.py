@@ -16,16 +16,16 @@ import numpy as np
 from msgspec import structs
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F64
-from hiertopics.axes import require_declared, require_parents
-from hiertopics.data.discretise import EDGES
-from hiertopics.data.shelf import Bags
-from hiertopics.data.tree import Tree
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import NumericalError, RunError
-from hiertopics.model import AnyBackend, Posterior, Settings, Summary
+from hiertopics.base.arrays import F64
+from hiertopics.base.axes import require_declared, require_parents
+from hiertopics.base.errors import NumericalError, RunError
+from hiertopics.contract.model import AnyBackend, Posterior, Settings, Summary
+from hiertopics.contract.states import lengths_of
+from hiertopics.corpus.data.discretise import EDGES
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.settings.config import Experiment
-from hiertopics.states import lengths_of
 
 OFF_ONE = 1e-6
 """How far a sum of shares may be from 1."""

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from hiertopics import files
-from hiertopics.data.matching import marks_of, supported_by
-from hiertopics.data.tree import ROOT
-from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.base import files
+from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.visible import steady
+from hiertopics.corpus.data.matching import marks_of, supported_by
+from hiertopics.corpus.data.tree import ROOT
 from hiertopics.runs.artifacts import write_support
-from hiertopics.runs.manifest import refuse_unlike
+from hiertopics.runs.origin import refuse_unlike
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.scores import pool
-from hiertopics.visible import steady
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

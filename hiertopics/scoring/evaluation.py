@@ -10,22 +10,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hiertopics.cluster.joining import engine_of
-from hiertopics.corpora.inmemory import on_disk
-from hiertopics.errors import HiertopicsError, NumericalError, UsageError
-from hiertopics.formats.trust import trusts
-from hiertopics.observed import observed_by
-from hiertopics.progress import said
+from hiertopics.base.errors import HiertopicsError, NumericalError, UsageError
+from hiertopics.base.progress import said
+from hiertopics.base.visible import steady
+from hiertopics.contract.cluster.joining import engine_of
+from hiertopics.contract.observed import observed_by
+from hiertopics.corpus.corpora.inmemory import on_disk
+from hiertopics.corpus.data.quality import Hierarchy, hierarchy_quality, topic_quality
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.newdocs import columns_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.runs.soundness import blamed, check_scores
 from hiertopics.scoring.protocols import PROTOCOLS
-from hiertopics.scoring.quality import Hierarchy, hierarchy_quality, topic_quality
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
-from hiertopics.visible import steady
 
 
 @trusts
@@ -49,7 +49,7 @@ def evaluate(
     options: those of the protocol or task; None and False are defaults. ``observed``: share of a
     document that is seen before the rest is scored. ``average``: score the mean of p(w | d) over
     the kept draws. cluster: where else documents are placed (see
-    ``hiertopics.cluster.joining.cluster``). Raises UsageError, DataError or RunError.
+    ``hiertopics.contract.cluster.joining.cluster``). Raises UsageError, DataError or RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """

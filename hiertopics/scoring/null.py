@@ -14,22 +14,23 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics import registry, seeds
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.matching import marks_of, supported_by
-from hiertopics.data.tree import ROOT, Support, Tree
-from hiertopics.engine import Workers
-from hiertopics.errors import NumericalError, UsageError
-from hiertopics.formats.trust import trusts
-from hiertopics.model import AnyBackend, Context, Settings, Summary
-from hiertopics.observed import refuse_other_kind
+from hiertopics.base import seeds
+from hiertopics.base.errors import NumericalError, UsageError
+from hiertopics.base.units import format_duration
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import AnyBackend, Context, Settings, Summary
+from hiertopics.contract.observed import refuse_other_kind
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.matching import marks_of, supported_by
+from hiertopics.corpus.data.quality import hierarchy_quality, topic_quality
+from hiertopics.corpus.data.tree import ROOT, Support, Tree
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.runs.soundness import blamed, check_summary
-from hiertopics.scoring.quality import hierarchy_quality, topic_quality
-from hiertopics.units import format_duration
 
 LARGEST = 2**31
 

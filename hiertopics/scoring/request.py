@@ -8,9 +8,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
 
-from hiertopics.engine import Engine
-from hiertopics.errors import UsageError
-from hiertopics.observed import refuse_other_kind
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.engine import Engine
+from hiertopics.contract.observed import refuse_other_kind
 from hiertopics.runs.rundir import RunDir
 
 ResultT = TypeVar("ResultT")

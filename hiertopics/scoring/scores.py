@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 
 
 class Score(NamedTuple):

@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, structs
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
 from hiertopics.settings.fields import NUMBER_AS_TEXT, description, expectation, nested
 from hiertopics.settings.layers import Layers, Reader
 from hiertopics.settings.yamlfile import dump_yaml

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
 from hiertopics.settings.fields import fields_of, nested_in, read_value, show
 from hiertopics.settings.yamlfile import parse_value
 

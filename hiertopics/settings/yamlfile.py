@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
 from hiertopics.settings.fields import show
 
 _NULL, _BOOL, _INT, _FLOAT, _STR, _MERGE, _SEQ, _MAP = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 import pytest
 
-from hiertopics import registry
-from hiertopics.errors import HiertopicsError
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.contract import registry
 from hiertopics.testing.bench import cases_of_backend
 from hiertopics.testing.chosen import PLUGIN, Chosen
 

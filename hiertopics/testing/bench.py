@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hiertopics import registry
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.vectors import to_vectors
-from hiertopics.engine import Engine, Workers
-from hiertopics.model import Context, Settings, Sizes, Summary
-from hiertopics.observed import kind_of
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Engine, Workers
+from hiertopics.contract.model import Context, Settings, Sizes, Summary
+from hiertopics.contract.observed import kind_of
+from hiertopics.contract.states import restored, to_arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.vectors import to_vectors
 from hiertopics.runs.experiment import read_experiment
-from hiertopics.states import restored, to_arrays
 from hiertopics.testing.small import small_settings
 
 Case = tuple[str, ...]

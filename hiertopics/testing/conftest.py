@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.testing.bench import Bench, Case, bench_of
 from hiertopics.testing.chosen import cases_of
 from hiertopics.testing.corpora import HARD, varied

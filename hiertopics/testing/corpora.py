@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 
 WORDS = ("bread", "butter", "cheese", "wine", "goal", "match", "team", "coach", "never")
 """The last word occurs in no document."""

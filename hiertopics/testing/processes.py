@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from hiertopics.engine import Each, Shared, Workers, as_given, message_to
+from hiertopics.contract.engine import Each, Shared, Workers, as_given, message_to
 
 N_PROCESSES = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 SMALL_MODEL = {"truncation": 5, "n_topics": 5, "max_nodes": 20}
 SMALL_SCHEDULE = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.testing.bench import Bench
 from hiertopics.testing.chosen import PLUGIN
 from hiertopics.testing.corpora import two_themes

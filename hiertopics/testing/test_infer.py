@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
-from hiertopics.model import Posterior, Summary
+from hiertopics.contract.model import Posterior, Summary
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.testing.bench import Bench, of_those
 from hiertopics.testing.corpora import corpus_of
 

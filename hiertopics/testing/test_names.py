@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from hiertopics import registry
-from hiertopics.engine import Workers
-from hiertopics.model import Backend, Context
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Backend, Context
+from hiertopics.contract.states import is_record
 from hiertopics.settings.config import InferenceConfig, SamplerConfig, build, template
 from hiertopics.settings.yamlfile import load_yaml
-from hiertopics.states import is_record
 from hiertopics.testing.bench import SIZES, Bench, of_those
 from hiertopics.testing.corpora import varied
 

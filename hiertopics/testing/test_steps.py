@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics import files
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Engine, Workers
-from hiertopics.formats.shards import write_bags
-from hiertopics.room import Room
+from hiertopics.base import files
+from hiertopics.base.room import Room
+from hiertopics.contract.engine import Engine, Workers
+from hiertopics.contract.states import leaves, to_arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint, save_checkpoint
 from hiertopics.runs.rundir import RunDir
-from hiertopics.states import leaves, to_arrays
 from hiertopics.testing.bench import Bench, bits, of_those
 from hiertopics.testing.corpora import corpus_of
 from hiertopics.testing.processes import Processes

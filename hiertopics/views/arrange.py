@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Bools
-from hiertopics.data.tree import NODE, ROOT, Arrangement, Tree
-from hiertopics.errors import RunError, UsageError
+from hiertopics.base.arrays import F64, I64, Bools
+from hiertopics.base.errors import RunError, UsageError
+from hiertopics.corpus.data.tree import NODE, ROOT, Arrangement, Tree
 from hiertopics.runs.rundir import RunDir
 
 Number = TypeVar("Number", bound=np.generic)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics import seeds
-from hiertopics.arrays import F64
-from hiertopics.data.tree import Labels
-from hiertopics.errors import UsageError
+from hiertopics.base import seeds
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.tree import Labels
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.remarks import counted_at, parse_sides, tags_of

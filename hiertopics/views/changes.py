@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.matching import Named, affinities, matched
-from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import F64, I64
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.matching import Named, affinities, matched
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.render.records import to_table
 

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.tree import Tree
-from hiertopics.errors import HiertopicsError
-from hiertopics.formats.trust import trusts
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.base.visible import steady, visible
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rows import Documents, last_of, names_above, place_of
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.visible import steady, visible
 
 LEAST = 0.005
 """Smaller shares are printed as 0.00."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hiertopics.data.tree import Label, Tree
-from hiertopics.errors import UsageError
-from hiertopics.formats.sidefiles import encodes
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.tree import Label, Tree
+from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.runs.labels import (
     LABELS,
     Row,

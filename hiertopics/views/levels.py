@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hiertopics.arrays import F64
-from hiertopics.data.tree import OUTSIDE, ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.tree import OUTSIDE, ROOT, Tree
 
 
 def parse_cut(text: str) -> tuple[int, ...]:

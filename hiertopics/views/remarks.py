@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Tags
-from hiertopics.data.tree import Tree
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.opening import require_file
-from hiertopics.formats.records import TABLES, column_of, table_form
-from hiertopics.formats.sidefiles import read_tags
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.formats.opening import require_file
+from hiertopics.corpus.formats.records import TABLES, column_of, table_form
+from hiertopics.corpus.formats.sidefiles import read_tags
 from hiertopics.runs.rundir import RunDir
 
 N_VALUES = 5

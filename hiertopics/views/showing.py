@@ -10,10 +10,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
-from hiertopics import files
-from hiertopics.data.groups import group_rows, groups_of
-from hiertopics.data.tree import Labels, Tree, by_branch, by_frex, by_relevance
-from hiertopics.errors import UsageError
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.base.visible import Line, Span, plain
+from hiertopics.corpus.data.groups import group_rows, groups_of
+from hiertopics.corpus.data.tree import Labels, Tree, by_branch, by_frex, by_relevance
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
@@ -23,7 +24,6 @@ from hiertopics.views.render import Remark, View, few_documents, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.records import to_group_lines
 from hiertopics.views.render.trees import to_html, to_lines, to_text
-from hiertopics.visible import Line, Span, plain
 
 Write = Callable[[Tree, Sequence[str], View, str], str]
 

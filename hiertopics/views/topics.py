@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hiertopics.data.groups import group_rows, groups_of
-from hiertopics.data.tree import Labels, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.base.visible import visible
+from hiertopics.corpus.data.groups import group_rows, groups_of
+from hiertopics.corpus.data.tree import Labels, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.documents import documents_of
 from hiertopics.views.render import View, share
-from hiertopics.visible import visible
 
 WORDS = 10
 FEW_WORDS = 5

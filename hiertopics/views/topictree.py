@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from hiertopics.data.tree import Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, for_reading
 from hiertopics.views.render.trees import to_html, to_text

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import golden, golden_fits
 from benchmarks.process import ROOT
-from hiertopics import registry
+from hiertopics.contract import registry
 
 
 def fitted(model: str = "a", phi: str = "a", theta: str = "b") -> dict[str, Any]:

@@ -12,13 +12,13 @@ import stepping
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.arrays import Floats
-from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.base.arrays import Floats
+from hiertopics.contract import registry
+from hiertopics.contract.model import Settings, Sizes
+from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.families.chdp import gibbs, variational, variational_kernels
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.chdp.paper import irp
-from hiertopics.model import Settings, Sizes
+from hiertopics.papers import chdp_irp as irp
 
 COOPERATIONS = ("superposition", "maximization")
 

@@ -9,8 +9,8 @@ import numpy as np
 from chdp_cases import begin, settings_of, tiny
 from stepping import at
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F64
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_kernels import (
@@ -25,9 +25,9 @@ from hiertopics.families.chdp.gibbs_kernels import (
     sweep_block_by_lists,
 )
 from hiertopics.families.chdp.maximum_kernels import draw_rates, slice_groups, slice_sticks
-from hiertopics.families.chdp.paper import irp
-from hiertopics.families.chdp.paper.irp_kernels import sweep_options, sweep_tables, sweep_tokens
 from hiertopics.families.flat.token_kernels import Tables
+from hiertopics.papers import chdp_irp as irp
+from hiertopics.papers.chdp_irp_kernels import sweep_options, sweep_tables, sweep_tokens
 
 ALPHA_DOC, ALPHA_GROUP, GAMMA, ETA = 2.0, 1.5, 1.2, 0.7
 BATCHES = 40

@@ -14,8 +14,8 @@ from hiertopics.families.chdp import gibbs_kernels
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.chdp.layout import Data
-from hiertopics.families.chdp.paper import irp
-from hiertopics.families.chdp.paper.irp_kernels import new_table_row, seat_table
+from hiertopics.papers import chdp_irp as irp
+from hiertopics.papers.chdp_irp_kernels import new_table_row, seat_table
 
 LENGTHS = (6, 4, 3, 1, 0)
 PARENTS = [[0, 1], [0], [], [1], [0, 1]]

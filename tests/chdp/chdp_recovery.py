@@ -9,9 +9,9 @@ import numpy as np
 from chdp_cases import simulated
 from stepping import advance, at, begin, settings_of
 
-from hiertopics.data.groups import groups_of
-from hiertopics.data.tree import Tree
-from hiertopics.model import Sizes
+from hiertopics.contract.model import Sizes
+from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.tree import Tree
 
 TOPICS = {"alpha_doc": 5.0, "alpha_group": 2.0, "gamma": 8.0, "eta": 0.05, "truncation": 12}
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaln
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 
 Array = F64
 

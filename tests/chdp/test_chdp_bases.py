@@ -13,19 +13,19 @@ from naive_chdp import base
 from scipy import sparse
 from stepping import at
 
-from hiertopics.data.corpus import Tags
+from hiertopics.contract.model import Sizes
+from hiertopics.corpus.data.corpus import Tags
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights, base_row, base_rows
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.families.chdp.paper import irp
-from hiertopics.families.chdp.paper.irp_kernels import (
+from hiertopics.papers import chdp_irp as irp
+from hiertopics.papers.chdp_irp_kernels import (
     Options,
     Urn,
     add_option,
     join_option,
     new_table_row,
 )
-from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [3], [0, 2, 3], [2]]
 RNG = np.random.default_rng(4)

@@ -12,11 +12,11 @@ import pytest
 from chdp_cases import COOPERATIONS, simulated
 from scipy import sparse
 
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.model import Sizes
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.loop import Event, Stop
-from hiertopics.formats.writing import write_corpus
-from hiertopics.model import Sizes
 from hiertopics.runs.rundir import RunDir
 
 SETTINGS = ("model.truncation=8", "inference.hyper_start=2", "output.record_every=2")

@@ -12,13 +12,13 @@ from naive_chdp import base, log_groups, log_sticks
 from naive_chdp import sweep as naive_sweep
 from scipy import stats
 
+from hiertopics.contract.model import Sizes
 from hiertopics.families.chdp import gibbs, gibbs_kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_state import weights_of
 from hiertopics.families.flat import sweep_kernels
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
-from hiertopics.model import Sizes
 
 PARENTS = [[0, 2], [], [1], [0, 1, 2], [2]]
 

@@ -14,11 +14,11 @@ from chdp_recovery import recover
 from scipy.special import digamma, gammaln, polygamma
 from stepping import settings_of
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
+from hiertopics.contract.model import Sizes
 from hiertopics.families.chdp import variational
 from hiertopics.families.chdp import variational_kernels as ascent
 from hiertopics.families.chdp.variational import weights_of
-from hiertopics.model import Sizes
 
 KEYS: dict[str, Any] = {"cooperation": "maximization", "fit_normaliser": True, "hyper_start": 2}
 PARENTS = [[0, 1], [0], [], [1], [0, 1, 2], [2]]

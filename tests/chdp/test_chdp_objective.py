@@ -19,7 +19,7 @@ from chdp_cases import (
 from scipy.special import gammaln, xlogy
 from stepping import at, docs_of
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import gibbs, variational
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of

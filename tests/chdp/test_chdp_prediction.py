@@ -15,12 +15,12 @@ from naive_chdp import base
 from scipy import sparse
 from stepping import at
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
-from hiertopics.data.groups import groups_of
-from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.tree import OUTSIDE, Tree
 from hiertopics.families.chdp import gibbs
-from hiertopics.model import Settings
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
 

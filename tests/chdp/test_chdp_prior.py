@@ -14,11 +14,11 @@ from chdp_cases import COOPERATIONS, settings_of
 from scipy.special import digamma
 from stepping import at
 
+from hiertopics.contract.model import Sizes
 from hiertopics.families.chdp import gibbs
 from hiertopics.families.chdp.base_kernels import Weights
 from hiertopics.families.chdp.gibbs_kernels import seat_tokens
 from hiertopics.families.chdp.layout import link_parents
-from hiertopics.model import Sizes
 
 N_DOCS, LENGTH, ALPHA_DOC, GAMMA = 30, 8, 1.5, 2.0
 

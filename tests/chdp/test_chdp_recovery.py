@@ -6,7 +6,7 @@ import pytest
 from chdp_cases import COOPERATIONS
 from chdp_recovery import Recovery, recover
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 LIMITS = {"chdp-gibbs": Recovery(0.9, 1.0), "chdp-variational": Recovery(0.95, 0.12)}
 

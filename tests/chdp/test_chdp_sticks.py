@@ -12,12 +12,13 @@ from scipy.special import digamma
 from stepping import advance, at, begin, settings_of
 from sticks_twin import SticksTwin, best_order, betas, log_weights
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Workers
-from hiertopics.errors import ConfigError
-from hiertopics.families.chdp.paper import stick_kernels, sticks
-from hiertopics.model import Sizes
-from hiertopics.states import to_arrays
+from hiertopics.base.errors import ConfigError
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Sizes
+from hiertopics.contract.states import to_arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.papers import chdp_stick_kernels as stick_kernels
+from hiertopics.papers import chdp_sticks as sticks
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1, 2], [2]]
 SMALL: dict[str, Any] = {"method": "sticks", "truncation": 4, "tables": 3, "options": 3}

@@ -11,7 +11,7 @@ from scipy.special import digamma
 from stepping import at
 from variational_twin import Twin
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import variational
 from hiertopics.families.chdp.variational import EVEN_ITERATIONS
 

@@ -11,14 +11,14 @@ from chdp_cases import COOPERATIONS, doc_prior_of, fit_variational, simulated, w
 from stepping import at, settings_of
 from variational_twin import Twin, sticks
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.groups import groups_of
-from hiertopics.data.tree import OUTSIDE
+from hiertopics.contract.model import Settings, Sizes
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.tree import OUTSIDE
 from hiertopics.families.chdp import variational
 from hiertopics.families.chdp.variational import weights_of
 from hiertopics.families.flat import variational as flat_variational
 from hiertopics.families.hdp.variational import pcvb0
-from hiertopics.model import Settings, Sizes
 
 PARENTS = [[0, 1], [0], [], [1], [0, 1], [2]]
 

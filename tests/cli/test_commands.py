@@ -20,8 +20,9 @@ from replacing import put_in_place
 from scipy import sparse
 
 import hiertopics
-from hiertopics import cli, registry
-from hiertopics.errors import NumericalError
+from hiertopics import cli
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract import registry
 
 Call = Callable[..., Any]
 Small = Callable[[str], tuple[str, ...]]

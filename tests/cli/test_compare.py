@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.observed import kind_of
+from hiertopics.contract import registry
+from hiertopics.contract.observed import kind_of
 from hiertopics.views.render.records import to_comparison_table
 
 Call = Callable[..., Any]

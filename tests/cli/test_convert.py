@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import hiertopics
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import ConfigError, UsageError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import ConfigError, UsageError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 
 Call = Callable[..., Any]
 
@@ -202,7 +202,7 @@ def test_a_failure_in_the_middle_leaves_nothing(
 
     before = contents(place)
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(hiertopics.errors.RunError, match="No space left"):
+    with pytest.raises(hiertopics.base.errors.RunError, match="No space left"):
         hiertopics.convert(place / "a.ldac", place / "b.mtx")
     assert contents(place) == before
 

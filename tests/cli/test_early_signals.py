@@ -32,7 +32,7 @@ def told(stderr: bytes, name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", SIGNALS)
-@pytest.mark.parametrize("module", ["numpy", "scipy.sparse", "hiertopics.corpora.dataset"])
+@pytest.mark.parametrize("module", ["numpy", "scipy.sparse", "hiertopics.corpus.corpora.dataset"])
 def test_during_imports(tmp_path: Path, name: str, module: str) -> None:
     (tmp_path / "a.ldac").write_text("1 0:1\n" * 9)
     program = AT_IMPORT.format(module=module, signal=name, words=FIT)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from hiertopics.corpus.data.quality import Hierarchy
 from hiertopics.scoring.protocols import PROTOCOLS
-from hiertopics.scoring.quality import Hierarchy
 
 Call = Callable[..., Any]
 Copied = Callable[..., Path]

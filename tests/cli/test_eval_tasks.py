@@ -11,8 +11,8 @@ import pytest
 from task_corpora import write_graph, write_labelled
 
 import hiertopics
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.scoring.tasks import TASKS, evaluate_task
 
 Call = Callable[..., Any]

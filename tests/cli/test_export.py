@@ -17,7 +17,7 @@ import pytest
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics import files
+from hiertopics.base import files
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.showing import FORMS
 

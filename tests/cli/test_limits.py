@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from faults import failing, refusals
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.visible import in_letters
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.rundir import RunDir
-from hiertopics.visible import in_letters
 
 Call = Callable[..., Any]
 

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import hiertopics
-from hiertopics import files, registry
-from hiertopics.data.corpus import default_vocab
-from hiertopics.engine import Workers
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
-from hiertopics.model import Context, Settings, Sizes
-from hiertopics.observed import kind_of
+from hiertopics.base import files
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings, Sizes
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.data.corpus import default_vocab
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 from hiertopics.runs.experiment import read_experiment
 
 Call = Callable[..., Any]
@@ -149,7 +150,7 @@ def test_bad_requests_write_nothing(
 
 
 def test_sizes_are_checked_for_the_function_too(tmp_path: Path) -> None:
-    with pytest.raises(hiertopics.errors.UsageError, match="n_words must be >= 1, got 0"):
+    with pytest.raises(hiertopics.base.errors.UsageError, match="n_words must be >= 1, got 0"):
         hiertopics.simulate("hdp-cvb0", tmp_path / "x.ldac", n_words=0)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hiertopics.formats import trust
+from hiertopics.corpus.formats import trust
 
 pytest.importorskip("sklearn.feature_extraction.text")
 
@@ -74,7 +74,7 @@ def test_a_full_disk_leaves_nothing_of_standard_input(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     piped(LINES)
-    monkeypatch.setattr("hiertopics.corpora.inmemory.shutil.copyfileobj", full)
+    monkeypatch.setattr("hiertopics.corpus.corpora.inmemory.shutil.copyfileobj", full)
     done = call("fit", "-", "--from", "jsonl", "-o", "run", *FLAGS)
     assert done.code == 1 and not (tmp_path / "run").exists()
     assert "cannot write run/corpus/stdin.part: No space left on device" in done.err

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import hiertopics
-from hiertopics.errors import ConfigError, UsageError
+from hiertopics.base.errors import ConfigError, UsageError
 from hiertopics.fitting.sweeping import MOST_JOBS
 
 Call = Callable[..., Any]

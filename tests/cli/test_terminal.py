@@ -8,9 +8,9 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from hiertopics.base.visible import Span, plain, steady, visible
 from hiertopics.views.render.records import Grid, to_table
 from hiertopics.views.render.screen import pieces, show_lines, show_table
-from hiertopics.visible import Span, plain, steady, visible
 
 WIDTH = 40
 LOOKS = re.compile("\x1b\\[[0-9;]*m")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import hiertopics
-from hiertopics.errors import ConfigError, UsageError
-from hiertopics.formats import trust
+from hiertopics.base.errors import ConfigError, UsageError
+from hiertopics.corpus.formats import trust
 
 pytest.importorskip("sklearn.feature_extraction.text")
 

@@ -30,17 +30,17 @@ from scipy import sparse
 from tiny import small_settings
 
 import hiertopics
-from hiertopics import registry
-from hiertopics.cluster import coordinator, joining, watch, worker
-from hiertopics.cluster.coordinator import Cluster, WorkersLost
-from hiertopics.cluster.joining import cluster
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.engine import Shared, Workers
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.cluster import coordinator, joining, watch, worker
+from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
+from hiertopics.contract.cluster.joining import cluster
+from hiertopics.contract.engine import Shared, Workers
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.fitting import driver
 from hiertopics.fitting.driver import fit
 from hiertopics.fitting.job import FitResult
-from hiertopics.formats.shards import write_bags
 from hiertopics.runs import placing as where_placed
 from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir

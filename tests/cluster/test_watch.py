@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hiertopics.cluster.watch import LOOK_EVERY, SILENT_LOOKS, Watch
+from hiertopics.contract.cluster.watch import LOOK_EVERY, SILENT_LOOKS, Watch
 
 A, B = "tcp://a:1", "tcp://b:1"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
-from hiertopics.errors import HiertopicsError
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 
 ROWS = np.array([[2, 0, 1], [0, 0, 0], [1, 5, 0], [0, 0, 3]])
 VOCAB = ("ant", "bee", "cat")

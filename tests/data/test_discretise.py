@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hiertopics.data.corpus import Tags
-from hiertopics.data.discretise import Bins, bin_numbers, learn_bins, learn_edges, to_words
-from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.errors import HiertopicsError
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.discretise import Bins, bin_numbers, learn_bins, learn_edges, to_words
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 
 INF = np.inf
 values = st.floats(-1e308, 1e308) | st.sampled_from([0.0, 1.0, -1.0, 5e-324, 1.7e308])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.names import (
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.names import (
     SHORT,
     first_flaw,
     made_unique,
@@ -19,9 +19,9 @@ from hiertopics.data.names import (
     unique_note,
     unpack_names,
 )
-from hiertopics.data.seedwords import check
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.holdouts.split import Split, make_split
+from hiertopics.corpus.data.seedwords import check
+from hiertopics.corpus.holdouts.spec import parse_holdout
+from hiertopics.corpus.holdouts.split import Split, make_split
 
 HARD = ("a", "b\0", "b", " c ", "\r", "é\u2028", "x" * 5000, "d\0\0")
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.pruning import Limits, notes, prune
-from hiertopics.errors import DataError
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.pruning import Limits, notes, prune
 
 VOCAB = tuple("abcdefgh")
 

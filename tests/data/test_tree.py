@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hiertopics.data.tree import (
+from hiertopics.corpus.data.tree import (
     FEW_TOKENS,
     NODE,
     OUTSIDE,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data import vectors as module
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
-from hiertopics.data.vectors import Vectors, default_columns, no_count, to_corpus, to_vectors
-from hiertopics.errors import HiertopicsError, UsageError
+from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.corpus.data import vectors as module
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.corpus.data.vectors import Vectors, default_columns, no_count, to_corpus, to_vectors
 
 ROWS = np.array([[0.5, -1.0], [2.0, 3.0], [0.0, 1e300]])
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.data.matching import Marks
-from hiertopics.data.tree import NODE, Tree
+from hiertopics.corpus.data.matching import Marks
+from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.fitting.consensus import Fit, joined, kept_nodes
 from hiertopics.runs.rundir import RunDir
 

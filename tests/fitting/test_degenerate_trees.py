@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data.tree import OUTSIDE, Tree
-from hiertopics.model import Paths, Summary
+from hiertopics.contract.model import Paths, Summary
+from hiertopics.corpus.data.tree import OUTSIDE, Tree
 from hiertopics.runs import soundness
 
 PARENT = (-1, 0, 0, 1, 1, 2, -1)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from arviz_stats.base import array_stats
 
-from hiertopics.arrays import F64
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
 from hiertopics.fitting import diagnostics
 from hiertopics.fitting.diagnostics import diagnosis, split_r_hat, traces
 

@@ -13,9 +13,10 @@ from scipy import stats
 from stepping import SERIAL
 
 import hiertopics
-from hiertopics import files, registry
-from hiertopics.model import Context, Settings, Sizes
-from hiertopics.observed import kind_of
+from hiertopics.base import files
+from hiertopics.contract import registry
+from hiertopics.contract.model import Context, Settings, Sizes
+from hiertopics.contract.observed import kind_of
 from hiertopics.runs.experiment import read_experiment
 
 Call = Callable[..., Any]

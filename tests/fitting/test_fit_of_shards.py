@@ -14,8 +14,11 @@ import numpy as np
 import pytest
 from replacing import put_in_place
 
-from hiertopics.corpora.conversion import convert
-from hiertopics.errors import DataError, UsageError
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.room import beside
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.formats.shards import open_shelf
+from hiertopics.corpus.formats.source import Source
 from hiertopics.families.flat import token_layout
 from hiertopics.families.hdp import blocks
 from hiertopics.families.hdp import summary as theta_parts
@@ -25,9 +28,6 @@ from hiertopics.families.ncrp.variational import backend as hlda_variational
 from hiertopics.families.ncrp.variational import state as variational_state
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Callback, Event
-from hiertopics.formats.shards import open_shelf
-from hiertopics.formats.source import Source
-from hiertopics.room import beside
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
@@ -78,7 +78,7 @@ def contents(run: RunDir) -> dict[str, bytes]:
 def test_shards_and_the_file_they_come_from_end_in_the_same_bytes(
     folder: Path, tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
     monkeypatch.setattr(blocks, "DENSE_CELLS", 40)
     more = (f"inference.start={start}",)
     whole = fitted(folder / "a.ldac", tmp_path / "whole", 7, *more)
@@ -103,7 +103,7 @@ def test_words_of_shards_are_chosen_as_those_of_a_file(
     folder: Path, tmp_path: Path, chosen: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In one more pass: the same corpus, the same split, the same bytes, the same score."""
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
     whole = fitted(folder / "a.ldac", tmp_path / "whole", 3, *chosen)
     shards = fitted(folder / "a.shards", tmp_path / "shards", 3, *chosen)
     assert 0 < len(shards.vocab) < 30
@@ -200,8 +200,8 @@ def test_the_variational_hdp_of_shards_keeps_what_grows_in_files(
     folder: Path, tmp_path: Path, backend: str, theta: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Entries and counts of documents; a fit that goes on ends in the same bytes."""
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
-    monkeypatch.setattr("hiertopics.families.flat.few.CELLS", 60)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr("hiertopics.families.hdp.few.CELLS", 60)
     if theta == "a part":
         monkeypatch.setattr(theta_parts, "MOST_ENTRIES", 0)
     places: set[Path | None] = set()
@@ -236,7 +236,7 @@ def test_hlda_gibbs_of_shards_keeps_levels_of_tokens_in_files(
     folder: Path, tmp_path: Path, collapse: str, start: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the best draw, too; a fit that goes on ends in the same bytes."""
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
     for module in (token_layout, sampled):
         monkeypatch.setattr(module, "TOKENS_AT_ONCE", 40)
     monkeypatch.setattr(clustering, "MOST_PAIRS", 200)
@@ -280,7 +280,7 @@ def test_hlda_variational_of_shards_lays_documents_out_in_files(
     folder: Path, tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slots of some documents at a time; a fit that goes on ends in the same bytes."""
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 16)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
     monkeypatch.setattr(token_layout, "TOKENS_AT_ONCE", 40)
     monkeypatch.setattr(variational_state, "CELLS", 40)
     monkeypatch.setattr(clustering, "MOST_PAIRS", 200 if how == "a start of a part" else 500)
@@ -443,7 +443,7 @@ CHILD = """
     import re, resource, sys
     from importlib import import_module
     from pathlib import Path
-    from hiertopics.errors import UsageError
+    from hiertopics.base.errors import UsageError
     from hiertopics.fitting import driver
     from hiertopics.runs.newdocs import infer
     from hiertopics.scoring.evaluation import evaluate

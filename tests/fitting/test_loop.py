@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from hiertopics.engine import Workers
-from hiertopics.errors import Interrupted, NumericalError
+from hiertopics.base.errors import Interrupted, NumericalError
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event
-from hiertopics.model import Context, Settings
 
 SETTINGS: Any = Settings(None, None)
 

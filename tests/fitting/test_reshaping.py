@@ -14,13 +14,13 @@ from faults import refusals
 from scipy import sparse
 
 import hiertopics
-from hiertopics import registry
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.regrouping import joined, regrouped, without
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.errors import ConfigError, UsageError
+from hiertopics.base.errors import ConfigError, UsageError
+from hiertopics.contract import registry
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.regrouping import joined, regrouped, without
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.fitting.refitting import documents_below
-from hiertopics.formats.writing import write_corpus
 from hiertopics.runs.manifest import read_manifest
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.original import read_original

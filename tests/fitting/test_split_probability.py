@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from hiertopics.arrays import I32, Ints
+from hiertopics.base.arrays import I32, Ints
 from hiertopics.fitting.sampling import split_probability
 
 

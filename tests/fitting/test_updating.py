@@ -11,25 +11,24 @@ import pytest
 from faults import refusals
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.corpora.conversion import convert
-from hiertopics.corpora.joining import with_new
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.pruning import Limits
-from hiertopics.engine import Workers
-from hiertopics.errors import RunError, UsageError
-from hiertopics.families.flat import few
-from hiertopics.families.hdp import variational
+from hiertopics.base.errors import RunError, UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.contract.states import to_arrays
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.corpora.joining import with_new
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.pruning import Limits
+from hiertopics.corpus.formats.writing import write_corpus
+from hiertopics.families.hdp import few, variational
 from hiertopics.fitting import driver, updating
 from hiertopics.fitting.updating import update
-from hiertopics.formats.writing import write_corpus
-from hiertopics.model import Context, Settings
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
-from hiertopics.states import to_arrays
 from hiertopics.views.changes import changes
 
 FILES = ("model.npz", "theta.npz", "tree.json", "split.npz", "topics.csv", "documents.jsonl")

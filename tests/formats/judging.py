@@ -12,13 +12,13 @@ from unittest import mock
 import numpy as np
 from fuzzing import Seed
 
-from hiertopics.corpora.checking import check
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import ConfigError, DataError, HiertopicsError, UsageError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import ConfigError, DataError, HiertopicsError, UsageError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 WITHOUT_LINE = re.compile(
     "archive is damaged|holds no (documents|rows)|no words in|cannot be read|lines, but"

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpora.checking import check
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import DataError
-from hiertopics.formats import counting
-from hiertopics.formats.counting import MAX_DOCS
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats import counting
+from hiertopics.corpus.formats.counting import MAX_DOCS
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 
 Put = Callable[[str, bytes], Path]
 MTX = b"%%MatrixMarket matrix coordinate integer general\n"

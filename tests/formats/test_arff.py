@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 from spoilt import Put
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.sidefiles import same_tags
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.sidefiles import same_tags
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)
@@ -68,7 +68,7 @@ def test_sparse_rows_of_other_numbers_are_vectors(put: Put, value: Any) -> None:
 
 
 def test_a_sparse_file_too_large_for_a_table(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hiertopics.formats.arff.MAX_CELLS", 5)
+    monkeypatch.setattr("hiertopics.papers.arff.MAX_CELLS", 5)
     with pytest.raises(DataError, match="2 rows x 3 columns, and not all are whole .* than 5"):
         read(put, HEAD + "{0 1}\n{1 0.5}\n")
 

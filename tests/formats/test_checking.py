@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spoilt import PIECES, SOUND, Put
 
-from hiertopics.corpora.checking import check
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 
 common = settings(
     deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)

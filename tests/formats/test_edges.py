@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from spoilt import Put
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.edges import read_fast, read_slowly
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.edges import read_fast, read_slowly
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hiertopics.corpora.checking import check
-from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 
 Call = Callable[..., Any]
 Put = Callable[[str, str], Path]

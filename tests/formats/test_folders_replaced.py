@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hiertopics.errors import RunError
-from hiertopics.formats import folders
-from hiertopics.formats.folders import new_folder
+from hiertopics.base.errors import RunError
+from hiertopics.corpus.formats import folders
+from hiertopics.corpus.formats.folders import new_folder
 
 CHANGES = ("os.rename", "os.remove", "os.rmdir", "os.mkdir")
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from judging import examine
 from tiny import counts_in
 
-from hiertopics.errors import DataError
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.source import Source
 
 MATRICES: dict[str, dict[str, Any]] = {
     "csr": {"indptr": [0, 2, 2, 3], "indices": [0, 2, 1], "data": [2, 3, 1]},

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging import examine
 
-from hiertopics.corpora.checking import check
-from hiertopics.formats.source import FORMATS
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.formats.table import FORMATS
 
 LINE_BASED = set(FORMATS) - {"npz", "parquet", "folder", "h5ad"}
 ELSEWHERE = {"h5ad"}

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from judging import INTERNALS, LONGEST
 
-from hiertopics.corpora import dataset
-from hiertopics.errors import ConfigError, DataError, UsageError
+from hiertopics.base.errors import ConfigError, DataError, UsageError
+from hiertopics.corpus.corpora import dataset
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.settings.config import DataConfig, dump
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from fuzzing import MTX
 
-from hiertopics.corpora.checking import check
-from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import FORMATS, Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.table import FORMATS
 
 MOST_BYTES = 32 << 20
 HUGE = 10**12

@@ -12,12 +12,12 @@ import pytest
 from scipy import sparse
 from tiny import counts_in
 
-from hiertopics.corpora.conversion import convert
-from hiertopics.data.shelf import Shelf
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import h5ad
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.data.shelf import Shelf
+from hiertopics.corpus.formats import h5ad
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 
 anndata = pytest.importorskip("anndata")
 h5py = pytest.importorskip("h5py")

@@ -11,9 +11,9 @@ import pytest
 from spoilt import Put
 from tiny import counts_in
 
-from hiertopics.errors import DataError
-from hiertopics.formats.ldac import _read_fast, _read_slowly, rules_of
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.ldac import _read_fast, _read_slowly, rules_of
+from hiertopics.corpus.formats.source import Source
 
 
 def dense(corpus: Any) -> Any:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from hiertopics.corpora.checking import check
-from hiertopics.errors import ConfigError, DataError
-from hiertopics.formats.arff import read_label_names
-from hiertopics.formats.opening import LONGEST_LINE, blocks, without_blank_end
-from hiertopics.formats.records import text_of_html
+from hiertopics.base.errors import ConfigError, DataError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.formats.opening import LONGEST_LINE, blocks, without_blank_end
+from hiertopics.corpus.formats.records import text_of_html
+from hiertopics.papers.arff import read_label_names
 from hiertopics.settings.yamlfile import read_seeds
 
 FACTOR = 10

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 from spoilt import Put
 
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 HEAD = "%%MatrixMarket matrix coordinate {} {}\n"
 INTEGER = HEAD.format("integer", "general")

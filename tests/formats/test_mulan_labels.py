@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from spoilt import Put
 
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.arff import read_label_names
-from hiertopics.formats.reading import read_corpus, resolve
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.reading import read_corpus, resolve
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
+from hiertopics.papers.arff import read_label_names
 
 XMLNS = 'xmlns="http://mulan.sourceforge.net/labels"'
 XML = (

@@ -13,15 +13,15 @@ from scipy import sparse
 from spoilt import Put
 
 import hiertopics
-from hiertopics.corpora.checking import check
-from hiertopics.corpora.conversion import convert
-from hiertopics.corpora.inmemory import as_corpus
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import DataError, HiertopicsError
-from hiertopics.formats import shards
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.shards import open_shelf, write_bags
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, HiertopicsError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.corpora.inmemory import as_corpus
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.formats import shards
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.shards import open_shelf, write_bags
+from hiertopics.corpus.formats.source import Source
 
 COUNTS = np.array([[1, 0, 2, 0], [0, 3, 0, 4], [1, 1, 1, 1]])
 LDAC = "2 0:1 2:2\n2 1:3 3:4\n4 0:1 1:1 2:1 3:1\n"

@@ -12,8 +12,8 @@ from scipy import sparse
 from spoilt import Put
 from tiny import counts_in
 
-from hiertopics.errors import DataError
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.source import Source
 
 MATRIX = np.array([[0, 2, 1], [0, 0, 0], [4, 0, 0]])
 

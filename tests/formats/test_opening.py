@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from spoilt import Put
 
-from hiertopics.errors import DataError
-from hiertopics.formats.opening import blocks, lines, rows, without_blank_end
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.opening import blocks, lines, rows, without_blank_end
 
 TEXT = "first\n\nthird é\nfourth\n\n\n"
 

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpora.checking import check
-from hiertopics.corpora.conversion import convert
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 
 N_ROWS = 4_000
 MTX = b"%%MatrixMarket matrix coordinate integer general\n"

@@ -16,13 +16,13 @@ from scipy import sparse
 from spoilt import PIECES, SOUND
 from tiny import counts_in
 
-from hiertopics.corpora.conversion import convert
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import DataError
-from hiertopics.formats import edges, ldac, matrixmarket, svmlight, triples
-from hiertopics.formats.sidefiles import same_tags
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.formats import edges, ldac, matrixmarket, svmlight, triples
+from hiertopics.corpus.formats.sidefiles import same_tags
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=30, suppress_health_check=list(HealthCheck)

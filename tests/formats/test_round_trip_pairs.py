@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.vectors import Vectors, to_corpus
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import FORMATS, Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.vectors import Vectors, to_corpus
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.table import FORMATS
+from hiertopics.corpus.formats.writing import write_corpus
 
 Call = Callable[..., Any]
 NAMES = {

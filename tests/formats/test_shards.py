@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.corpora.conversion import convert
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.pruning import Limits
-from hiertopics.data.shelf import Shelf
-from hiertopics.errors import DataError, RunError, UsageError
-from hiertopics.formats import shards
-from hiertopics.formats.folders import new_folder
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, RunError, UsageError
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.pruning import Limits
+from hiertopics.corpus.data.shelf import Shelf
+from hiertopics.corpus.formats import shards
+from hiertopics.corpus.formats.folders import new_folder
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
 from tests.formats.conftest import Put
 
 LDAC = "2 0:1 2:3\n0\n3 3:1 1:2 0:400\n1 2:1\n"
@@ -146,7 +146,7 @@ def test_shards_tell_what_chose_their_words(corpus: Path) -> None:
 
 def test_documents_are_chosen_in_any_order(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shards, "PART_PAIRS", 2)
-    for module in ("data.shelf", "formats.drafts"):
+    for module in ("corpus.data.shelf", "corpus.formats.drafts"):
         monkeypatch.setattr(f"hiertopics.{module}.BLOCK_PAIRS", 2)
     whole, shelf = as_read(corpus), shelf_of(corpus)
     assert len(shelf.stored.parts) > 1
@@ -315,7 +315,7 @@ def test_arrays_of_another_kind_are_damaged(corpus: Path, change: str) -> None:
 
 
 def test_pairs_of_many_blocks_are_looked_at(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 2)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 2)
     assert shelf_of(corpus).n_tokens == 408
     folder = corpus.parent / "big.shards"
     counts = np.load(folder / "00000.counts.npy")
@@ -400,7 +400,7 @@ def test_what_a_living_writer_writes_stays(corpus: Path) -> None:
 MIB = 1 << 20
 CHILD = """
     import resource, sys
-    from hiertopics.corpora.conversion import convert
+    from hiertopics.corpus.corpora.conversion import convert
     import sklearn.feature_extraction.text, scipy.sparse
     held = int(open("/proc/self/statm").read().split()[5]) * resource.getpagesize()
     limit = held + int(sys.argv[3])

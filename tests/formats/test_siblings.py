@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from spoilt import Put
 
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.reading import resolve
-from hiertopics.formats.source import FORMATS, Source
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.formats.reading import resolve
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.table import FORMATS
 
 
 def resolved(put: Put, corpus: str, *siblings: Any, **options: Any) -> Any:
@@ -132,8 +133,12 @@ def test_every_format_can_do_what_its_line_says(form: Any) -> None:
 
 
 def test_readers_load_only_when_they_are_needed() -> None:
-    loaded = "import sys, hiertopics.formats; print(*sys.modules)"
+    loaded = "import sys, hiertopics.corpus.formats; print(*sys.modules)"
     modules = subprocess.run(
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert not {"sklearn", "hiertopics.formats.ldac", "hiertopics.formats.text"} & set(modules)
+    assert not {
+        "sklearn",
+        "hiertopics.corpus.formats.ldac",
+        "hiertopics.corpus.formats.text",
+    } & set(modules)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from spoilt import Put
 
-from hiertopics.errors import DataError
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.sidefiles import read_vocabulary
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.sidefiles import read_vocabulary
+from hiertopics.corpus.formats.source import Source
 
 THREE = "1 0:1\n0\n1 1:1\n"
 

@@ -14,12 +14,12 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from spoilt import Put
 from tiny import counts_in
 
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import DataError
-from hiertopics.formats.source import Source
-from hiertopics.formats.svmlight import Heads, read_fast, read_slowly, rules_of
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.svmlight import Heads, read_fast, read_slowly, rules_of
+from hiertopics.corpus.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=40, suppress_health_check=list(HealthCheck)

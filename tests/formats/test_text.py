@@ -13,8 +13,8 @@ import pytest
 from spoilt import Put
 from tiny import counts_in
 
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.formats.source import Source
 
 pytest.importorskip("sklearn.feature_extraction.text")
 

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.errors import DataError
-from hiertopics.formats.source import Source
-from hiertopics.formats.triples import Rules, read_fast, read_slowly, read_triples, triple_matrix
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.triples import (
+    Rules,
+    read_fast,
+    read_slowly,
+    read_triples,
+    triple_matrix,
+)
 
 RULES = Rules(9, 9)
 

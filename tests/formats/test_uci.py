@@ -9,8 +9,8 @@ import pytest
 from spoilt import Put
 from tiny import counts_in
 
-from hiertopics.errors import DataError
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.source import Source
 
 SMALL = "4\n3\n4\n1 1 2\n1 3 1\n3 2 5\n4 3 1\n"
 MATRIX = [[2, 0, 1], [0, 0, 0], [0, 5, 0], [0, 0, 1]]

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from spoilt import Put
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.reading import read_corpus, resolve
-from hiertopics.formats.sidefiles import same_tags
-from hiertopics.formats.source import Source
-from hiertopics.formats.vectors import NUMBER, _Layout, _read_fast, _read_slowly, number_text
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.reading import read_corpus, resolve
+from hiertopics.corpus.formats.sidefiles import same_tags
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.vectors import NUMBER, _Layout, _read_fast, _read_slowly, number_text
+from hiertopics.corpus.formats.writing import write_corpus
 
 common = settings(
     deadline=None, derandomize=True, max_examples=50, suppress_health_check=list(HealthCheck)
@@ -271,7 +271,7 @@ def test_an_orderly_table_never_takes_the_slow_way(
 ) -> None:
     table = np.random.default_rng(0).normal(size=(3_000, 20))
     path = put("a.csv", "".join(",".join(map(repr, row)) + "\n" for row in table.tolist()))
-    monkeypatch.setattr("hiertopics.formats.vectors._read_slowly", None)
+    monkeypatch.setattr("hiertopics.corpus.formats.vectors._read_slowly", None)
     assert (read(path, label_column=column).rows == table[:, : 20 if column is None else 19]).all()
 
 
@@ -411,7 +411,7 @@ def test_a_corpus_is_written_as_its_dense_table(tmp_path: Path) -> None:
 def test_a_corpus_too_large_for_a_table_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hiertopics.data.vectors.MAX_CELLS", 3)
+    monkeypatch.setattr("hiertopics.corpus.data.vectors.MAX_CELLS", 3)
     with pytest.raises(UsageError, match="has 4 cells, more than 3; choose a sparse format"):
         write_corpus(COUNTS, tmp_path / "a.npy")
     assert list(tmp_path.iterdir()) == []

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiertopics.corpora import conversion
-from hiertopics.corpora.dataset import load_corpus
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats import trust, words
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.records import text_of_html
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.corpora import conversion
+from hiertopics.corpus.corpora.dataset import load_corpus
+from hiertopics.corpus.formats import trust, words
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.records import text_of_html
+from hiertopics.corpus.formats.source import Source
 from hiertopics.settings.config import DataConfig, Phrases
 
 text = pytest.importorskip("sklearn.feature_extraction.text")

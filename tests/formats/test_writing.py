@@ -12,12 +12,12 @@ import pytest
 from scipy import sparse
 from spoilt import Put
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.files import write_together
-from hiertopics.formats.reading import read_corpus
-from hiertopics.formats.source import Source
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.base.files import write_together
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.writing import write_corpus
 
 COUNTS = sparse.csr_array(np.array([[0, 2], [0, 0], [1, 300]]))
 MARKS = sparse.csr_array(np.array([[True, False, True], [False] * 3, [False, False, True]]))

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.special import gammaln, psi, softmax, xlogy
 from stepping import at
 
-from hiertopics.families.hca import meanfield
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import Sums
 from hiertopics.families.hca.state import Data, State, in_pieces, lay_out
 from hiertopics.families.nested.slots import log_masses, sticks_term
+from hiertopics.papers import hca_meanfield as meanfield
 
 PARENT = np.array([-1, 0, 0, 0, 1, 1, 2], dtype=np.int32)
 """Depth 3; node 3 is of level 2 and has no child."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.errors import ConfigError, DataError, UsageError
+from hiertopics.base.errors import ConfigError, DataError, UsageError
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.tasks import evaluate_task
@@ -131,9 +131,9 @@ def test_new_rows_have_the_columns_of_the_run(
 
 def test_another_table_is_another_run(digits: RunDir, table: np.ndarray, tmp_path: Path) -> None:
     """The split's hash holds every bit of the held-out rows."""
-    from hiertopics.data.vectors import Vectors, default_columns
-    from hiertopics.holdouts.spec import parse_holdout
-    from hiertopics.holdouts.split import split_rows
+    from hiertopics.corpus.data.vectors import Vectors, default_columns
+    from hiertopics.corpus.holdouts.spec import parse_holdout
+    from hiertopics.corpus.holdouts.split import split_rows
 
     holdout = parse_holdout("train:60@0")
     _, split = split_rows(Vectors(table, default_columns(5)), holdout)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from stepping import at
 
-from hiertopics import registry
-from hiertopics.data.tree import ROOT
+from hiertopics.contract import registry
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.tree import ROOT
 from hiertopics.families.hca import moves, starts
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.draft import OUT, Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import Data, State, elbo, lay_out, slot_chances, slot_scores
-from hiertopics.model import Context, Settings
 
 STARTS = ("clusters", "residuals", "axes")
 

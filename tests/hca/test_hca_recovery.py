@@ -7,11 +7,11 @@ import pytest
 from scipy.linalg import subspace_angles
 from stepping import advance, at, begin
 
-from hiertopics import registry
-from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.contract import registry
+from hiertopics.contract.model import Settings, Sizes, Summary
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
-from hiertopics.model import Settings, Sizes, Summary
 
 
 def fitted(rows: np.ndarray, settings: Settings, iterations: int, seed: int = 0) -> Summary:

@@ -11,21 +11,21 @@ import pytest
 from scipy.stats import multivariate_normal
 from stepping import advance, at, begin
 
-from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.families.hca import meanfield
+from hiertopics.base.files import read_npz
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.hca import variational as hca
 from hiertopics.families.hca.config import Inference, Model
 from hiertopics.families.hca.variational import log_density
 from hiertopics.families.nested.slots import mean_masses
 from hiertopics.families.nested.tree_state import MeanField
-from hiertopics.files import read_npz
-from hiertopics.model import Settings
+from hiertopics.papers import hca_meanfield as meanfield
+from hiertopics.papers.task_reconstruction import pca_squared_distances, squared_distances
 from hiertopics.runs import newdocs
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.comparison import compare
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.tasks import evaluate_task
-from hiertopics.scoring.tasks.reconstruction import pca_squared_distances, squared_distances
 
 
 def settings_of(run: RunDir) -> Settings:

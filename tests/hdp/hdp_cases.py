@@ -10,14 +10,15 @@ from naive import Pairs, Point, Resp
 from numpy.typing import ArrayLike, DTypeLike
 from stepping import SERIAL, advance, at, corpus_of, settings_of
 
-from hiertopics.arrays import F64, I64, Floats, Ints
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Engine
+from hiertopics.base.arrays import F64, I64, Floats, Ints
+from hiertopics.contract.engine import Engine
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.flat.sticks import fit_sticks
 from hiertopics.families.hdp import gibbs
-from hiertopics.families.hdp.variational import cvb, cvb0, pcvb, pcvb0
-from hiertopics.model import Settings
+from hiertopics.families.hdp.variational import cvb0, pcvb0
+from hiertopics.papers.hdp_second_order_backends import cvb, pcvb
 
 BACKENDS = [pcvb0, pcvb, cvb0, cvb, gibbs]
 ZERO_ORDER = [pcvb0, cvb0]

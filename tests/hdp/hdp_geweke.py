@@ -10,7 +10,7 @@ from hdp_cases import begin
 from joint import Outcome, Story
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.hdp import gibbs

@@ -16,9 +16,9 @@ from hdp_geweke import LENGTHS, N_TOPICS, N_WORDS, STATISTICS, exponentials
 from joint import Outcome, Story
 from stepping import SERIAL, at, begin, corpus_of, settings_of
 
-from hiertopics.arrays import I32, I64, U8, U16
-from hiertopics.chains import chains
-from hiertopics.engine import Each, as_given
+from hiertopics.base.arrays import I32, I64, U8, U16
+from hiertopics.contract.chains import chains
+from hiertopics.contract.engine import Each, as_given
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import partial
 from hiertopics.families.hdp.block_layout import Blocks, Piece, lay_block, made_piece

@@ -14,7 +14,7 @@ from naive import Point, posterior, stick_nodes, surrogate, true_bound
 from scipy.special import gammaln
 from stepping import advance, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.hdp.variational import pcvb0

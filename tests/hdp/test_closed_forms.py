@@ -18,7 +18,7 @@ from naive import (
     surrogate,
 )
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.concentrations import HIGHEST, LOWEST, step_concentration
 from hiertopics.families.hdp.point_estimates import word_shape

@@ -22,11 +22,12 @@ from naive import (
 from scipy.special import digamma, polygamma
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64
-from hiertopics.families.flat import moments, posteriors, variational
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings
+from hiertopics.families.flat import moments, variational
 from hiertopics.families.flat.layout import Data
+from hiertopics.families.hdp import posteriors
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.model import Settings
 
 CONCENTRATIONS = [0.001, 0.004, 0.016, 0.06, 0.2, 0.4, 0.8, 3.0]
 

@@ -11,9 +11,9 @@ from hdp_cases import BACKENDS as STORED
 from hdp_cases import begin, planted
 from stepping import SERIAL, advance, settings_of
 
-from hiertopics.engine import Workers
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.states import to_arrays
 from hiertopics.families.hdp.variational import few_cvb0, few_pcvb0
-from hiertopics.states import to_arrays
 
 BACKENDS = [*STORED, few_cvb0, few_pcvb0]
 CORPUS = planted(61, n_docs=60, n_words=50, n_topics=4, length=40).train

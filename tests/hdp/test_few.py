@@ -11,14 +11,14 @@ from naive import grouped, pair_sweep, seen
 from stepping import advance, at, settings_of
 
 import hiertopics as ht
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import NumericalError
-from hiertopics.families.flat import few, few_kernels, posteriors
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.states import to_arrays
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat.summary import summary_bytes
 from hiertopics.families.flat.variational import settled
+from hiertopics.families.hdp import few, few_kernels, posteriors
 from hiertopics.families.hdp.variational import all_cvb0, cvb0, few_cvb0, few_pcvb0, pcvb0
 from hiertopics.numeric.simd import aligned_rows
-from hiertopics.states import to_arrays
 
 BACKENDS = [few_cvb0, few_pcvb0]
 KEYS = {"truncation": 8, "hyper_start": 3}

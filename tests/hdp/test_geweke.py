@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hdp_geweke import joint_test
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat import concentrations, sticks
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 from hiertopics.families.flat.kernels import Prior

@@ -12,7 +12,7 @@ from hdp_cases import begin
 from naive import Exact, log_topics, posterior, share, stick_nodes
 from stepping import at, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables

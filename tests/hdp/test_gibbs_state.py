@@ -12,7 +12,7 @@ from hdp_cases import begin, fitted, random_corpus
 from naive import log_joint
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
-from hiertopics.engine import Here, Workers, joined
+from hiertopics.contract.engine import Here, Workers, joined
 from hiertopics.families.flat import sticks
 from hiertopics.families.hdp import gibbs, gibbs_kernels, partial, summary
 from hiertopics.numeric.mixtures import log_rising

@@ -8,8 +8,8 @@ from hdp_cases import begin, pairs_of, random_corpus
 from naive import grouped, seen
 from stepping import corpus_of, settings_of
 
-from hiertopics.arrays import Floats
-from hiertopics.engine import joined
+from hiertopics.base.arrays import Floats
+from hiertopics.contract.engine import joined
 from hiertopics.families.flat import kernels, moments, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out

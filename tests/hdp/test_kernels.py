@@ -11,8 +11,8 @@ from naive import Pairs, fold_in, grouped, pair_sweep, seen
 from numpy.typing import NDArray
 from stepping import advance, settings_of
 
-from hiertopics.arrays import F64, I32
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F64, I32
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells, lay_out

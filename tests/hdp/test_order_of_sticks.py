@@ -12,7 +12,7 @@ from hdp_cases import begin, fitted, planted, random_corpus
 from scipy import integrate, stats
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.flat import sticks
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import renumber

@@ -13,7 +13,7 @@ import pytest
 from naive import posterior
 from stepping import at, begin, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64, Ints
+from hiertopics.base.arrays import F64, Ints
 from hiertopics.families.hdp import blocks, partial, topic_kernels
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 1], [1, 0, 2]])

@@ -14,9 +14,9 @@ from scipy import stats
 from stepping import SERIAL, at, corpus_of, docs_of, twins
 from truth import rows_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Each, Workers, as_given, cut, joined
+from hiertopics.base.arrays import F64
+from hiertopics.contract.engine import Each, Workers, as_given, cut, joined
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp import (
     block_kernels,

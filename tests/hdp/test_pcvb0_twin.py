@@ -10,8 +10,8 @@ from hdp_cases import begin, fitted, pairs_of, random_corpus, token_rows
 from naive import Pairs, TokenPcvb0, pair_sweep
 from stepping import advance, docs_of, settings_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F64
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.hdp.variational import pcvb0
 
 

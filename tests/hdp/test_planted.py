@@ -12,7 +12,7 @@ import pytest
 from hdp_cases import BACKENDS, VARIATIONAL, Planted, begin, perplexity, planted, word_chances
 from stepping import advance, at, settings_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp.variational import pcvb0
 

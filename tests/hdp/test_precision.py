@@ -12,9 +12,9 @@ import pytest
 from hdp_cases import SECOND_ORDER, VARIATIONAL, begin, perplexity, planted, word_chances
 from stepping import advance, at, settings_of
 
-from hiertopics.errors import NumericalError
+from hiertopics.base.errors import NumericalError
 from hiertopics.families.flat import variational
-from hiertopics.families.hdp import second_order
+from hiertopics.papers import hdp_second_order as second_order
 
 TEXT = planted(71, n_docs=200, n_words=150, n_topics=8, length=60)
 

@@ -10,7 +10,7 @@ from hdp_cases import BACKENDS, VARIATIONAL, begin, fitted, random_corpus, word_
 from naive import posterior, predictive
 from stepping import advance, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.hdp.variational import cvb0
 
 PI = np.array([0.6, 0.3, 0.1])

@@ -23,7 +23,7 @@ from naive import lda_sweep
 from scipy.special import digamma, gammaln
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64, I32, Ints
+from hiertopics.base.arrays import F64, I32, Ints
 from hiertopics.families.hdp import gibbs
 from hiertopics.families.hdp.variational import cvb0, pcvb0
 

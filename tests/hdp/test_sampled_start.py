@@ -10,7 +10,7 @@ import stepping
 from hdp_cases import begin, perplexity, planted, random_corpus, word_chances
 from stepping import advance, at, settings_of
 
-from hiertopics.engine import Workers
+from hiertopics.contract.engine import Workers
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.hdp import beginnings, gibbs
 from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0

@@ -18,16 +18,18 @@ from naive import (
 from numba import njit
 from stepping import advance, at, settings_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import joined
-from hiertopics.families.flat import posteriors, variational
+from hiertopics.base.arrays import F64
+from hiertopics.contract.engine import joined
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import Cells
-from hiertopics.families.hdp import point_estimates, second_order
-from hiertopics.families.hdp import second_order_kernels as kernels
-from hiertopics.families.hdp.variational import cvb, cvb0, pcvb
+from hiertopics.families.hdp import point_estimates, posteriors
+from hiertopics.families.hdp.variational import cvb0
 from hiertopics.numeric import special
+from hiertopics.papers import hdp_second_order as second_order
+from hiertopics.papers import hdp_second_order_kernels as kernels
+from hiertopics.papers.hdp_second_order_backends import cvb, pcvb
 
 HELD: dict[str, Any] = {"hyper_start": 1000, "truncation": 4, "alpha": 0.7, "eta": 0.3}
 

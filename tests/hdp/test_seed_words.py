@@ -17,13 +17,13 @@ from naive import grouped, pair_sweep, second_order_sweep, seen
 from scipy.special import digamma, gammaln
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64, I64, Ints
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import Seeds
-from hiertopics.families.flat import few, posteriors
+from hiertopics.base.arrays import F64, I64, Ints
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.prediction import infer
-from hiertopics.families.hdp import gibbs, partial, point_estimates
-from hiertopics.families.hdp.variational import cvb, cvb0, few_cvb0, few_pcvb0, pcvb, pcvb0
+from hiertopics.families.hdp import few, gibbs, partial, point_estimates, posteriors
+from hiertopics.families.hdp.variational import cvb0, few_cvb0, few_pcvb0, pcvb0
+from hiertopics.papers.hdp_second_order_backends import cvb, pcvb
 
 CORPUS = corpus_of([[2, 1, 0], [0, 1, 1], [1, 0, 2]])
 SEEDS = {"first": ["w1"], "second": ["w0", "w2"]}

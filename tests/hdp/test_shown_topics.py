@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hiertopics.registry import OWN
+from hiertopics.contract.registry import OWN
 from hiertopics.testing.bench import bench_of
 from hiertopics.testing.corpora import varied
 

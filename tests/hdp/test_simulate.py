@@ -9,9 +9,9 @@ import pytest
 from hdp_cases import BACKENDS
 from stepping import at, settings_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Sizes
 from hiertopics.families.hdp.variational import pcvb0
-from hiertopics.model import Sizes
 
 ALPHA, GAMMA, ETA = 3.0, 2.0, 0.4
 SETTINGS = settings_of(pcvb0, alpha=ALPHA, gamma=GAMMA, eta=ETA, truncation=6)

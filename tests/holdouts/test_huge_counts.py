@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 from stepping import corpus_of
 
-from hiertopics import seeds
-from hiertopics.holdouts.partition import UNROLLED, draw_counts, draw_tokens, partition
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.holdouts.split import make_split
+from hiertopics.base import seeds
+from hiertopics.corpus.holdouts.partition import UNROLLED, draw_counts, draw_tokens, partition
+from hiertopics.corpus.holdouts.spec import parse_holdout
+from hiertopics.corpus.holdouts.split import make_split
 
 MOST_BYTES = 16 << 20
 HUGE = 2**31 - 1

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 from task_corpora import communities, graph_of, random_graph
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import ConfigError, DataError
-from hiertopics.holdouts.links import Links
-from hiertopics.holdouts.spec import Holdout, parse_holdout
-from hiertopics.holdouts.split import Split, make_split, split_hash
+from hiertopics.base.errors import ConfigError, DataError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.holdouts.links import Links
+from hiertopics.corpus.holdouts.spec import Holdout, parse_holdout
+from hiertopics.corpus.holdouts.split import Split, make_split, split_hash
 
 KEEP, DROP = "links:0.2@1", "links:0.2@1,drop"
 Pairs = set[tuple[int, int]]

@@ -9,11 +9,11 @@ import pytest
 from scipy import sparse
 from stepping import corpus_of
 
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import ConfigError, DataError
-from hiertopics.holdouts.partition import partition
-from hiertopics.holdouts.spec import Holdout, parse_holdout
-from hiertopics.holdouts.split import Split, make_split, split_hash
+from hiertopics.base.errors import ConfigError, DataError
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.holdouts.partition import partition
+from hiertopics.corpus.holdouts.spec import Holdout, parse_holdout
+from hiertopics.corpus.holdouts.split import Split, make_split, split_hash
 
 SPECS = ("docs:0.3@1", "tokens:0.25@1", "fold:2/3@1", "train:20@1")
 

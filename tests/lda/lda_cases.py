@@ -11,9 +11,9 @@ import stepping
 from naive import Docs
 from stepping import corpus_of
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.lda import gibbs
-from hiertopics.model import Settings
 
 
 def varied_corpus() -> Corpus:

@@ -10,7 +10,7 @@ import pytest
 from numba.core.errors import TypingError
 from scipy import stats
 
-from hiertopics.arrays import F32, I32, I64
+from hiertopics.base.arrays import F32, I32, I64
 from hiertopics.numeric.lanes import LANES, padded
 from hiertopics.numeric.simd_draws import draw_topic
 

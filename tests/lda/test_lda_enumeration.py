@@ -12,7 +12,7 @@ import pytest
 from lda_cases import log_joint, settings_of, split
 from stepping import at, corpus_of, docs_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.lda import gibbs
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens, sweep, sweep_by_lists
 

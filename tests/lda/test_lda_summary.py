@@ -9,7 +9,7 @@ import pytest
 from lda_cases import log_joint, settings_of, split, varied_corpus
 from stepping import at, corpus_of, docs_of
 
-from hiertopics.data.tree import NODE, OUTSIDE
+from hiertopics.corpus.data.tree import NODE, OUTSIDE
 from hiertopics.families.lda import gibbs, hyperparameters
 
 CORPUS = varied_corpus()

@@ -10,8 +10,8 @@ from lda_cases import varied_corpus
 from stepping import at, begin, docs_of
 from stepping import settings_of as settings_for
 
+from hiertopics.contract.model import Sizes
 from hiertopics.families import multinomial
-from hiertopics.model import Sizes
 
 CORPUS = varied_corpus()
 SMOOTHING = 0.4

@@ -9,8 +9,8 @@ import stepping
 from naive_gibbs import Hyper
 from stepping import corpus_of
 
-from hiertopics.arrays import Ints
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import Ints
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs

@@ -9,16 +9,16 @@ import numpy as np
 from joint import Outcome, Story
 from stepping import at, begin, corpus_of, settings_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.seedwords import NONE, Seeds
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings
+from hiertopics.contract.registry import load
+from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chains, hyperparameters
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.chains import recounted
 from hiertopics.families.nested.simulate import draw_tree
-from hiertopics.model import Settings
-from hiertopics.registry import load
 
 LENGTHS = (6, 5, 4, 4, 1, 0)
 N_WORDS, DEPTH = 3, 3

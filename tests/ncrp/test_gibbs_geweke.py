@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from naive_gibbs import Hyper, posterior
 
-from hiertopics.arrays import F64, I8, I64
+from hiertopics.base.arrays import F64, I8, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior, make_scratch, note_totals
 from hiertopics.families.ncrp.sampler.sweep_kernels import (

@@ -13,7 +13,7 @@ from naive_gibbs import log_joint
 from scipy import stats
 from stepping import docs_of
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.ncrp.sampler import hyperparameters as h
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.numeric.slices import draw_by_slice

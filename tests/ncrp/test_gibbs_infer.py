@@ -11,11 +11,11 @@ from gibbs_cases import advance, settings_of, varied_corpus
 from scipy.special import gammaln
 from stepping import at, corpus_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Summary
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler.infer_kernels import FittedTree, sample_document
-from hiertopics.model import Summary
 
 RNG = np.random.default_rng(4)
 PARENT = np.array([-1, 0, 1, 1, 0], dtype=np.int32)

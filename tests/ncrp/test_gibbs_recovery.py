@@ -10,7 +10,7 @@ from gibbs_cases import advance, settings_of
 from sklearn.metrics import adjusted_rand_score
 from stepping import at, begin, corpus_of
 
-from hiertopics.arrays import I64
+from hiertopics.base.arrays import I64
 from hiertopics.families.ncrp.sampler import backend as gibbs
 
 ALPHA = [5.0, 5.0, 5.0]

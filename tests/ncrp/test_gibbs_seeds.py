@@ -13,15 +13,15 @@ from ncrp_geweke import joint_test
 from partial_cases import one_generator
 from stepping import at, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import Bools
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import Seeds
+from hiertopics.base.arrays import Bools
+from hiertopics.contract.model import Sizes
+from hiertopics.contract.registry import load
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.model import Sizes
-from hiertopics.registry import load
 
 FLAT = corpus_of([[1, 1], [0, 2]])
 FLAT_PRIOR = Prior(np.array([1.2, 0.9]), 0.8, 0.4)

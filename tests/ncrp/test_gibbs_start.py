@@ -20,6 +20,7 @@ from variational_cases import (
     varied,
 )
 
+from hiertopics.contract.model import Settings
 from hiertopics.families.flat import token_layout
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
@@ -27,7 +28,6 @@ from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.state import Data, State
-from hiertopics.model import Settings
 
 CORPUS, _, _ = planted(0, 60)
 FLAT = {"start": "gibbs", "eta": 0.1, "level_prior": [5.0, 5.0, 5.0]}

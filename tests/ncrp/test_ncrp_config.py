@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
 from hiertopics.families.ncrp.config import level_prior
 from hiertopics.runs.experiment import read_experiment
 

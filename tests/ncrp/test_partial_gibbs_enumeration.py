@@ -13,7 +13,7 @@ from partial_cases import one_generator
 from stepping import at, corpus_of
 from test_tree_gibbs_enumeration import CORPUS, PRIOR, Z_LOWER, distance, exact
 
-from hiertopics.arrays import I8, I32
+from hiertopics.base.arrays import I8, I32
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 

@@ -13,7 +13,7 @@ from scipy import stats
 from stepping import corpus_of, docs_of
 from test_tree_gibbs_kernels import assert_counts_are_recounts
 
-from hiertopics.arrays import I64
+from hiertopics.base.arrays import I64
 from hiertopics.families.ncrp.sampler import partial, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Prior
 from hiertopics.families.ncrp.sampler.partial_kernels import Table, Topics

@@ -15,18 +15,18 @@ from gibbs_cases import random_chain, settings_of, varied_corpus
 from stepping import at, begin
 from test_tree_gibbs_kernels import assert_counts_are_recounts
 
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Workers
+from hiertopics.base.room import Room
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.states import from_arrays, to_arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.families.flat.token_layout import lay_out, part_of
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import chain_kernels, chains, partial
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import State
-from hiertopics.formats.shards import write_bags
-from hiertopics.room import Room
 from hiertopics.runs.experiment import read_experiment
-from hiertopics.states import from_arrays, to_arrays
 
 CORPUS = varied_corpus(n_docs=25, n_words=11)
 PARTIAL = {"collapse": "partial", "gamma": 2.0}

@@ -8,9 +8,9 @@ from gibbs_cases import settings_of
 from naive_gibbs import Hyper, posterior, relabelled
 from stepping import at
 
+from hiertopics.contract.model import Sizes
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.nested.simulate import draw_tree
-from hiertopics.model import Sizes
 
 GAMMA = 0.7
 N_DRAWS = 12_000

@@ -10,7 +10,7 @@ from gibbs_cases import copy_of, levels_of, paths_of, random_chain
 from naive_gibbs import Hyper, Posterior, posterior, relabelled
 from stepping import corpus_of, docs_of
 
-from hiertopics.arrays import I8, I32
+from hiertopics.base.arrays import I8, I32
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.move_kernels import graft_level, leap_all

@@ -21,9 +21,9 @@ from naive_gibbs import log_joint
 from scipy import sparse
 from stepping import at, begin, docs_of
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.tree import OUTSIDE
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.tree import OUTSIDE
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.sampler import hyperparameters
 from hiertopics.families.ncrp.sampler.chains import State, keep, moved, revive

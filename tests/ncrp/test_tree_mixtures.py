@@ -16,12 +16,12 @@ from stepping import at, corpus_of
 from variational_cases import MODES
 from variational_cases import settings_of as variational_settings_of
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.model import PathMixture
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp.sampler import backend as gibbs
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.model import PathMixture
 from hiertopics.scoring.protocols.predicting import path_log_likelihoods
 
 PARENT = np.array([-1, 0, 1, 1, 0, -1], dtype=np.int32)

@@ -20,10 +20,10 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp.paper import meanfield
-from hiertopics.families.ncrp.paper import moves as paper_moves
+from hiertopics.families.ncrp.variational import growing
 from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.state import Data, State
+from hiertopics.papers import ncrp_meanfield as meanfield
 
 COUNTS = varied().counts.toarray().astype(float)
 
@@ -54,7 +54,7 @@ def test_neutral_expansion_leaves_the_bound_where_it_was(grown: tuple[State, Dat
     rng = np.random.default_rng(7)
     for _ in range(12):
         inner = np.flatnonzero(state.nodes.level < 2)
-        state = paper_moves.expand(state, int(rng.choice(inner)))
+        state = growing.expand(state, int(rng.choice(inner)))
         assert bound(state, data) == pytest.approx(expected, abs=1e-9, rel=1e-12)
     assert state.n_nodes > 20
 
@@ -68,7 +68,7 @@ def test_without_the_mass_left_over_the_bound_approaches_the_whole_from_below() 
     gaps = []
     for _ in range(5):
         for node in np.flatnonzero(state.nodes.level < 2)[::-1]:
-            state = paper_moves.expand(state, int(node))
+            state = growing.expand(state, int(node))
         chances = slot_chances(state)
         leaves = state.nodes.level == 2
         gaps.append(-np.log(chances[:, leaves].sum(axis=1)).sum())
@@ -79,7 +79,7 @@ def test_without_the_mass_left_over_the_bound_approaches_the_whole_from_below() 
 
 def test_updates_after_expansion_raise_the_bound(grown: tuple[State, Data]) -> None:
     state, data = grown
-    wider = paper_moves.expand(state, 2)
+    wider = growing.expand(state, 2)
     before = bound(wider, data)
     for _ in range(3):
         exact_sweep(wider)
@@ -89,7 +89,7 @@ def test_updates_after_expansion_raise_the_bound(grown: tuple[State, Data]) -> N
 def test_mass_of_an_expanded_slot_is_split_by_its_series(grown: tuple[State, Data]) -> None:
     state, data = grown
     before = slot_chances(state)
-    wider = paper_moves.expand(state, 0)
+    wider = growing.expand(state, 0)
     after = slot_chances(wider)
     stay = np.exp(-1.0 / state.gamma)
     new = int(np.flatnonzero(wider.parent == 0)[-1])
@@ -104,7 +104,7 @@ def test_mass_of_an_expanded_slot_is_split_by_its_series(grown: tuple[State, Dat
 def test_seeds_enter_the_new_topics_and_no_other(grown: tuple[State, Data]) -> None:
     state, _ = grown
     seeds = np.arange(10.0).reshape(2, 5)
-    wider = paper_moves.expand(state, 0, seeds)
+    wider = growing.expand(state, 0, seeds)
     new = int(np.flatnonzero(wider.parent == 0)[-1])
     leaf = int(np.flatnonzero(wider.parent == new)[0])
     assert wider.lam[:, [new, leaf]] == pytest.approx(state.eta + seeds.T)
@@ -117,9 +117,9 @@ def test_growing_from_the_root_opens_paths_seeded_by_documents() -> None:
         np.random.default_rng(0), (-1,), COUNTS, np.ones(3), 1.0, 0.5, structured=True
     )
     state, data = state_of(q), data_of(COUNTS)
-    wider, n_grown = paper_moves.grow(state, data, 100, at(3))
+    wider, n_grown = growing.grow(state, data, 100, at(3))
     assert n_grown == 2 and wider.n_nodes == 5
     leaves = list(wider.nodes.leaves)
     seeded = wider.lam[:, leaves] - state.eta
     assert (seeded.sum(axis=0) > 0).tolist() in ([True, False], [False, True])
-    assert paper_moves.grow(state, data, 2, at(3))[1] == 0
+    assert growing.grow(state, data, 2, at(3))[1] == 0

@@ -24,10 +24,9 @@ from variational_cases import (
     slot_chances,
 )
 
-from hiertopics.arrays import F64
-from hiertopics.engine import Each, Workers, as_given
-from hiertopics.families.ncrp.paper import meanfield
-from hiertopics.families.ncrp.paper import moves as paper_moves
+from hiertopics.base.arrays import F64
+from hiertopics.contract.engine import Each, Workers, as_given
+from hiertopics.contract.states import to_arrays
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import moves, reshaping, splits
 from hiertopics.families.ncrp.variational import state as states
@@ -41,7 +40,8 @@ from hiertopics.families.ncrp.variational.draft import (
 from hiertopics.families.ncrp.variational.reshaping import FRESH
 from hiertopics.families.ncrp.variational.state import Data, State, Weighing
 from hiertopics.families.nested.tree_state import MeanField
-from hiertopics.states import to_arrays
+from hiertopics.papers import ncrp_meanfield as meanfield
+from hiertopics.papers import ncrp_moves as paper_moves
 
 GAMMA, ETA = 1.4, 0.3
 CORPUS, BRANCH, _ = planted(3, 60)

@@ -12,16 +12,15 @@ import pytest
 from stepping import SERIAL, at, corpus_of
 from variational_cases import MODES, family, planted, settings_of, slot_chances
 
-from hiertopics.engine import Engine
-from hiertopics.families.ncrp.paper import moves as paper_moves
+from hiertopics.contract.engine import Engine
+from hiertopics.contract.model import Settings
+from hiertopics.contract.states import to_arrays
+from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.families.ncrp.variational import backend as variational
-from hiertopics.families.ncrp.variational import splits
+from hiertopics.families.ncrp.variational import growing, splits
 from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.ncrp.variational.draft import draft_of
 from hiertopics.families.ncrp.variational.state import Data, State
-from hiertopics.formats.shards import write_bags
-from hiertopics.model import Settings
-from hiertopics.states import to_arrays
 from hiertopics.testing.processes import Processes
 
 CORPUS, _, _ = planted(3, 60)
@@ -94,7 +93,7 @@ def test_documents_that_are_drawn_are_rows_of_the_table_of_all(
         table = slot_chances(state)
         with monkeypatch.context() as patched:
             patched.setattr(states, "CELLS", 7 * state.n_nodes)
-            rows, mass = paper_moves._drawn(state, data, docs)
+            rows, mass = growing._drawn(state, data, docs)
         assert np.array_equal(rows, table[docs])
         assert mass == pytest.approx(table.sum(axis=0))
 
@@ -131,7 +130,7 @@ def test_a_corpus_in_files_is_laid_out_as_one_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some documents at a time; a part that travels reads its own."""
-    monkeypatch.setattr("hiertopics.data.shelf.BLOCK_PAIRS", 200)
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 200)
     shelf = write_bags(CORPUS, tmp_path / "a.shards").shelf
     assert len(list(shelf.blocks())) > 3
     whole, filed = (states.lay_out(corpus, SHARDS) for corpus in (CORPUS, shelf))

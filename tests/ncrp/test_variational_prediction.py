@@ -9,10 +9,10 @@ from scipy.special import digamma, gammaln, logsumexp
 from stepping import at, corpus_of
 from variational_cases import MODES, adjusted_rand, best_leaves, fitted, planted, settings_of
 
-from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.contract.model import Posterior, Settings, Summary
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.nested.slots import place
-from hiertopics.model import Posterior, Settings, Summary
 from hiertopics.runs import soundness
 
 CORPUS, BRANCH, _ = planted(0, 120)

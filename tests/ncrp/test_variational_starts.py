@@ -18,7 +18,7 @@ from variational_cases import (
     slot_chances,
 )
 
-from hiertopics.arrays import I64
+from hiertopics.base.arrays import I64
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts

@@ -17,9 +17,9 @@ from variational_cases import (
     varied,
 )
 
-from hiertopics.families.ncrp.paper import meanfield
 from hiertopics.families.ncrp.variational import state as states
 from hiertopics.families.nested.tree_state import MeanField
+from hiertopics.papers import ncrp_meanfield as meanfield
 
 DEEP = (-1, 0, 0, 1, 1, 2, 3, 5, 5, 6)
 PRIOR = np.array([2.0, 0.7, 1.5, 0.3, 1.0])

@@ -12,10 +12,10 @@ from naive_variational import Q
 from numpy.typing import ArrayLike
 from stepping import at, corpus_of
 
-from hiertopics import registry
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.families.ncrp.paper import meanfield
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract import registry
+from hiertopics.contract.model import AnyBackend, Settings
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.ncrp.variational import backend as variational
 from hiertopics.families.ncrp.variational import starts
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
@@ -28,7 +28,7 @@ from hiertopics.families.ncrp.variational.state import (
     place,
     refit,
 )
-from hiertopics.model import AnyBackend, Settings
+from hiertopics.papers import ncrp_meanfield as meanfield
 
 MODES = ("meanfield", "structured")
 TREE = (-1, 0, 0, 0, 1, 1, 3)

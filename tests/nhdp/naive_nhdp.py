@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, digamma, gammaln
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 
 Row = F64
 

@@ -8,17 +8,17 @@ import numpy as np
 from naive_nhdp import DOCUMENT, PHI, T5, Naive
 from stepping import SERIAL, at, corpus_of
 
-from hiertopics.arrays import F64, I64, Floats
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
-from hiertopics.engine import Each, Workers
+from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.room import Room
+from hiertopics.contract.engine import Each, Workers
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.layout import Data, Piece, build_piece, lay_out, parts_of
 from hiertopics.families.nhdp import documents
 from hiertopics.families.nhdp.document_kernels import unpack
 from hiertopics.families.nhdp.layout import Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.state import State, counted, sweep
-from hiertopics.room import Room
 
 CERTAIN = 1e9
 """Tokens that hold a topic where it is."""

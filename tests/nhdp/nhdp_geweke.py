@@ -11,7 +11,7 @@ from naive_nhdp import T5
 from nhdp_cases import mixing_of
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.arrays import I32
+from hiertopics.base.arrays import I32
 from hiertopics.families.nhdp import gibbs
 from hiertopics.families.nhdp.mixing import Mixing
 

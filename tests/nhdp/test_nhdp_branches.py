@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.data import seedwords
-from hiertopics.engine import Workers
+from hiertopics.contract.engine import Workers
+from hiertopics.corpus.data import seedwords
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import flat_starts, starts, variational
 from hiertopics.families.nhdp.shapes import find_within

@@ -10,9 +10,9 @@ import pytest
 from stepping import begin, corpus_of, settings_of
 from test_nhdp_planted import planted
 
-from hiertopics.engine import Here, Workers
+from hiertopics.contract.engine import Here, Workers
+from hiertopics.contract.states import to_arrays
 from hiertopics.families.nhdp import gibbs, reshaping, starts, variational
-from hiertopics.states import to_arrays
 
 N_SHARDS = 3
 

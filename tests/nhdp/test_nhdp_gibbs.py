@@ -13,14 +13,14 @@ from nhdp_geweke import EXACT, STATISTICS, draw_words, joint_test, measure, room
 from scipy.special import gammaln
 from stepping import at, corpus_of, settings_of, twins
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.model import Context
 from hiertopics.families.flat import concentrations
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import gibbs, gibbs_kernels, learning, starts
 from hiertopics.families.nhdp.gibbs_kernels import Prior
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.state import State
-from hiertopics.model import Context
 
 N_SWEEPS = 12_000
 

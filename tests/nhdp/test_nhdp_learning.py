@@ -20,7 +20,7 @@ from nhdp_cases import (
 from scipy.special import digamma, gammaln
 from stepping import corpus_of
 
-from hiertopics.engine import Workers
+from hiertopics.contract.engine import Workers
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.nhdp import learning
 from hiertopics.families.nhdp.sweep_kernels import growth

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from stepping import advance, at, begin, corpus_of, settings_of
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp import variational
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing

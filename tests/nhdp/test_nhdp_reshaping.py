@@ -8,7 +8,7 @@ from nhdp_cases import random_mixing, random_parent, random_resp, resp_of, state
 from stepping import corpus_of
 from test_nhdp_planted import fitted, found, planted
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import reshaping
 from hiertopics.families.nhdp.hanging import MASS, Hanging

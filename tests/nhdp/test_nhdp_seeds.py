@@ -27,10 +27,11 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 from stepping import advance, at, corpus_of, settings_of
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import Seeds
-from hiertopics.engine import Workers
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Sizes
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, lay_out
 from hiertopics.families.nhdp import flat_starts, gibbs, reshaping, starts, variational
 from hiertopics.families.nhdp import summary as common
@@ -38,7 +39,6 @@ from hiertopics.families.nhdp.hanging import Hanging
 from hiertopics.families.nhdp.prediction import infer
 from hiertopics.families.nhdp.reshaping import counted, log_words, merge, pairs_of
 from hiertopics.families.nhdp.shapes import Usage, arrange, find, find_within, ward
-from hiertopics.model import Sizes
 
 ETA = 0.5
 N_SWEEPS = 12_000

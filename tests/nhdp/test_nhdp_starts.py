@@ -9,12 +9,14 @@ import pytest
 from nhdp_cases import random_mixing, resp_of
 from stepping import advance, at, corpus_of, settings_of
 
-from hiertopics.data.regrouping import joined
-from hiertopics.data.tree import Tree
-from hiertopics.families.flat import posteriors
-from hiertopics.families.flat.few import FEW, MOST_ENTRIES
+from hiertopics.base.room import Room
+from hiertopics.contract.states import to_arrays
+from hiertopics.corpus.data.regrouping import joined
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.layout import counts_of, lay_out
 from hiertopics.families.flat.variational import IN_FIXED_ORDER
+from hiertopics.families.hdp import posteriors
+from hiertopics.families.hdp.few import FEW, MOST_ENTRIES
 from hiertopics.families.hdp.variational import cvb0
 from hiertopics.families.nhdp import document_kernels, documents, starts, variational
 from hiertopics.families.nhdp.layout import shape_of
@@ -30,8 +32,6 @@ from hiertopics.families.nhdp.summary import (
     summarise,
     weigh,
 )
-from hiertopics.room import Room
-from hiertopics.states import to_arrays
 
 RNG = np.random.default_rng(0)
 TEXT = corpus_of(RNG.poisson(0.8, (20, 15)))

@@ -10,9 +10,9 @@ from nhdp_cases import n_di_of, naive_of, random_mixing, random_resp, resp_of, s
 from stepping import at, corpus_of
 from test_nhdp_mixing import flat_case
 
-from hiertopics.arrays import F64, Bools
-from hiertopics.engine import Workers
-from hiertopics.errors import NumericalError
+from hiertopics.base.arrays import F64, Bools
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.engine import Workers
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, dealt, lay_out

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 from stepping import at, corpus_of, settings_of
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.flat.variational import IN_FIXED_ORDER
 from hiertopics.families.nhdp import flat_starts, starts, variational

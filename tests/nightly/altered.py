@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 from readers import Reader
 from tiny import counts_in, hand_made, small_settings
 
-from hiertopics import files, registry
+from hiertopics.base import files
 from hiertopics.cli import main
-from hiertopics.corpora.dataset import kind_of
-from hiertopics.formats.shards import write_bags
-from hiertopics.formats.writing import write_corpus
+from hiertopics.contract import registry
+from hiertopics.corpus.corpora.dataset import kind_of
+from hiertopics.corpus.formats.shards import write_bags
+from hiertopics.corpus.formats.writing import write_corpus
 
 Arrays = dict[str, NDArray[Any]]
 

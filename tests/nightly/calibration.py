@@ -30,17 +30,17 @@ from scipy import stats  # noqa: E402
 from truth import CASES, Case, judged, replicate  # noqa: E402
 
 import hiertopics  # noqa: E402
-from hiertopics import files  # noqa: E402
-from hiertopics.arrays import I64  # noqa: E402
-from hiertopics.errors import HiertopicsError  # noqa: E402
-from hiertopics.model import Settings, Sizes  # noqa: E402
+from hiertopics.base import files  # noqa: E402
+from hiertopics.base.arrays import I64  # noqa: E402
+from hiertopics.base.errors import HiertopicsError  # noqa: E402
+from hiertopics.contract.model import Settings, Sizes  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 
 DECIDE = (
     "hiertopics/families",
     "hiertopics/numeric",
-    "hiertopics/model.py",
-    "hiertopics/seeds.py",
+    "hiertopics/contract/model.py",
+    "hiertopics/base/seeds.py",
     "tests/truth.py",
     "tests/nightly/calibration.py",
 )

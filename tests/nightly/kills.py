@@ -45,8 +45,8 @@ from run_files import contents, newest_checkpoint  # noqa: E402
 from tinyfits import ITERATING_SECONDS, SHARDS, UNTIMED, Bench, in_memory  # noqa: E402
 from victims import Calls, Victim, forked, fresh  # noqa: E402
 
-from hiertopics import registry  # noqa: E402
-from hiertopics.errors import RunError  # noqa: E402
+from hiertopics.base.errors import RunError  # noqa: E402
+from hiertopics.contract import registry  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
 
 PARTS = (

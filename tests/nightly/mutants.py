@@ -64,7 +64,7 @@ import records  # noqa: E402
 from source_tree import imported  # noqa: E402
 from spoiling import Change, Unfit  # noqa: E402
 
-from hiertopics.registry import BACKENDS  # noqa: E402
+from hiertopics.contract.registry import BACKENDS  # noqa: E402
 from hiertopics.scoring.protocols import PROTOCOLS  # noqa: E402
 from hiertopics.scoring.tasks import TASKS  # noqa: E402
 

@@ -32,18 +32,18 @@ from test_fuzz_readers import LINE_BASED  # noqa: E402
 from test_fuzz_settings import BOMB, YAML  # noqa: E402
 from tiny import hand_made, small_settings  # noqa: E402
 
-from hiertopics import registry  # noqa: E402
-from hiertopics.corpora import dataset  # noqa: E402
-from hiertopics.errors import ConfigError, DataError, HiertopicsError, UsageError  # noqa: E402
+from hiertopics.base.errors import ConfigError, DataError, HiertopicsError, UsageError  # noqa: E402
+from hiertopics.base.units import parse_duration  # noqa: E402
+from hiertopics.contract import registry  # noqa: E402
+from hiertopics.contract.model import Settings  # noqa: E402
+from hiertopics.corpus.corpora import dataset  # noqa: E402
+from hiertopics.corpus.formats.writing import write_corpus  # noqa: E402
+from hiertopics.corpus.holdouts.spec import parse_holdout  # noqa: E402
 from hiertopics.fitting.driver import fit  # noqa: E402
-from hiertopics.formats.writing import write_corpus  # noqa: E402
-from hiertopics.holdouts.spec import parse_holdout  # noqa: E402
-from hiertopics.model import Settings  # noqa: E402
 from hiertopics.runs.checkpoints import Fitted, load_checkpoint  # noqa: E402
 from hiertopics.runs.experiment import read_experiment  # noqa: E402
 from hiertopics.runs.rundir import RunDir  # noqa: E402
 from hiertopics.settings.config import DataConfig, dump  # noqa: E402
-from hiertopics.units import parse_duration  # noqa: E402
 
 RUN_BACKEND = "hlda-gibbs"
 Look = Callable[[RunDir], object]

@@ -11,8 +11,8 @@ from records import Ledger, parser, published, rewrite, sources
 
 
 def test_a_ledger_gives_back_what_was_added(tmp_path: Path) -> None:
-    Ledger("part", "hiertopics/units.py", folder=tmp_path).add("a", killed=True)
-    again = Ledger("part", "hiertopics/units.py", folder=tmp_path)
+    Ledger("part", "hiertopics/base/units.py", folder=tmp_path).add("a", killed=True)
+    again = Ledger("part", "hiertopics/base/units.py", folder=tmp_path)
     again.add("b", z=[1.5])
     again.add("a", killed=False)
     assert [row["key"] for row in again.rows()] == ["a", "b", "a"]
@@ -22,15 +22,15 @@ def test_a_ledger_gives_back_what_was_added(tmp_path: Path) -> None:
 
 
 def test_what_other_sources_said_is_not_done(tmp_path: Path) -> None:
-    Ledger("part", "hiertopics/units.py", folder=tmp_path).add("a")
-    other = Ledger("part", "hiertopics/seeds.py", folder=tmp_path)
+    Ledger("part", "hiertopics/base/units.py", folder=tmp_path).add("a")
+    other = Ledger("part", "hiertopics/base/seeds.py", folder=tmp_path)
     assert other.done("a") is None and other.rows() == []
     assert [row["key"] for row in other.rows(all_sources=True)] == ["a"]
 
 
 @pytest.mark.parametrize("cut", [1, 2, 20])
 def test_a_line_that_was_cut_costs_no_other(tmp_path: Path, cut: int) -> None:
-    ledger = Ledger("part", "hiertopics/units.py", folder=tmp_path)
+    ledger = Ledger("part", "hiertopics/base/units.py", folder=tmp_path)
     ledger.add("whole")
     ledger.add("cut", value=1)
     ledger.path.write_bytes(ledger.path.read_bytes()[:-cut])

@@ -18,11 +18,11 @@ from run_files import artefacts, contents, newest_checkpoint
 from tiny import hand_made, small_settings
 from victims import Calls, forked, fresh
 
-from hiertopics import registry
 from hiertopics.cli import main
-from hiertopics.data.tree import ROOT
-from hiertopics.formats.writing import write_corpus
-from hiertopics.observed import kind_of
+from hiertopics.contract import registry
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.data.tree import ROOT
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.rundir import RunDir
 
 SHARDS = (1, 3)

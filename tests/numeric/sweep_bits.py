@@ -8,7 +8,7 @@ import sys
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out

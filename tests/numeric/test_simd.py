@@ -14,7 +14,7 @@ from numba import njit
 from numba.core.errors import TypingError
 from numpy.typing import NDArray
 
-from hiertopics.arrays import Floats
+from hiertopics.base.arrays import Floats
 from hiertopics.numeric import simd
 
 Row = Floats

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from hiertopics.arrays import F32, I32
+from hiertopics.base.arrays import F32, I32
 from hiertopics.numeric import simd
 from hiertopics.numeric.simd_draws import keep_few
 

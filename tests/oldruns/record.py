@@ -27,7 +27,7 @@ import numpy as np
 from oldanswers import answer, give, machine
 from oldcases import CASES, DONE, HERE, STOPPED, STOPPED_AT, Case, questions
 
-from hiertopics import registry
+from hiertopics.contract import registry
 from hiertopics.fitting import driver
 from hiertopics.fitting.loop import Event, Stop
 from hiertopics.settings.config import build

@@ -16,8 +16,8 @@ from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
 from record import defaults
 from replacing import put_in_place
 
-from hiertopics import registry
-from hiertopics.errors import RunError
+from hiertopics.base.errors import RunError
+from hiertopics.contract import registry
 from hiertopics.runs import artifacts
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.rundir import RunDir

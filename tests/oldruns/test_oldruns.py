@@ -17,7 +17,7 @@ import pytest
 from oldanswers import answer, give, machine
 from oldcases import CASES, DONE, HERE, PROGRAMS, STOPPED
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 CLOSE = 1e-12
 LAST_BIT, OPERATIONS, ITERATIONS_LEFT = 2.0**-24, 16, 2

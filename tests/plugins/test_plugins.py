@@ -24,7 +24,7 @@ broken-format = nowhere_at_all:form
 broken-task = nowhere_at_all:task
 """
 LATE = """
-from hiertopics.registry import Entry
+from hiertopics.contract.registry import Entry
 entry = Entry("late_backend_nowhere", "loads its entry and not its module")
 """
 

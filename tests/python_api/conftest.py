@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hiertopics as ht
-from hiertopics.run import Run
+from hiertopics.python.run import Run
 
 QUICK: dict[str, Any] = {
     "backend": "hdp-pcvb0",

@@ -22,9 +22,9 @@ from sklearn.utils.fixes import parse_version
 
 import hiertopics as ht
 from hiertopics import HierarchicalTopics
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import ConfigError, UsageError
-from hiertopics.run import Run
+from hiertopics.base.errors import ConfigError, UsageError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.python.run import Run
 
 SETTINGS = {"model.truncation": 5, "output.record_every": 2, "inference.hyper_start": 2}
 TEXTS = ["bread and butter", "cheese with bread", "a goal in the match", "the team won"] * 5

@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 
 import hiertopics as ht
-from hiertopics.errors import HiertopicsError, UsageError
-from hiertopics.run import Run
+from hiertopics.base.errors import HiertopicsError, UsageError
+from hiertopics.python.run import Run
 
 RECORDS: dict[str, list[Any]] = {
     "body": ["a tree of topics", "the tree has leaves", "leaves fall", "topics of trees"],

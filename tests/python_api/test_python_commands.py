@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import hiertopics as ht
-from hiertopics import files
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
 from hiertopics.cli import COMMANDS
-from hiertopics.data.corpus import default_vocab
-from hiertopics.data.tree import Tree
-from hiertopics.errors import UsageError
-from hiertopics.run import Run
+from hiertopics.corpus.data.corpus import default_vocab
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.python.run import Run
 from hiertopics.views.topictree import TopicTree
 
 Call = Callable[..., Any]

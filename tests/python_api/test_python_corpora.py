@@ -11,11 +11,11 @@ import pytest
 from scipy import sparse
 
 import hiertopics as ht
-from hiertopics.corpora.inmemory import as_corpus, on_disk
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.vectors import Vectors, to_corpus
-from hiertopics.errors import DataError, HiertopicsError, UsageError
-from hiertopics.run import Run
+from hiertopics.base.errors import DataError, HiertopicsError, UsageError
+from hiertopics.corpus.corpora.inmemory import as_corpus, on_disk
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.vectors import Vectors, to_corpus
+from hiertopics.python.run import Run
 
 Fit = Callable[..., Run]
 

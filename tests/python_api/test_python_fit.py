@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import hiertopics as ht
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import ConfigError, DataError, RunError, UsageError
+from hiertopics.base.errors import ConfigError, DataError, RunError, UsageError
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.fitting.loop import Event, Stop
-from hiertopics.run import Run
+from hiertopics.python.run import Run
 
 Fit = Callable[..., Run]
 Call = Callable[..., Any]

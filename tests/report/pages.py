@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 from unsealed import unsealed
 
-from hiertopics import files
-from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.base import files
+from hiertopics.corpus.data.corpus import Corpus, Tags
 
 
 def data_of(page: Path) -> dict[str, Any]:

@@ -17,12 +17,12 @@ from pages import data_of, documents, element, reshaped, search, sha256, with_au
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics.data import matching as affinity_of
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import ROOT
-from hiertopics.errors import UsageError
-from hiertopics.formats.writing import write_corpus
-from hiertopics.registry import BACKENDS
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.registry import BACKENDS
+from hiertopics.corpus.data import matching as affinity_of
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import ROOT
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arrange, banded, documents_with

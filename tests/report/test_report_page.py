@@ -16,9 +16,9 @@ from pages import data_of, documents, reshaped, search, with_authors
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import ROOT
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import ROOT
+from hiertopics.corpus.formats.writing import write_corpus
 
 Call = Callable[..., Any]
 CHROMIUM = shutil.which("chromium")

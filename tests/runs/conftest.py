@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hiertopics import registry
+from hiertopics.contract import registry
 
 ENDLESS = 10_000_000
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -12,8 +12,8 @@ import pytest
 from run_files import stop_at
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.errors import RunError
+from hiertopics.base import files
+from hiertopics.base.errors import RunError
 
 Fit = Callable[..., Any]
 Call = Callable[..., Any]

@@ -13,8 +13,9 @@ import pytest
 from replacing import put_in_place
 from run_files import artefacts, contents, stop_at
 
-from hiertopics import files, registry
-from hiertopics.errors import NumericalError, RunError
+from hiertopics.base import files
+from hiertopics.base.errors import NumericalError, RunError
+from hiertopics.contract import registry
 from hiertopics.fitting import job
 
 Fit = Callable[..., Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hiertopics.errors import RunError
+from hiertopics.base.errors import RunError
 from hiertopics.runs.rundir import RunDir
 
 DEEP = "[" * 100_000

@@ -12,9 +12,9 @@ from run_files import artefacts, stop_at
 from scipy import sparse
 from unsealed import unsealed
 
-from hiertopics.corpora import dataset
-from hiertopics.errors import DataError, RunError, UsageError
-from hiertopics.files import read_npz, write_npz
+from hiertopics.base.errors import DataError, RunError, UsageError
+from hiertopics.base.files import read_npz, write_npz
+from hiertopics.corpus.corpora import dataset
 from hiertopics.runs.newdocs import infer, read_matched
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate

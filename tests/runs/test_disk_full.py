@@ -13,8 +13,8 @@ import pytest
 from faults import KINDS, failing, refusals
 from run_files import TIMED, artefacts, contents
 
-from hiertopics.errors import RunError
-from hiertopics.files import write_together
+from hiertopics.base.errors import RunError
+from hiertopics.base.files import write_together
 
 Fit = Callable[..., Any]
 Files = dict[str, bytes]

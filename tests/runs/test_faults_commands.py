@@ -13,7 +13,7 @@ from run_files import contents
 from task_corpora import write_graph, write_labelled
 
 from hiertopics import cli
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 
 Call = Callable[..., Any]
 Files = dict[str, bytes]

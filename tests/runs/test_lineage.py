@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from hiertopics.errors import RunError
-from hiertopics.runs.manifest import lineage, read_manifest
+from hiertopics.base.errors import RunError
+from hiertopics.runs.manifest import read_manifest
+from hiertopics.runs.origin import lineage
 from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]

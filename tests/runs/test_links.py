@@ -18,10 +18,10 @@ from scipy import sparse
 from task_corpora import write_labelled
 
 import hiertopics
-from hiertopics import files
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.errors import RunError
-from hiertopics.formats.writing import write_corpus
+from hiertopics.base import files
+from hiertopics.base.errors import RunError
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.rundir import FOLDERS, NAMES, RunDir
 
 Call = Callable[..., Any]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.corpora.conversion import convert
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
-from hiertopics.engine import Workers
-from hiertopics.errors import DataError, HiertopicsError
-from hiertopics.formats.writing import write_corpus
-from hiertopics.room import beside
+from hiertopics.base.errors import DataError, HiertopicsError
+from hiertopics.base.room import beside
+from hiertopics.contract.engine import Workers
+from hiertopics.corpus.corpora.conversion import convert
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs import placing
 from hiertopics.runs.newdocs import infer, infer_theta, match, read_matched
 from hiertopics.runs.rundir import RunDir

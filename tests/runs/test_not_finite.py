@@ -13,9 +13,9 @@ from replacing import put_in_place
 from scipy import sparse
 from tiny import hand_made
 
-from hiertopics.data.tree import Tree
-from hiertopics.errors import NumericalError
-from hiertopics.model import Posterior, Summary
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.model import Posterior, Summary
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.soundness import blamed, check_posterior, check_scores, check_summary
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from run_files import artefacts, contents, newest_checkpoint, stop_at, wait_for_checkpoint
 
-from hiertopics.errors import ConfigError, RunError
+from hiertopics.base.errors import ConfigError, RunError
 from hiertopics.runs.rundir import RunDir
 
 Fit = Callable[..., Any]

@@ -12,12 +12,12 @@ import pytest
 from replacing import put_in_place
 from run_files import artefacts, newest_checkpoint, stop_at, wait_for_checkpoint
 
-from hiertopics import registry
-from hiertopics.errors import Interrupted, NumericalError, RunError
+from hiertopics.base.errors import Interrupted, NumericalError, RunError
+from hiertopics.contract import registry
+from hiertopics.contract.states import to_arrays
 from hiertopics.fitting import loop
 from hiertopics.fitting.loop import Event, Stop
 from hiertopics.runs import artifacts, rundir
-from hiertopics.states import to_arrays
 
 Fit = Callable[..., Any]
 EACH_ITERATION = ["output.checkpoint_seconds=0"]

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from scipy import sparse
 
-from hiertopics import registry
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.vectors import default_columns
-from hiertopics.files import read_npz, unpack_csr
-from hiertopics.observed import kind_of
+from hiertopics.base.files import read_npz, unpack_csr
+from hiertopics.contract import registry
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.vectors import default_columns
 
 MANIFEST = {
     "schema",

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tiny import counts_in
 
-from hiertopics import registry
-from hiertopics.formats.source import Source
-from hiertopics.observed import kind_of
+from hiertopics.contract import registry
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.formats.source import Source
 from hiertopics.scoring.evaluation import evaluate
 
 

@@ -11,7 +11,7 @@ import pytest
 from run_files import artefacts, stop_at
 from tiny import counts_in
 
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
 from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.formats.writing import write_corpus
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.rundir import RunDir
 
 NAMES = ("ann", "bob", "cyd", "dee", "eve")

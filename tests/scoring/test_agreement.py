@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.arrays import F64
-from hiertopics.data.matching import Marks, marks_of, partners
-from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.matching import Marks, marks_of, partners
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.scoring import comparison
 from hiertopics.scoring.comparison import agree
 

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics import registry, seeds
-from hiertopics.arrays import F64
-from hiertopics.data.tree import Tree
-from hiertopics.errors import UsageError
-from hiertopics.model import Components, Settings
+from hiertopics.base import seeds
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.model import Components, Settings
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.protocols import empirical

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics import files
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import UsageError
-from hiertopics.holdouts.partition import partition
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.holdouts.partition import partition
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.comparison import compare

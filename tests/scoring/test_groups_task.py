@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 
-from hiertopics import files
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Workers
-from hiertopics.errors import UsageError
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.engine import Workers
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.papers import task_groups as groups
+from hiertopics.papers.task_groups import rank_metrics
+from hiertopics.papers.task_sides import read_sides
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Request
-from hiertopics.scoring.tasks import evaluate_task, groups
-from hiertopics.scoring.tasks.groups import rank_metrics
-from hiertopics.scoring.tasks.sides import read_sides
+from hiertopics.scoring.tasks import evaluate_task
 
 Fit = Callable[..., Any]
 METRICS = ["precision_at_1", "precision_at_5", "precision_at_10", "mean_reciprocal_rank"]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import NODE, OUTSIDE, Tree
-from hiertopics.scoring import quality
+from hiertopics.corpus.data import quality
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.quality import Hierarchy, hierarchy_quality, npmi
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.scoring.evaluation import evaluate
-from hiertopics.scoring.quality import Hierarchy, hierarchy_quality, npmi
 
 TOPS = {0: (0, 1), 1: (2, 3), 2: (4, 5), 3: (2, 6), 4: (2, 7), 5: (4, 5), 6: (0, 5)}
 """The two top words of each node, 0.6 and 0.3 probable; 0 is the root, 1 and 2 its children."""

@@ -12,11 +12,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tag_files import NAMES, fit_tagged, tagged, truth_of, write_tagged
 
-from hiertopics import files
-from hiertopics.errors import UsageError
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.papers import task_tagging as tagging
+from hiertopics.papers.task_tagging import Tagger, tag_scores
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.tasks import evaluate_task, tagging
-from hiertopics.scoring.tasks.tagging import Tagger, tag_scores
+from hiertopics.scoring.tasks import evaluate_task
 
 Fit = Callable[..., Any]
 METRICS = [

@@ -15,22 +15,23 @@ from hypothesis import strategies as st
 from scipy import sparse
 from task_corpora import communities, graph_of, write_graph
 
-from hiertopics import files
-from hiertopics.errors import UsageError
-from hiertopics.holdouts.spec import parse_holdout
-from hiertopics.holdouts.split import Split, make_split
-from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.comparison import compare
-from hiertopics.scoring.evaluation import evaluate
-from hiertopics.scoring.tasks import baselines, evaluate_task
-from hiertopics.scoring.tasks.baselines import BASELINES
-from hiertopics.scoring.tasks.links import (
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.base.seeds import derive
+from hiertopics.corpus.holdouts.spec import parse_holdout
+from hiertopics.corpus.holdouts.split import Split, make_split
+from hiertopics.papers import task_baselines as baselines
+from hiertopics.papers.task_baselines import BASELINES
+from hiertopics.papers.task_links import (
     Candidates,
     average_precisions,
     candidates,
     mean_with_error,
 )
-from hiertopics.seeds import derive
+from hiertopics.runs.rundir import RunDir
+from hiertopics.scoring.comparison import compare
+from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.tasks import evaluate_task
 
 Fit = Callable[..., Any]
 SPECS = ("links:0.2@4", "links:0.2@4,drop")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as theirs
 
-from hiertopics.scoring.tasks import tagging
+from hiertopics.papers import task_tagging as tagging
 
 
 def case(seed: int, n_docs: int, n_labels: int, levels: int) -> tuple[Any, Any, Any]:

@@ -17,16 +17,17 @@ from scipy import sparse
 from task_corpora import LABELS, write_labelled
 from tiny import counts_in
 
-from hiertopics import files
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import UsageError
-from hiertopics.formats.source import Source
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.source import Source
+from hiertopics.papers import task_neighbours as neighbours
+from hiertopics.papers.task_baselines import inverse_document_frequency, unit_vectors
+from hiertopics.papers.task_neighbours import predict
 from hiertopics.runs import newdocs
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.tasks import evaluate_task, neighbours
-from hiertopics.scoring.tasks.baselines import inverse_document_frequency, unit_vectors
-from hiertopics.scoring.tasks.neighbours import predict
+from hiertopics.scoring.tasks import evaluate_task
 
 Fit = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.data.corpus import Corpus
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.scoring.null import null_check, shuffle
 
 Copied = Callable[..., Path]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import UsageError
-from hiertopics.model import PathMixture
+from hiertopics.base.errors import UsageError
+from hiertopics.contract.model import PathMixture
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.evaluation import evaluate

@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 from stepping import corpus_of
 
-from hiertopics.data.tree import OUTSIDE, Tree
-from hiertopics.scoring.quality import npmi, topic_quality
+from hiertopics.corpus.data.quality import npmi, topic_quality
+from hiertopics.corpus.data.tree import OUTSIDE, Tree
 from hiertopics.scoring.scores import Score, log_likelihoods, pool, word_chances
 
 

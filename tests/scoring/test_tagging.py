@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
-from hiertopics.scoring.tasks.tagging import Tagger, mixture, padded, single, tag_scores
+from hiertopics.papers.task_tagging import Tagger, mixture, padded, single, tag_scores
 
 RNG = np.random.default_rng(2)
 CHANCES = RNG.dirichlet(np.ones(6), 3)

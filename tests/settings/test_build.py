@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
 from hiertopics.settings.config import Discretise, Experiment, InferenceConfig, build
 from hiertopics.settings.layers import merge, parse_set
 from hiertopics.settings.yamlfile import load_yaml

@@ -8,7 +8,7 @@ import sys
 HEAVY = ("numpy", "scipy", "numba", "click", "hashlib", "difflib")
 
 PROGRAM = f"""
-import hiertopics.settings.config, hiertopics.units
+import hiertopics.settings.config, hiertopics.base.units
 import sys
 print(*(name for name in {HEAVY!r} if name in sys.modules))
 """

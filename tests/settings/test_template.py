@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec import Meta, structs
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
 from hiertopics.settings.config import (
     DataConfig,
     Discretise,

@@ -22,13 +22,15 @@ def modules() -> dict[str, ast.Module]:
     return found
 
 
-def imported(tree: ast.Module, names: frozenset[str], *, top_only: bool) -> set[str]:
+def imported(
+    tree: ast.Module, names: frozenset[str], *, top_only: bool, typing: bool = False
+) -> set[str]:
     """Return what a module imports: modules among ``names``, else the dotted name that is written.
 
-    top_only: only what runs when the module is imported; imports for type checkers never count.
+    top_only: only what runs when the module is imported. typing: imports for type checkers, too.
     """
     found = set()
-    for statement in _statements(tree.body, top_only):
+    for statement in _statements(tree.body, top_only, typing):
         if isinstance(statement, ast.Import):
             found |= {alias.name for alias in statement.names}
         elif isinstance(statement, ast.ImportFrom):
@@ -40,23 +42,27 @@ def imported(tree: ast.Module, names: frozenset[str], *, top_only: bool) -> set[
     return found
 
 
-def _statements(body: list[ast.stmt], top_only: bool) -> Iterator[ast.stmt]:
+def _statements(body: list[ast.stmt], top_only: bool, typing: bool) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
         if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test):
-            yield from _statements(statement.orelse, top_only)
+            kept = [*statement.body, *statement.orelse] if typing else statement.orelse
+            yield from _statements(kept, top_only, typing)
         elif not (top_only and isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)):
             for name in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(statement, name, []), top_only)
+                yield from _statements(getattr(statement, name, []), top_only, typing)
             for handler in getattr(statement, "handlers", []):
-                yield from _statements(handler.body, top_only)
+                yield from _statements(handler.body, top_only, typing)
 
 
 @cache
-def edges(*, top_only: bool = False) -> dict[str, set[str]]:
+def edges(*, top_only: bool = False, typing: bool = False) -> dict[str, set[str]]:
     """Return the imports of every module of the package."""
     names = frozenset(modules())
-    return {name: imported(tree, names, top_only=top_only) for name, tree in modules().items()}
+    return {
+        name: imported(tree, names, top_only=top_only, typing=typing)
+        for name, tree in modules().items()
+    }
 
 
 def within(name: str, *packages: str) -> bool:

@@ -27,11 +27,11 @@ from guide import (
 )
 from msgspec import structs
 
-from hiertopics import registry
+from hiertopics.base.errors import HiertopicsError
 from hiertopics.cli import COMMANDS, group
-from hiertopics.errors import HiertopicsError
-from hiertopics.formats.source import FORMATS
-from hiertopics.holdouts.spec import parse_holdout
+from hiertopics.contract import registry
+from hiertopics.corpus.formats.table import FORMATS
+from hiertopics.corpus.holdouts.spec import parse_holdout
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.tasks import TASKS

@@ -13,22 +13,37 @@ from source_tree import ROOT, edges, imported, modules, within
 
 H = "hiertopics"
 LAYERS = (
-    ("arrays", "errors"),
-    ("axes", "room"),
-    ("engine", "numeric", "seeds", "visible"),
-    ("cluster", "data", "files", "settings", "units"),
-    ("formats", "holdouts", "model", "progress", "registry"),
-    ("states",),
-    ("chains",),
-    ("corpora", "families"),
+    ("base",),
+    ("numeric", "settings"),
+    ("corpus",),
+    ("contract",),
+    ("families",),
     ("runs",),
     ("fitting", "scoring", "views"),
-    ("exchange",),
-    ("run",),
-    ("cli", "estimator"),
+    ("papers", "python"),
+    ("cli", "testing"),
     ("__main__",),
 )
-"""Bottom up; whoever stands in a layer knows those of the layers below it, and itself."""
+"""Wings, bottom up; whoever stands in one knows those of the layers below it, and itself."""
+
+WINGS = {
+    "base": (
+        ("arrays", "compiling", "errors"),
+        ("axes", "room"),
+        ("seeds", "visible"),
+        ("files", "plugins", "units"),
+        ("progress",),
+    ),
+    "corpus": (("data",), ("formats", "holdouts"), ("corpora",)),
+    "contract": (
+        ("engine",),
+        ("cluster", "model"),
+        ("registry", "states"),
+        ("chains", "observed"),
+    ),
+    "python": (("exchange",), ("run",), ("estimator",)),
+}
+"""What stands in a wing of several parts, bottom up."""
 
 SOURCE_PAGE = ROOT / "docs" / "source.md"
 FLOORS = (f"{H}.families.flat", f"{H}.families.nested")
@@ -38,7 +53,11 @@ FAMILIES = sorted(
     {".".join(name.split(".")[:3]) for name in modules() if name.startswith(f"{H}.families.")}
     - {*FLOORS}
 )
-KERNELS = [name for name in modules() if within(name, f"{H}.families") and "kernels" in name]
+BUILT_ON = {f"{H}.families.nhdp": (f"{H}.families.hdp",)}
+"""Families that know another one; what only these share stands in the lower one."""
+
+METHODS = (f"{H}.families", f"{H}.papers")
+KERNELS = [name for name in modules() if within(name, *METHODS) and "kernels" in name]
 COMPILED = (
     *(f"{H}.numeric.{name}" for name in ("jit", "special", "slices", "streams")),
     *(f"{H}.numeric.{name}" for name in ("lanes", "simd", "simd_draws")),
@@ -48,24 +67,24 @@ COMPILED = (
 CONTRACT = tuple(
     f"{H}.{name}"
     for name in (
-        "model",
-        "states",
-        "chains",
+        "contract.model",
+        "contract.states",
+        "contract.chains",
+        "contract.engine",
         "settings.config",
-        "data",
+        "corpus.data",
         "numeric",
-        "seeds",
-        "errors",
-        "axes",
-        "engine",
-        "room",
+        "base.seeds",
+        "base.errors",
+        "base.axes",
+        "base.room",
     )
 )
 """What a backend and all under it may know of the rest."""
 
 LIGHT = {"__future__", "click", "collections.abc", "contextlib", "functools", "importlib", "os",
-         "signal", "sys", "threading", "types", "typing",
-         "hiertopics", f"{H}.errors", f"{H}.visible"}  # fmt: skip
+         "resource", "signal", "sys", "threading", "types", "typing",
+         "hiertopics", f"{H}.base.errors", f"{H}.base.visible"}  # fmt: skip
 
 
 def ours(*names: str) -> tuple[str, ...]:
@@ -79,7 +98,7 @@ def violations(inside: tuple[str, ...], allowed: tuple[str, ...]) -> list[str]:
         for name, targets in edges().items()
         if within(name, *inside)
         for target in sorted(targets)
-        if within(target, H) and not within(target, f"{H}.arrays", *allowed)
+        if within(target, H) and not within(target, f"{H}.base.arrays", *allowed)
     ]
 
 
@@ -106,6 +125,38 @@ def test_the_guide_shows_these_layers() -> None:
     assert [sorted(re.findall(r"`(\w+)`", row)) for row in rows] == [sorted(row) for row in LAYERS]
 
 
+def test_types_form_no_cycle_within_a_wing() -> None:
+    """Imports for type checkers count: two modules that name each other's types are one."""
+    names = set(modules())
+    graph = {
+        name: {target for target in targets & names if wing_of(target) == wing_of(name)}
+        for name, targets in edges(top_only=True, typing=True).items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def wing_of(name: str) -> str:
+    return ".".join(name.split(".")[1:2])
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_every_import_inside_a_wing_points_down(wing: str) -> None:
+    floors = {part: number for number, parts in enumerate(WINGS[wing]) for part in parts}
+    inside = f"{H}.{wing}"
+    up = [
+        f"{name} imports {target}"
+        for name, targets in edges().items()
+        for target in targets
+        if name != inside and target != inside and within(name, inside) and within(target, inside)
+        if name.split(".")[2] != target.split(".")[2]
+        if floors[target.split(".")[2]] >= floors[name.split(".")[2]]
+    ]
+    assert up == []
+
+
 def test_every_import_points_down() -> None:
     up = [
         f"{name} imports {target}"
@@ -119,7 +170,7 @@ def test_every_import_points_down() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_knows_the_contract_and_the_floors_and_no_other_family(family: str) -> None:
-    assert violations((family,), (family, *FLOORS, *CONTRACT)) == []
+    assert violations((family,), (family, *BUILT_ON.get(family, ()), *FLOORS, *CONTRACT)) == []
 
 
 @pytest.mark.parametrize("floor", FLOORS)
@@ -138,18 +189,22 @@ def test_what_stands_on_a_floor_serves_more_than_one_family(name: str) -> None:
         more = {user for user, targets in edges().items() if target in targets} - served
         served |= more
         waiting += [user for user in more if within(user, *FLOORS)]
-    assert len({family for family in FAMILIES if any(within(user, family) for user in served)}) > 1
+    families = {family for family in FAMILIES if any(within(user, family) for user in served)}
+    above = {family for family in families if families & {*BUILT_ON.get(family, ())}}
+    assert len(families - above) > 1, "it belongs to the one family that has it, or to the lower"
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
     near = (".".join(name.split(".")[:3]), *FLOORS)
+    if within(name, f"{H}.papers"):
+        near = METHODS
     own = {other for other in modules() if within(other, *near) and other.endswith("layout")}
     own |= {other for other in KERNELS if within(other, *near)}
     allowed = own | {
         *COMPILED,
-        f"{H}.arrays",
-        f"{H}.axes",
+        f"{H}.base.arrays",
+        f"{H}.base.axes",
         "numpy",
         "numpy.typing",
         "math",
@@ -181,13 +236,19 @@ def test_the_compiler_is_reached_through_one_door() -> None:
 @pytest.mark.parametrize(
     ("package", "known"),
     [
-        ("data", ("axes", "errors", "room")),
-        ("settings", ("errors", "units")),
-        ("numeric", ()),
-        ("holdouts", ("axes", "data", "errors", "files", "seeds")),
-        ("formats", ("data", "errors", "files", "room", "units", "visible")),
-        ("model", ("axes", "data", "engine", "errors", "seeds", "settings.config")),
-        ("views.render", ("data.tree", "files", "visible")),
+        ("corpus.data", ("base.axes", "base.errors", "base.room")),
+        ("settings", ("base.errors", "base.units")),
+        ("numeric", ("base.compiling",)),
+        (
+            "corpus.holdouts",
+            ("corpus.data", "base.axes", "base.errors", "base.files", "base.seeds"),
+        ),
+        ("corpus.formats", ("corpus.data", "base")),
+        (
+            "contract.model",
+            ("corpus.data", "contract.engine", "base", "settings.config"),
+        ),
+        ("views.render", ("corpus.data.tree", "base.files", "base.visible")),
     ],
 )
 def test_a_package_knows_its_subject_only(package: str, known: tuple[str, ...]) -> None:
@@ -205,11 +266,15 @@ def users(packages: tuple[str, ...], *besides: str) -> list[str]:
 
 
 def test_families_are_imported_by_name_only() -> None:
-    assert users((f"{H}.families",)) == []
+    assert users((f"{H}.families",), *ours("papers")) == []
+
+
+def test_papers_are_imported_by_name_only() -> None:
+    assert users((f"{H}.papers",)) == []
 
 
 def test_nobody_below_knows_the_command_line() -> None:
-    assert users((f"{H}.cli", "click"), *ours("cli", "__main__")) == []
+    assert users((f"{H}.cli", "click"), *ours("cli", "testing", "__main__")) == []
 
 
 def test_only_what_shows_trees_knows_how_they_are_drawn() -> None:
@@ -225,10 +290,11 @@ def test_commands_import_nothing_heavy_before_they_are_called() -> None:
 
 def test_a_backend_is_loaded_when_it_is_asked_for_and_no_other() -> None:
     program = (
-        "import sys; from hiertopics import registry; "
-        "first = [n for n in sys.modules if n.startswith('hiertopics.families')]; "
+        "import sys; from hiertopics.contract import registry; "
+        "own = ('hiertopics.families', 'hiertopics.papers'); "
+        "first = [n for n in sys.modules if n.startswith(own)]; "
         "registry.load('hdp-gibbs'); loaded = set(sys.modules); "
-        "others = {m for n, e in registry.BACKENDS.items() if n != 'hdp-gibbs' "
+        "others = {m for n, e in registry.OWN.items() if n != 'hdp-gibbs' "
         "for place in (e.module, *e.variants.values()) for m in [place.partition(':')[0]]}; "
         "sys.exit(bool(first) or bool(others & loaded) or 'hiertopics.families.hdp.gibbs' "
         "not in loaded)"
@@ -238,12 +304,14 @@ def test_a_backend_is_loaded_when_it_is_asked_for_and_no_other() -> None:
 
 def test_the_finder_of_imports_finds_them() -> None:
     source = (
-        "import os.path\nfrom hiertopics import fit, seeds as s\nfrom hiertopics.errors import E\n"
+        "import os.path\nfrom hiertopics import fit, one as s\nfrom hiertopics.two import E\n"
         "if TYPE_CHECKING:\n    import click\ndef f():\n    import numba\n"
         "try:\n    import yaml\nexcept ImportError:\n    import json\n"
     )
-    names = frozenset({"hiertopics", "hiertopics.seeds", "hiertopics.fit"})
+    names = frozenset({"hiertopics", "hiertopics.one", "hiertopics.fit"})
     found = imported(ast.parse(source), names, top_only=False)
-    top = {"os.path", "hiertopics.fit", "hiertopics.seeds", "hiertopics.errors", "yaml", "json"}
+    top = {"os.path", "hiertopics.fit", "hiertopics.one", "hiertopics.two", "yaml", "json"}
     assert found == top | {"numba"}
     assert imported(ast.parse(source), names, top_only=True) == top
+    typed = imported(ast.parse(source), names, top_only=True, typing=True)
+    assert typed == top | {"click"}

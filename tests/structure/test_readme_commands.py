@@ -18,7 +18,7 @@ import pytest
 from guide import FENCE, PAGES, ROOT, fences, name_of, run
 
 from hiertopics.cli import COMMANDS
-from hiertopics.registry import BACKENDS, DEFAULT
+from hiertopics.contract.registry import BACKENDS, DEFAULT
 
 
 @pytest.fixture

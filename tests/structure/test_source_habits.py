@@ -34,6 +34,8 @@ def public(name: str, node: Documented) -> Iterator[tuple[str, Documented]]:
 @pytest.mark.parametrize("name", modules())
 def test_everything_public_has_a_docstring(name: str) -> None:
     for inner, node in public(name, modules()[name]):
+        if inner.rpartition(".")[2].startswith("test_") and inner != name:
+            continue  # a test is named after what it says
         text = ast.get_docstring(node) or ""
         summary = text.partition("\n\n")[0]
         assert summary.endswith((".", ":")), f"{inner} has no docstring that opens with a sentence"

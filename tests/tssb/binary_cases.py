@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.tssb.binary_kernels import Family
 
 

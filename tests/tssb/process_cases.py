@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from tree_cases import NO_MISTAKE, Chain, TwoStates, sweep
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import stick_kernels
 from hiertopics.families.tssb.layout import Nodes, Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds, draw_process

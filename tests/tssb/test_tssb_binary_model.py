@@ -15,13 +15,13 @@ from sklearn.metrics import adjusted_rand_score
 from stepping import advance, at, begin
 
 from benchmarks.tree_distance import correlation, edges_between, lineage
-from hiertopics.arrays import I64
-from hiertopics.data.vectors import Vectors, default_columns
-from hiertopics.errors import DataError, UsageError
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.files import read_npz
+from hiertopics.contract.model import Settings, Sizes
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary, binary_kernels, trees
 from hiertopics.families.tssb.assign_kernels import product
-from hiertopics.files import read_npz
-from hiertopics.model import Settings, Sizes
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir

@@ -7,7 +7,7 @@ import pytest
 from binary_cases import log_joint, some_family
 from scipy import stats
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import binary_kernels
 from hiertopics.families.tssb.binary_kernels import Family
 

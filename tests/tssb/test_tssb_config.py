@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from stepping import at, begin, corpus_of
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
+from hiertopics.contract.model import Settings
 from hiertopics.families.tssb import text
-from hiertopics.model import Settings
 from hiertopics.settings.config import build
 from hiertopics.settings.layers import parse_set
 

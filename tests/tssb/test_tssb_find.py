@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hiertopics.arrays import I32
+from hiertopics.base.arrays import I32
 from hiertopics.families.tssb import assign_kernels, stick_kernels, trees
 from hiertopics.families.tssb.layout import (
     FULL,

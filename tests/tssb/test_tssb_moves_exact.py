@@ -12,7 +12,7 @@ from scipy.special import gammaln, softmax
 from test_tssb_predictive import closed_form
 from tree_cases import PRIOR
 
-from hiertopics.arrays import F64, I32
+from hiertopics.base.arrays import F64, I32
 from hiertopics.families.tssb import (
     binary,
     binary_kernels,

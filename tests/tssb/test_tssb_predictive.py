@@ -11,12 +11,12 @@ import pytest
 from stepping import advance, at, begin, corpus_of
 from tree_cases import PRIOR, at_root, urn
 
-from hiertopics.arrays import F64, I32
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I32
+from hiertopics.contract.model import Settings, Summary
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.tssb import text
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.stick_kernels import count, log_stops
-from hiertopics.model import Settings, Summary
 from hiertopics.settings.config import build
 
 ROWS = np.random.default_rng(3).poisson(1.5, (25, 6))

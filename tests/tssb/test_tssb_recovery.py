@@ -7,10 +7,10 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from stepping import advance, begin, corpus_of
 
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import I64
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.tssb import text
-from hiertopics.model import Settings
 from hiertopics.settings.config import build
 
 N_TOPICS = 10

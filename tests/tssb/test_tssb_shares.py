@@ -10,7 +10,7 @@ from scipy import stats
 from text_cases import exact_shares, share_draws, stirling
 from tree_cases import z_scores
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.tssb.layout import make_nodes
 from hiertopics.families.tssb.text_kernels import count_tables, draw_log_dirichlet, token_base
 

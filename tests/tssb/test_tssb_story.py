@@ -11,10 +11,10 @@ from scipy import stats
 from stepping import at, corpus_of, settings_of
 from tree_cases import FEATURES, PRIOR, State, seats, statistics, urn
 
-from hiertopics.arrays import F64
-from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings, Sizes
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary, text, trees
-from hiertopics.model import Settings, Sizes
 
 N_DRAWS = 3_000
 DEFAULTS: dict[str, Any] = {}

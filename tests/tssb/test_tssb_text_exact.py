@@ -10,7 +10,7 @@ import pytest
 from scipy.special import gammaln, softmax
 from stepping import advance, at, begin, corpus_of, docs_of, settings_of
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.token_layout import lay_out
 from hiertopics.families.tssb import text, text_kernels
 

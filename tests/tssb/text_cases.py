@@ -9,7 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.tssb import text_kernels
 from hiertopics.families.tssb.layout import Nodes
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from hiertopics.arrays import F64, I32
+from hiertopics.base.arrays import F64, I32
 from hiertopics.families.tssb import stick_kernels
 from hiertopics.families.tssb.assign_kernels import assign as cached_assign
 from hiertopics.families.tssb.assign_kernels import (

@@ -11,8 +11,9 @@ from joint import Outcome, Story
 from scipy.special import expit
 from stepping import begin, corpus_of, settings_of
 
-from hiertopics.arrays import F64
-from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.flat.token_layout import Data
 from hiertopics.families.tssb import binary, text
 from hiertopics.families.tssb.binary_kernels import Diffusion, offset_of
@@ -21,7 +22,6 @@ from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.state import State
 from hiertopics.families.tssb.text_kernels import Dirichlet, draw_log_dirichlet
 from hiertopics.families.tssb.trees import plant
-from hiertopics.model import Settings
 
 PROCESS = {"alpha0": (0.3, 5.0), "decay": (0.1, 0.9), "gamma": (0.3, 5.0), "max_depth": 4}
 """Ranges that are wide for their size, so that a tree and its process hang together."""

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from hiertopics.arrays import F64, Bools
-from hiertopics.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
-from hiertopics.errors import UsageError
-from hiertopics.files import read_npz
+from hiertopics.base.arrays import F64, Bools
+from hiertopics.base.errors import UsageError
+from hiertopics.base.files import read_npz
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
 from hiertopics.runs.rows import node_rows
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import NOTE, arrange, documents_with

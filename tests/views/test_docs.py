@@ -16,9 +16,9 @@ from scipy import sparse
 from unsealed import unsealed
 
 import hiertopics
-from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import RunError
-from hiertopics.formats.text import snippet
+from hiertopics.base.errors import RunError
+from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.corpus.formats.text import snippet
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import _of_node, top_documents
 

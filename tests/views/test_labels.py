@@ -14,12 +14,12 @@ import pytest
 from faults import failing
 
 import hiertopics
-from hiertopics.data.tree import Label
-from hiertopics.errors import DataError, UsageError
-from hiertopics.files import to_csv
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.base.files import to_csv
+from hiertopics.base.visible import as_typed, no_formula
+from hiertopics.corpus.data.tree import Label
 from hiertopics.runs.labels import labels_of, read_rows, words_told
 from hiertopics.runs.rundir import RunDir
-from hiertopics.visible import as_typed, no_formula
 
 Call = Callable[..., Any]
 EVIL = "</b><script>alert(1)</script> \x1b[31m=1+1\u202e"

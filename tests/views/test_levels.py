@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.views.levels import in_levels, parse_cut
 
 

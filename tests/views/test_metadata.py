@@ -15,8 +15,8 @@ from scipy import sparse
 from tiny import counts_in
 
 import hiertopics
-from hiertopics.errors import DataError, UsageError
-from hiertopics.formats.records import Metadata, column_of
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.formats.records import Metadata, column_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.bycolumn import _intervals
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hiertopics.data.tree import Tree
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.render import LARGE, few_documents
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hiertopics.data.tree import OUTSIDE, Tree
+from hiertopics.corpus.data.tree import OUTSIDE, Tree
 from hiertopics.views.render import View
 from hiertopics.views.render.graphs import to_dot, to_newick
 from hiertopics.views.render.records import to_table

@@ -14,8 +14,8 @@ import pytest
 from scipy import sparse
 from unsealed import unsealed
 
-from hiertopics.data.tree import NODE, OUTSIDE, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, Tree
 from hiertopics.runs.rows import node_rows, topics_csv
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.documents import documents_of, top_documents

@@ -3,8 +3,8 @@
 The two records below are all that ``hiertopics backends`` and ``hiertopics check`` load.
 """
 
-from hiertopics.formats.source import Format
-from hiertopics.registry import Entry
+from hiertopics.contract.registry import Entry
+from hiertopics.corpus.formats.table import Format
 
 entry = Entry(
     "hiertopics_unigrams.mixture",

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.errors import UsageError
+from hiertopics.base.errors import UsageError
 from hiertopics.runs.original import read_original
 from hiertopics.scoring.request import Request, Scorer, TaskResult
 

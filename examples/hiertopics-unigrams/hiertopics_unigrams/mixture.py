@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.tree import NODE, ROOT, Tree
-from hiertopics.model import Backend, Context, Posterior, Sizes, Summary, always
-from hiertopics.model import Settings as AnySettings
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Backend, Context, Posterior, Sizes, Summary, always
+from hiertopics.contract.model import Settings as AnySettings
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 

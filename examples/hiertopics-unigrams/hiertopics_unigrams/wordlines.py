@@ -11,9 +11,9 @@ from typing import IO
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus
-from hiertopics.errors import DataError
-from hiertopics.formats.source import Source
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.source import Source
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64
+from hiertopics.base.arrays import F64
 from hiertopics.families.chdp.layout import Parents, Piece
 from hiertopics.numeric.jit import kernel
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from hiertopics.errors import ConfigError
+from hiertopics.base.errors import ConfigError
+from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat.config import Eta, Gamma, HyperStart, ReorderSticks, Sweep, Truncation
-from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 

@@ -28,9 +28,10 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
+from hiertopics.contract.model import Context, Sharded, without
 from hiertopics.families.chdp import gibbs_kernels as kernels
 from hiertopics.families.chdp import maximum_kernels as maximum
 from hiertopics.families.chdp.base_kernels import Weights
@@ -66,7 +67,6 @@ from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.sticks import log_remainders, redraw_order
 from hiertopics.families.flat.token_kernels import Tables
 from hiertopics.families.flat.tokens import draw_eta, miscounted, renumber, sweep
-from hiertopics.model import Context, Sharded, without
 
 Array = NDArray[Any]
 Result = TypeVar("Result")

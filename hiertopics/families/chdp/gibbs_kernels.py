@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.families.flat.layout import Cells

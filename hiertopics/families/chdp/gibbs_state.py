@@ -9,10 +9,11 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.model import Backend, Context, Renewed, Sharded, Summary
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import GibbsInference as Inference
@@ -25,7 +26,6 @@ from hiertopics.families.chdp.summary import infer
 from hiertopics.families.flat.summary import notes_on_shards, topic_counts
 from hiertopics.families.flat.token_kernels import count_tokens
 from hiertopics.families.flat.tokens import in_chains
-from hiertopics.model import Backend, Context, Renewed, Sharded, Summary
 from hiertopics.numeric.mixtures import log_rising
 
 SMALLEST = 1e-300

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics.arrays import F64, I32, I64, Bools, Ints
-from hiertopics.data.corpus import Corpus, Tags
+from hiertopics.base.arrays import F64, I32, I64, Bools, Ints
+from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.families.flat import layout
 from hiertopics.families.flat.layout import Cells
 

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.chdp.gibbs_kernels import SMALLEST, log_sigmoid, log_weights, normalise
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.numeric.jit import kernel

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, Tags, default_vocab
+from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
+from hiertopics.corpus.data.corpus import Corpus, Tags, default_vocab
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import GibbsSettings, ModelSettings, Sampled
 from hiertopics.families.chdp.layout import link_parents
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.sticks import weights_from_fractions
-from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.numeric.mixtures import draw_counts
 
 DOCS_PER_GROUP = 15

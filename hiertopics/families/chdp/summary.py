@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Numbers
-from hiertopics.axes import Axes
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.names import pack_short_names, unpack_names
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I64, Numbers
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Context, Posterior, Summary
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.names import pack_short_names, unpack_names
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.chdp.base_kernels import Weights, base_rows
 from hiertopics.families.chdp.config import ModelSettings
 from hiertopics.families.chdp.layout import Data, link_parents, parent_tags
 from hiertopics.families.flat.prediction import fold_in
 from hiertopics.families.flat.summary import Topics, by_size, document_weights, summary_of
-from hiertopics.model import Context, Posterior, Summary
 
 PRIOR_DOCS = 0.5
 """Documents like the corpus that the mean of a group's documents is taken with."""

@@ -29,10 +29,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics.arrays import F64, Floats
-from hiertopics.axes import Axes
-from hiertopics.data.corpus import Corpus
-from hiertopics.engine import Each, joined, stacked
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.base.axes import Axes
+from hiertopics.contract.engine import Each, joined, stacked
+from hiertopics.contract.model import Backend, Context, Sharded, Summary, without
+from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.chdp import summary as common
 from hiertopics.families.chdp import variational_kernels as kernels
 from hiertopics.families.chdp.base_kernels import Weights
@@ -58,7 +59,6 @@ from hiertopics.families.flat.layout import Block
 from hiertopics.families.flat.moments import expected_tables
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.summary import regrouped, topic_counts
-from hiertopics.model import Backend, Context, Sharded, Summary, without
 from hiertopics.numeric.mixtures import log_rising
 
 Table = Floats

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.chdp.base_kernels import Weights, base_row
 from hiertopics.families.chdp.layout import Parents
 from hiertopics.numeric.jit import REASSOCIATE, kernel

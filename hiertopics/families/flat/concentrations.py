@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from hiertopics.arrays import F64, Ints, Numbers
+from hiertopics.base.arrays import F64, Ints, Numbers
 from hiertopics.numeric.slices import draw_by_slice
 
 PRIOR_SHAPE = PRIOR_RATE = 1.0

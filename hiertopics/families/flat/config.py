@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hiertopics.data.seedwords import check
-from hiertopics.model import Settings
+from hiertopics.contract.model import Settings
+from hiertopics.corpus.data.seedwords import check
 from hiertopics.settings.config import InferenceConfig, Iterations
 
 HyperStart = Annotated[

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, Floats
+from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row, settle, settle_and_weigh, weigh

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.arrays import I32, I64, Floats, Ints
-from hiertopics.data import seedwords
-from hiertopics.data.seedwords import Seeds
-from hiertopics.data.shelf import Bags
-from hiertopics.engine import Each, Pieces, as_given, cut
-from hiertopics.model import Context, Sharded
-from hiertopics.room import Room, beside
+from hiertopics.base.arrays import I32, I64, Floats, Ints
+from hiertopics.base.room import Room, beside
+from hiertopics.contract.engine import Each, Pieces, as_given, cut
+from hiertopics.contract.model import Context, Sharded
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data.shelf import Bags
 
 Local = TypeVar("Local")
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import digamma, digamma_and_tetragamma, tetragamma

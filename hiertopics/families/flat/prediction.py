@@ -7,13 +7,13 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32
-from hiertopics.axes import Axes
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I32
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import AnySettings, Context, Posterior
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.model import AnySettings, Context, Posterior
 from hiertopics.numeric.mixtures import all_entries
 
 EXTRA = {"doc_prior": Annotated[F64, Axes("n_nodes", least=0)]}

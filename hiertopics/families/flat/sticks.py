@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
 
 LEAST_LOG_MEAN, LARGEST_LOG_MEAN = -30.0, 30.0

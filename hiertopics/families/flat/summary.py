@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Floats, Numbers
-from hiertopics.data.regrouping import Regrouping
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.model import Summary
+from hiertopics.base.arrays import F64, I64, Floats, Numbers
+from hiertopics.base.room import Room
+from hiertopics.contract.model import Summary
+from hiertopics.corpus.data.regrouping import Regrouping
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.numeric.mixtures import all_entries
-from hiertopics.room import Room
 
 LIVE_TOKENS = 1.0
 NEARLY_ALL = 0.95

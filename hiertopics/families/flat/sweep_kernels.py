@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I32, I64, U32, Floats
+from hiertopics.base.arrays import F32, F64, I32, I64, U32, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.lanes import LANES

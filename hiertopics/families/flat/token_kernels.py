@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import I32, I64, Floats
+from hiertopics.base.arrays import I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.numeric.jit import kernel
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import I32, I64, Ints
-from hiertopics.data import seedwords
-from hiertopics.data.seedwords import Seeds
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.room import Room, beside
+from hiertopics.base.arrays import I32, I64, Ints
+from hiertopics.base.room import Room, beside
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data.shelf import Bags, Shelf
 
 TOKENS_AT_ONCE = 1 << 18
 """Tokens that are in memory at a time, a longer document apart."""

@@ -12,15 +12,15 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from hiertopics.arrays import I32, I64
-from hiertopics.chains import Chains, SettingsT, chains
-from hiertopics.data.seedwords import NONE, Seeds
-from hiertopics.engine import Pieces
+from hiertopics.base.arrays import I32, I64
+from hiertopics.contract.chains import Chains, SettingsT, chains
+from hiertopics.contract.engine import Pieces
+from hiertopics.contract.model import Backend, Context, PerChain
+from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat import token_kernels as kernels
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.flat.layout import Block, take_turns
 from hiertopics.families.flat.summary import LIVE_TOKENS, regrouped
-from hiertopics.model import Backend, Context, PerChain
 
 SeenT = TypeVar("SeenT")
 DataT = TypeVar("DataT")

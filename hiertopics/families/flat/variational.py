@@ -10,13 +10,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics import seeds
-from hiertopics.arrays import F64, Floats
-from hiertopics.axes import Axes
-from hiertopics.data.seedwords import Asked, Seeds, seeds_in
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, joined
-from hiertopics.errors import NumericalError
+from hiertopics.base import seeds
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.base.axes import Axes
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.engine import Each, Pieces, joined
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.seedwords import Asked, Seeds, seeds_in
+from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior, Tables
@@ -31,7 +32,6 @@ from hiertopics.families.flat.layout import (
     spans,
     take_turns,
 )
-from hiertopics.model import Context, Settings
 from hiertopics.settings.config import InferenceConfig
 
 Table = Floats

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.tree import ROOT
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.tree import ROOT
 from hiertopics.families.hca.state import State
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 

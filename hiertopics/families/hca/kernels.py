@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32
+from hiertopics.base.arrays import F64, I32
 from hiertopics.numeric.jit import kernel
 
 RARE = 1e-14

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.model import Context
 from hiertopics.families.hca.config import Settings
 from hiertopics.families.hca.draft import Draft, draft_of, state_of_draft
 from hiertopics.families.hca.state import (
@@ -27,7 +28,6 @@ from hiertopics.families.hca.state import (
     slot_scores,
 )
 from hiertopics.families.nested.slots import cosines, disjoint_pairs
-from hiertopics.model import Context
 
 PRUNE_BELOW = 1e-6
 SAME_ROWS = 0.95

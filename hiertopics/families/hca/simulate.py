@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.contract.model import Context, Sizes
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.hca.config import Settings
 from hiertopics.families.nested.simulate import draw_tree
-from hiertopics.model import Context, Sizes
 
 
 def simulate(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.tree import ROOT
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data.tree import ROOT
 from hiertopics.families.hca.config import Model, Settings
 from hiertopics.families.hca.draft import Draft, state_of_draft
 from hiertopics.families.hca.state import Data, State, in_pieces
-from hiertopics.model import Context
 
 DOCS_PER_LEAF = 10
 KMEANS_ROUNDS = 20

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
-from hiertopics.arrays import F64, I64
-from hiertopics.axes import Axes
-from hiertopics.engine import Each, Pieces, as_given, cut, stacked
-from hiertopics.errors import NumericalError
+from hiertopics.base.arrays import F64, I64
+from hiertopics.base.axes import Axes
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.engine import Each, Pieces, as_given, cut, stacked
+from hiertopics.contract.model import Context
 from hiertopics.families.hca.config import Model
 from hiertopics.families.hca.kernels import (
     Globals,
@@ -27,7 +28,6 @@ from hiertopics.families.hca.kernels import (
 )
 from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
 from hiertopics.families.nested.tree_state import TreeState
-from hiertopics.model import Context
 
 Rows = F64
 

@@ -23,11 +23,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
-from hiertopics.data.vectors import Vectors
-from hiertopics.engine import Workers, as_given
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.engine import Workers, as_given
+from hiertopics.contract.model import Backend, Context, Posterior, Renewed, Sharded, Summary, always
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.hca import moves, starts
 from hiertopics.families.hca.config import Inference as Inference
 from hiertopics.families.hca.config import Model as Model
@@ -55,7 +56,6 @@ from hiertopics.families.nested.slots import (
     subtree_sums,
 )
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
-from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary, always
 
 LIVE_DOCS = 1.0
 

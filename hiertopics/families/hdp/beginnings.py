@@ -20,11 +20,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from hiertopics.arrays import F32, I32, I64
-from hiertopics.data.seedwords import Seeds
-from hiertopics.data.shelf import Bags
-from hiertopics.engine import Each
-from hiertopics.families.flat import few, variational
+from hiertopics.base.arrays import F32, I32, I64
+from hiertopics.base.room import beside
+from hiertopics.contract.engine import Each
+from hiertopics.contract.model import Context
+from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.states import Arrays, of_pieces
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data.shelf import Bags
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.layout import (
     Block,
     Cells,
@@ -39,12 +43,8 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.token_kernels import count_block, share_pairs
 from hiertopics.families.flat.variational import Responsibilities, begun
-from hiertopics.families.hdp import gibbs
+from hiertopics.families.hdp import few, gibbs
 from hiertopics.families.hdp.summary import word_probabilities
-from hiertopics.model import Context
-from hiertopics.model import Settings as SettingsOf
-from hiertopics.room import beside
-from hiertopics.states import Arrays, of_pieces
 
 CHAIN = 1
 """Stands before keys of the sampler's numbers: the iterations that follow draw others."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F32, I32, I64, U8, U16, Bools
+from hiertopics.base.arrays import F32, I32, I64, U8, U16, Bools
 from hiertopics.families.flat.sweep_kernels import last_place
 from hiertopics.families.hdp.block_layout import Piece
 from hiertopics.families.hdp.gibbs_kernels import SMALL

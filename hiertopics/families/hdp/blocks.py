@@ -14,20 +14,20 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F32, F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.engine import Engine, Shared
+from hiertopics.base.arrays import F32, F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.base.room import beside
+from hiertopics.contract.engine import Engine, Shared
+from hiertopics.contract.model import Context
 from hiertopics.families.hdp import block_kernels as kernels
 from hiertopics.families.hdp.block_kernels import Found, Held, Lists, Scratch, Topics
 from hiertopics.families.hdp.block_layout import Piece, room_of
 from hiertopics.families.hdp.gibbs_kernels import SMALL
 from hiertopics.families.hdp.summary import Plan, Rows, weigh
 from hiertopics.families.hdp.topic_kernels import draw_masses, draw_proportions
-from hiertopics.model import Context
 from hiertopics.numeric.differences import Difference, caught_up, difference, summed
 from hiertopics.numeric.lanes import LANES, padded
 from hiertopics.numeric.streams import new_key
-from hiertopics.room import beside
 
 RANGE = 1024
 """Words whose masses are added up together, the sums then in order of ranges."""

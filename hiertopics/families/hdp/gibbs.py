@@ -22,12 +22,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from msgspec import Meta
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import Seeds, seeds_in
-from hiertopics.engine import Each, Pieces, joined
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.engine import Each, Pieces, joined
+from hiertopics.contract.model import Backend, Context, Summary
+from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import Seeds, seeds_in
 from hiertopics.families.flat import config
 from hiertopics.families.flat.concentrations import draw_by_sticks, draw_concentration
 from hiertopics.families.flat.config import HyperStart, ReorderSticks, Sweep, Truncation
@@ -44,11 +47,8 @@ from hiertopics.families.hdp import gibbs_kernels as kernels
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.hdp.simulate import simulate as simulate
-from hiertopics.model import Backend, Context, Summary
-from hiertopics.model import Settings as SettingsOf
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.settings.config import Iterations, SamplerConfig
-from hiertopics.states import Arrays
 
 SMALLEST_REST = 1e-300
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.sweep_kernels import (

@@ -27,13 +27,16 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F32, F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import seeds_in
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, Shared
+from hiertopics.base.arrays import F32, F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.engine import Each, Pieces, Shared
+from hiertopics.contract.model import Backend, Context, Sharded, Summary
+from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.contract.states import Arrays, of_pieces
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.concentrations import (
     draw_by_slice_of_sizes,
     draw_by_sticks,
@@ -51,12 +54,9 @@ from hiertopics.families.hdp.gibbs import Inference, Info, Model, Settings
 from hiertopics.families.hdp.gibbs_kernels import SMALL, count_cells, draw_table_sums
 from hiertopics.families.hdp.summary import word_probabilities
 from hiertopics.families.hdp.variational import cvb0
-from hiertopics.model import Backend, Context, Sharded, Summary
-from hiertopics.model import Settings as SettingsOf
 from hiertopics.numeric.differences import caught_up
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.streams import new_key
-from hiertopics.states import Arrays, of_pieces
 
 BUFFERS = 36 << 20
 """What a sweep lists, or the writing of a summary copies, at a time, whatever the corpus."""

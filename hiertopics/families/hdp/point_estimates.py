@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.contract.model import Context
+from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.concentrations import step_concentration
 from hiertopics.families.flat.config import Model, PointInference
-from hiertopics.families.flat.estimates import State
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.sticks import best_gamma, fit_sticks, mean_weights
 from hiertopics.families.flat.variational import Order
-from hiertopics.model import Context
-from hiertopics.model import Settings as SettingsOf
+from hiertopics.families.hdp.estimates import State
 
 Settings = SettingsOf[Model, PointInference]
 

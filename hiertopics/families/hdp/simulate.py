@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.seedwords import seeds_in
+from hiertopics.contract.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.sticks import weights_from_fractions
-from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Sizes, value_of
 from hiertopics.numeric.mixtures import draw_counts
 
 

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, Numbers
-from hiertopics.engine import Pieces
+from hiertopics.base.arrays import F64, I32, I64, Numbers
+from hiertopics.base.room import Room, beside
+from hiertopics.contract.engine import Pieces
+from hiertopics.contract.model import Summary
 from hiertopics.families.flat.summary import (
     Entries,
     Topics,
@@ -25,8 +27,6 @@ from hiertopics.families.flat.summary import (
     notes_on_truncation,
     stacked_rows,
 )
-from hiertopics.model import Summary
-from hiertopics.room import Room, beside
 
 MOST_ENTRIES = 1 << 25
 """Entries of theta up to which all of them are stored: 400 MB."""

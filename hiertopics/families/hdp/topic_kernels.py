@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I32, I64, U32, U64
+from hiertopics.base.arrays import F32, F64, I32, I64, U32, U64
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import exp, log
 from hiertopics.numeric.streams import random_bits, uniform

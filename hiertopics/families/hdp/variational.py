@@ -35,16 +35,18 @@ gives (theory/hdp 5.2), and the printed G[beta0] is an option.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import DTypeLike
 
-from hiertopics.arrays import F64, Floats
-from hiertopics.data.corpus import Corpus
-from hiertopics.families.flat import estimates, kernels, posteriors, variational
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.contract.model import Backend, Context, Settings, Summary
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.config import (
     Model,
     ModelSettings,
@@ -52,19 +54,16 @@ from hiertopics.families.flat.config import (
     PosteriorInference,
     VariationalInference,
 )
-from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import EXTRA, infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.hdp import beginnings, point_estimates
+from hiertopics.families.hdp import beginnings, estimates, point_estimates, posteriors
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of, with_all, with_few
-from hiertopics.families.hdp.second_order import SECOND, Variances
+from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.hdp.simulate import simulate
-from hiertopics.model import Backend, Context, Settings, Summary
-from hiertopics.states import Arrays
 
 CELLS = 1 << 18
 """Entries of theta that are made at a time."""
@@ -126,38 +125,8 @@ class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     start_sweeps: StartSweeps = 100
 
 
-AllKept = Annotated[
-    Literal["all"],
-    Meta(
-        description="The second order keeps all responsibilities, 4 bytes for each pair and topic."
-    ),
-]
-
-
-class SecondPoints(PointInference, frozen=True, kw_only=True):
-    """The schedule of hdp-pcvb."""
-
-    responsibilities: AllKept = "all"
-
-
-class SecondPosteriors(PosteriorInference, frozen=True, kw_only=True):
-    """The schedule of hdp-cvb."""
-
-    responsibilities: AllKept = "all"
-
-
 POINTS = Estimates(PointInference, estimates.start, point_estimates.step)
 WHOLE = Estimates(PosteriorInference, posteriors.start, posteriors.step)
-
-
-@dataclass
-class PointState(estimates.State, Variances):
-    """The responsibilities, counts with their variances, and the point estimates."""
-
-
-@dataclass
-class WholeState(posteriors.State, Variances):
-    """The responsibilities, counts with their variances, and the other posteriors."""
 
 
 class Info(NamedTuple):
@@ -313,9 +282,7 @@ of_points = POINTS._replace(Inference=ZeroPoints)
 all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO, beginnings.as_rows), with_all)
 few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW, beginnings.as_few), with_few)
 pcvb0 = by_size(all_pcvb0, few_pcvb0)
-pcvb = collapsed(PointState, POINTS._replace(Inference=SecondPoints), SECOND)
 of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
 all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO, beginnings.as_rows), with_all)
 few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW, beginnings.as_few), with_few)
 cvb0 = by_size(all_cvb0, few_cvb0)
-cvb = collapsed(WholeState, WHOLE._replace(Inference=SecondPosteriors), SECOND)

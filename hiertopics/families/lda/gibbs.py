@@ -20,11 +20,21 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.model import (
+    NONE_DRAWN,
+    Backend,
+    Components,
+    Context,
+    Hyperparameters,
+    Sizes,
+    Summary,
+    value_of,
+)
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.prediction import EXTRA, FoldIn, infer
 from hiertopics.families.flat.summary import (
     by_size,
@@ -38,16 +48,6 @@ from hiertopics.families.lda import hyperparameters
 from hiertopics.families.lda.config import Inference, Model, Settings, start_alpha
 from hiertopics.families.lda.gibbs_kernels import Prior, Tables, Tokens
 from hiertopics.families.lda.hyperparameters import draw_alpha_from_prior, draw_eta_from_prior
-from hiertopics.model import (
-    NONE_DRAWN,
-    Backend,
-    Components,
-    Context,
-    Hyperparameters,
-    Sizes,
-    Summary,
-    value_of,
-)
 from hiertopics.numeric.lanes import padded
 from hiertopics.numeric.mixtures import draw_counts
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.sweep_kernels import (
     list_words,
     scratch_of,

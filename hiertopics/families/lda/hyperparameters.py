@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.lda.config import Model
 from hiertopics.numeric.mixtures import log_rising
 from hiertopics.numeric.slices import draw_by_slice

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Ints
+from hiertopics.base.arrays import F64, I64, Ints
 
 ROUNDS = 10
 DOCS_PER_LEAF, MOST_LEAVES = 4, 450

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 import numpy as np
 from msgspec import Meta, Struct
 
-from hiertopics.arrays import F64
-from hiertopics.data.seedwords import check
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.corpus.data.seedwords import check
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight
 from hiertopics.families.nested.tree_state import MaxNodes, MovesEvery
-from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig, Summarise
 
 

@@ -8,12 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.seedwords import NONE, seeds_in
+from hiertopics.contract.model import (
+    NONE_DRAWN,
+    Context,
+    Hyperparameters,
+    Settings,
+    Sizes,
+    value_of,
+)
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.seedwords import NONE, seeds_in
 from hiertopics.families.ncrp.config import GibbsSettings, Model, SeededModel, level_prior
 from hiertopics.families.ncrp.sampler.hyperparameters import draw_from_prior
 from hiertopics.families.nested.simulate import draw_tree
-from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes, value_of
 from hiertopics.settings.config import InferenceConfig
 
 

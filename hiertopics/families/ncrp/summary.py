@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I32, I64, Ints, Numbers
-from hiertopics.axes import Axes
-from hiertopics.data import seedwords
-from hiertopics.data.regrouping import Regrouping
-from hiertopics.data.seedwords import Seeds
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.base.arrays import F64, I32, I64, Ints, Numbers
+from hiertopics.base.axes import Axes
+from hiertopics.base.room import Room
+from hiertopics.contract.model import Paths, Summary
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.regrouping import Regrouping
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import place
-from hiertopics.model import Paths, Summary
-from hiertopics.room import Room
 
 LIVE_TOKENS = 1.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import I32
-from hiertopics.data.tree import ROOT
+from hiertopics.base.arrays import I32
+from hiertopics.corpus.data.tree import ROOT
 
 
 def draw_tree(

@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import betaln, psi
 
-from hiertopics.arrays import F64, I32, I64, Floats, Ints, Numbers
-from hiertopics.data.tree import ROOT
-from hiertopics.model import PathMixture, Paths, Posterior
+from hiertopics.base.arrays import F64, I32, I64, Floats, Ints, Numbers
+from hiertopics.contract.model import PathMixture, Paths, Posterior
+from hiertopics.corpus.data.tree import ROOT
 
 
 class Nodes(NamedTuple):

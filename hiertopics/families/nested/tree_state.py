@@ -18,9 +18,9 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes, require_parents
-from hiertopics.engine import Each, Pieces, joined
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes, require_parents
+from hiertopics.contract.engine import Each, Pieces, joined
 from hiertopics.families.nested.slots import (
     Nodes,
     Sticks,

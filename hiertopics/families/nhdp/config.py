@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hiertopics.data.seedwords import check
+from hiertopics.contract.model import Settings as SettingsOf
+from hiertopics.corpus.data.seedwords import check
 from hiertopics.families.flat.config import BranchSeeds, SeedWeight, Truncation
-from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import InferenceConfig, Iterations, SamplerConfig
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, Floats
+from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry, Kept, Local
 from hiertopics.numeric.jit import REASSOCIATE, kernel

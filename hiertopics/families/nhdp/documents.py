@@ -19,8 +19,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from hiertopics.arrays import F64, Floats, Ints
-from hiertopics.engine import Each, Workers
+from hiertopics.base.arrays import F64, Floats, Ints
+from hiertopics.base.room import Room, beside
+from hiertopics.contract.engine import Each, Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.contract.states import Arrays
 from hiertopics.families.flat.layout import Data, Piece, build_piece, pairs_of, parts_of, spans
 from hiertopics.families.nhdp import document_kernels as kernels
 from hiertopics.families.nhdp import mixing
@@ -28,9 +31,6 @@ from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.prediction import fold_in
 from hiertopics.families.nhdp.state import State, counted
-from hiertopics.model import Context, Settings
-from hiertopics.room import Room, beside
-from hiertopics.states import Arrays
 
 DOCS_AT_ONCE = 1024
 

@@ -15,14 +15,14 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
-from hiertopics.arrays import F64, I32, I64, Floats
-from hiertopics.data import seedwords
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.seedwords import Seeds
+from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Data, InCells, lay_out, pairs_of
 from hiertopics.families.flat.variational import Order, Responsibilities
 from hiertopics.families.nhdp.shapes import labels_at
-from hiertopics.model import Context
 
 POWER = 0.45
 """The corpus is divided among so many branches: the number of topics to this power."""

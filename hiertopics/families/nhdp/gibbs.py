@@ -15,13 +15,15 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes, require_parents
-from hiertopics.chains import Chains, chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import seeds_in
-from hiertopics.data.tree import Tree
-from hiertopics.engine import Pieces, joined
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes, require_parents
+from hiertopics.contract.chains import Chains, chains
+from hiertopics.contract.engine import Pieces, joined
+from hiertopics.contract.model import Backend, Context, PerChain, Summary
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.layout import Block, Piece, dealt, lay_out, parts_of, sharded
 from hiertopics.families.flat.layout import Data as Cells
 from hiertopics.families.flat.summary import notes_on_shards
@@ -44,9 +46,7 @@ from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.simulate import draw_hyperparameters as draw_hyperparameters
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.state import misplaced
-from hiertopics.model import Backend, Context, PerChain, Summary
 from hiertopics.numeric.mixtures import log_rising
-from hiertopics.states import Arrays
 
 
 class Data(NamedTuple):

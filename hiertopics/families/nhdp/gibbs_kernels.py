@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.flat.token_kernels import Tables, draw_n_tables
 from hiertopics.families.nhdp.document_kernels import unpack

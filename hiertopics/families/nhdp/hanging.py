@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from scipy.special import betaln
 
-from hiertopics.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64
 from hiertopics.numeric.mixtures import log_rising
 
 MASS = 0.25

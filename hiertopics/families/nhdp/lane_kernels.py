@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import I32, I64, U32
+from hiertopics.base.arrays import I32, I64, U32
 from hiertopics.families.nhdp.layout import LANES, LONGEST_LANE, Ancestry
 from hiertopics.numeric.jit import kernel
 

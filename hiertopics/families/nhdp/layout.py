@@ -14,8 +14,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import I32, I64, U16, U32, Bools, Floats, Ints
-from hiertopics.axes import Axes
+from hiertopics.base.arrays import I32, I64, U16, U32, Bools, Floats, Ints
+from hiertopics.base.axes import Axes
 
 LANES = 16
 LONGEST_LANE = 32

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import I32, I64
+from hiertopics.base.arrays import I32, I64
+from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.concentrations import (
     HIGHEST,
     LOWEST,
@@ -21,7 +22,6 @@ from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.state import State, recount_now_and_then, sweep
 from hiertopics.families.nhdp.sweep_kernels import Rates, Sums
-from hiertopics.model import Context, Settings
 
 SMALLEST = 1e-100
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import betaln
 
-from hiertopics.arrays import F64, Floats, Numbers
+from hiertopics.base.arrays import F64, Floats, Numbers
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.sweep_kernels import Rates
 from hiertopics.numeric.mixtures import log_rising

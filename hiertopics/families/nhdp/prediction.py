@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64
+from hiertopics.contract.model import Components, Context, Posterior, Settings
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.nhdp import document_kernels
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.summary import mixing_of
-from hiertopics.model import Components, Context, Posterior, Settings
 from hiertopics.numeric.mixtures import all_entries
 
 SWEEPS = 50

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import gammaln, xlogy
 
-from hiertopics.arrays import F64, I64, Ints
+from hiertopics.base.arrays import F64, I64, Ints
+from hiertopics.contract.model import Context, Settings
 from hiertopics.families.flat.layout import Data, Piece, some_of
 from hiertopics.families.flat.summary import LIVE_TOKENS
 from hiertopics.families.nested.slots import in_order, renumbered
@@ -20,7 +21,6 @@ from hiertopics.families.nhdp.hanging import LEAST, Hanging
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import State
-from hiertopics.model import Context, Settings
 
 FEWEST_NODES, MOST_NODES = 3, 100
 MOST_ENTRIES = 10_000_000

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-from hiertopics.arrays import F64, I64, Bools
+from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.families.nhdp.layout import Shape, shape_of
 
 

@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.seedwords import seeds_in
+from hiertopics.contract.model import (
+    NONE_DRAWN,
+    Context,
+    Hyperparameters,
+    Settings,
+    Sizes,
+    value_of,
+)
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.families.flat.concentrations import draw_from_prior
 from hiertopics.families.nhdp import mixing
 from hiertopics.families.nhdp.layout import Shape
 from hiertopics.families.nhdp.learning import levels_of
 from hiertopics.families.nhdp.prediction import draw_mixtures
 from hiertopics.families.nhdp.shapes import nested, numbered
-from hiertopics.model import NONE_DRAWN, Context, Hyperparameters, Settings, Sizes, value_of
 from hiertopics.numeric.mixtures import draw_counts
 
 SMALLEST = 1e-300

@@ -10,12 +10,12 @@ from msgspec import structs
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Floats
-from hiertopics.data.seedwords import Seeds
-from hiertopics.engine import Each, Workers
-from hiertopics.families.flat import posteriors
+from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.room import beside
+from hiertopics.contract.engine import Each, Workers
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.config import Model, PosteriorInference
-from hiertopics.families.flat.few import FEW, are_many
 from hiertopics.families.flat.layout import (
     Data,
     InCells,
@@ -29,6 +29,8 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import IN_FIXED_ORDER, Order, Responsibilities
+from hiertopics.families.hdp import posteriors
+from hiertopics.families.hdp.few import FEW, are_many
 from hiertopics.families.nhdp import document_kernels, documents, flat_starts, mixing, reshaping
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within
@@ -45,8 +47,6 @@ from hiertopics.families.nhdp.shapes import (
     ward,
 )
 from hiertopics.families.nhdp.state import State, counted
-from hiertopics.model import Context, Settings
-from hiertopics.room import beside
 
 ROOM = 500_000_000
 """Responsibilities of the flat topics, pairs times topics: so many documents do they see."""

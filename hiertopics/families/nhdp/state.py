@@ -8,18 +8,18 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics.arrays import F64, I32, Floats
-from hiertopics.axes import Axes, require_parents
-from hiertopics.data.seedwords import Seeds
-from hiertopics.engine import Pieces
-from hiertopics.errors import NumericalError
+from hiertopics.base.arrays import F64, I32, Floats
+from hiertopics.base.axes import Axes, require_parents
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.engine import Pieces
+from hiertopics.contract.model import Context, Settings
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import Block, Data, Piece, take_turns
 from hiertopics.families.flat.variational import MAX_DRIFT, recount_is_due, require_sound
 from hiertopics.families.nhdp import document_kernels, sweep_kernels
 from hiertopics.families.nhdp.layout import Ancestry, Local, shape_of
 from hiertopics.families.nhdp.mixing import Mixing
 from hiertopics.families.nhdp.sweep_kernels import Rates
-from hiertopics.model import Context, Settings
 
 
 @dataclass

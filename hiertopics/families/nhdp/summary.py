@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64, Floats
-from hiertopics.axes import Axes
-from hiertopics.data import seedwords
-from hiertopics.data.regrouping import Regrouping
-from hiertopics.data.seedwords import Seeds
-from hiertopics.data.tree import NODE, ROOT, Tree
+from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.axes import Axes
+from hiertopics.base.room import Room
+from hiertopics.contract.model import Summary
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.regrouping import Regrouping
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.families.flat.summary import Entries, stacked_rows
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.mixing import Mixing, below
-from hiertopics.model import Summary
 from hiertopics.numeric.mixtures import all_entries
-from hiertopics.room import Room
 
 LIVE_TOKENS = 1.0
 MOST_ENTRIES = 1 << 25

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, U32, Bools, Floats
+from hiertopics.base.arrays import F64, I32, I64, U32, Bools, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.document_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_columns, room_for_places

@@ -22,11 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, Floats
-from hiertopics.data import seedwords
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.base.room import beside
+from hiertopics.contract.model import Backend, Context, Settings, Summary
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat import kernels
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.variational import prepare as prepare
@@ -46,8 +48,6 @@ from hiertopics.families.nhdp.starts import ROOM, order_of
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
 from hiertopics.families.nhdp.state import flaw
-from hiertopics.model import Backend, Context, Settings, Summary
-from hiertopics.room import beside
 
 USUAL = 80
 """Own nodes of a document, of corpora that were looked at, by pair."""

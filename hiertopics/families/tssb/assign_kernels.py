@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, Floats, Numbers
+from hiertopics.base.arrays import F64, I32, Floats, Numbers
 from hiertopics.families.tssb.layout import FULL, NONE, Nodes, Places, Process, bear
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, logsumexp
 
-from hiertopics.arrays import F32, F64, I64, U8
-from hiertopics.axes import Axes
-from hiertopics.data.tree import Tree
-from hiertopics.data.vectors import Vectors, default_columns
+from hiertopics.base.arrays import F32, F64, I64, U8
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Context, Hyperparameters, Sizes, without
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.vectors import Vectors, default_columns
 from hiertopics.families.tssb import binary_kernels as kernels
 from hiertopics.families.tssb.binary_kernels import Diffusion, Family
 from hiertopics.families.tssb.config import Model, Settings, ends, middle
@@ -33,7 +34,6 @@ from hiertopics.families.tssb.mcmc import sampler
 from hiertopics.families.tssb.state import Likelihood, Rng, Rows, State, before, misplaced
 from hiertopics.families.tssb.summary import used_nodes
 from hiertopics.families.tssb.trees import bare, seated
-from hiertopics.model import Context, Hyperparameters, Sizes, without
 
 FIRST_STEP = 0.3
 STEPS = (0.001, 0.9)

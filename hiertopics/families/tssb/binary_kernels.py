@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I32, U8, Floats
+from hiertopics.base.arrays import F32, F64, I32, U8, Floats
 from hiertopics.families.tssb.assign_kernels import dot
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes
 from hiertopics.numeric.jit import kernel

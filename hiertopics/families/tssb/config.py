@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.families.tssb.layout import Process
 from hiertopics.families.tssb.stick_kernels import ProcessBounds
-from hiertopics.model import Settings as SettingsOf
 from hiertopics.settings.config import Iterations, SamplerConfig, Summarise
 
 Positive = Annotated[float, Meta(gt=0)]

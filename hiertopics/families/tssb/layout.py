@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, Bools, Floats, Numbers
-from hiertopics.axes import Axes
+from hiertopics.base.arrays import F64, I32, I64, Bools, Floats, Numbers
+from hiertopics.base.axes import Axes
 from hiertopics.numeric.jit import by_type
 
 NONE = -1

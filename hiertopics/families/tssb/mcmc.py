@@ -27,17 +27,8 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.chains import Chains, chains
-from hiertopics.data.tree import Tree
-from hiertopics.families.flat.summary import notes_on_idle_shards
-from hiertopics.families.tssb import stick_kernels as kernels
-from hiertopics.families.tssb import summary as common
-from hiertopics.families.tssb.config import Inference, Model, Settings, ends, middle, process_bounds
-from hiertopics.families.tssb.layout import Process
-from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT, as_kept
-from hiertopics.families.tssb.stick_kernels import draw_process
-from hiertopics.families.tssb.trees import assign, plant, reordered, resettle
-from hiertopics.model import (
+from hiertopics.contract.chains import Chains, chains
+from hiertopics.contract.model import (
     NONE_DRAWN,
     Backend,
     Context,
@@ -48,7 +39,16 @@ from hiertopics.model import (
     Summary,
     value_of,
 )
-from hiertopics.states import Arrays
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.families.flat.summary import notes_on_idle_shards
+from hiertopics.families.tssb import stick_kernels as kernels
+from hiertopics.families.tssb import summary as common
+from hiertopics.families.tssb.config import Inference, Model, Settings, ends, middle, process_bounds
+from hiertopics.families.tssb.layout import Process
+from hiertopics.families.tssb.state import DataT, Likelihood, SeenT, State, StateT, as_kept
+from hiertopics.families.tssb.stick_kernels import draw_process
+from hiertopics.families.tssb.trees import assign, plant, reordered, resettle
 
 NODES_PER_DATUM = 4
 PROCESS = ("alpha0", "decay", "gamma")

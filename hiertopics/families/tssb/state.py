@@ -9,17 +9,17 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F64, I32, I64, Numbers
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
-from hiertopics.data.vectors import Vectors
+from hiertopics.base.arrays import F64, I32, I64, Numbers
+from hiertopics.base.axes import Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.model import Components, Context, Hyperparameters, Renewed, Sizes, as_saved
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.families.tssb.config import Model, Settings
 from hiertopics.families.tssb.layout import Nodes, Process, make_nodes
 from hiertopics.families.tssb.stick_kernels import count
-from hiertopics.model import Components, Context, Hyperparameters, Renewed, Sizes, as_saved
-from hiertopics.states import Arrays
 
 STICKS = ("log_nu", "log_rest", "log_psi", "log_psi_rest")
 

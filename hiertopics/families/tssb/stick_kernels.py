@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.tssb.assign_kernels import LEAST, concentration, log_gamma_draw, log_sum
 from hiertopics.families.tssb.layout import NONE, Nodes, Process
 from hiertopics.numeric.jit import kernel

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Context, Paths, Posterior, Summary
+from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
 from hiertopics.families.nested.slots import ancestors
 from hiertopics.families.tssb.layout import Nodes
 from hiertopics.families.tssb.state import Rows, State
 from hiertopics.families.tssb.stick_kernels import log_masses
-from hiertopics.model import Context, Paths, Posterior, Summary
 
 NEGLIGIBLE = 1e-12
 LEAST = -1e4

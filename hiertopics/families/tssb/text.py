@@ -22,11 +22,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln, logsumexp
 
-from hiertopics.arrays import F64, I16, I32, I64
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.corpus import Corpus, default_vocab
-from hiertopics.data.tree import Tree
+from hiertopics.base.arrays import F64, I16, I32, I64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.model import Components, Context, Hyperparameters, Sizes
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.corpus import Corpus, default_vocab
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.families.flat.token_layout import Data, lay_out
 from hiertopics.families.tssb import state as common
 from hiertopics.families.tssb import text_kernels
@@ -36,8 +38,6 @@ from hiertopics.families.tssb.mcmc import sampler
 from hiertopics.families.tssb.state import Likelihood, Rng, Rows
 from hiertopics.families.tssb.text_kernels import Dirichlet, Topics
 from hiertopics.families.tssb.trees import bare, seated
-from hiertopics.model import Components, Context, Hyperparameters, Sizes
-from hiertopics.states import Arrays
 
 BITS = 16
 """Digits of a word probability that are written."""

@@ -12,8 +12,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I16, I32, I64, Bools, Floats
-from hiertopics.axes import Axes
+from hiertopics.base.arrays import F32, F64, I16, I32, I64, Bools, Floats
+from hiertopics.base.axes import Axes
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.tssb.assign_kernels import concentration, log_gamma_draw
 from hiertopics.families.tssb.layout import BEAR, FOUND, MARGINAL, Memo, Nodes, Process

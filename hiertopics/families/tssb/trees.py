@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.arrays import I32, Floats, Numbers
+from hiertopics.base.arrays import I32, Floats, Numbers
 from hiertopics.families.tssb import assign_kernels, urn_kernels
 from hiertopics.families.tssb import stick_kernels as kernels
 from hiertopics.families.tssb.layout import (

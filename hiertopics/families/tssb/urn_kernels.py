@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, Numbers
+from hiertopics.base.arrays import F64, I32, I64, Numbers
 from hiertopics.families.tssb.assign_kernels import concentration, dot
 from hiertopics.families.tssb.layout import NONE, Memo, Nodes, Process, bear, found, marginal
 from hiertopics.numeric.jit import kernel

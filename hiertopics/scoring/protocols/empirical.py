@@ -17,11 +17,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics import files, registry, seeds
-from hiertopics.arrays import F32, F64, I64
-from hiertopics.data.tree import Tree
-from hiertopics.errors import UsageError
-from hiertopics.model import Components, Settings
+from hiertopics.base import files, seeds
+from hiertopics.base.arrays import F32, F64, I64
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.model import Components, Settings
+from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted
 from hiertopics.scoring.protocols.job import Job, whole_job

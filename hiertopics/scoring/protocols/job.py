@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.data.corpus import Tags
-from hiertopics.errors import UsageError
-from hiertopics.holdouts.partition import OBSERVED, partition
-from hiertopics.holdouts.split import Split, split_hash
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.holdouts.partition import OBSERVED, partition
+from hiertopics.corpus.holdouts.split import Split, split_hash
 from hiertopics.runs import newdocs
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.request import Request

@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from hiertopics import files, registry
-from hiertopics.arrays import F64
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.tree import Tree
-from hiertopics.data.vectors import Vectors
-from hiertopics.errors import UsageError
-from hiertopics.holdouts.split import hash_of_file
-from hiertopics.model import PathMixture, Posterior, Settings
+from hiertopics.base import files
+from hiertopics.base.arrays import F64
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.model import PathMixture, Posterior, Settings
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.split import hash_of_file
 from hiertopics.runs import newdocs
 from hiertopics.runs.soundness import check_fitted
 from hiertopics.scoring.protocols.job import (

@@ -13,17 +13,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hiertopics.cluster.joining import engine_of
-from hiertopics.errors import UsageError
-from hiertopics.formats.trust import trusts
-from hiertopics.plugins import Table
-from hiertopics.progress import said
+from hiertopics.base.errors import UsageError
+from hiertopics.base.plugins import Table
+from hiertopics.base.progress import said
+from hiertopics.contract.cluster.joining import engine_of
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
 
 OWN: dict[str, Scorer[TaskResult] | str] = {
-    name: f"hiertopics.scoring.tasks.{name}:task"
+    name: f"hiertopics.papers.task_{name}:task"
     for name in ("neighbours", "links", "reconstruction", "groups", "labels")
 }
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import I64
-from hiertopics.data.tree import NONE, ROOT, Label, Labels, Tree
-from hiertopics.visible import steady
+from hiertopics.base.arrays import I64
+from hiertopics.base.visible import steady
+from hiertopics.corpus.data.tree import NONE, ROOT, Label, Labels, Tree
 
 LARGE = 200
 """Nodes above which a tree is too large to be read whole."""

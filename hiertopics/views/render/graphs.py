@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.views.render import View, share
 
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"

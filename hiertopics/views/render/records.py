@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hiertopics.files import to_csv
-from hiertopics.visible import Line, Span, plain, visible
+from hiertopics.base.files import to_csv
+from hiertopics.base.visible import Line, Span, plain, visible
 
 Row = Mapping[str, Any]
 
@@ -198,7 +198,7 @@ def task_rows(records: Sequence[Row]) -> tuple[list[Row], Sequence[str]]:
 
 
 def to_group_lines(rows: Sequence[Row], limit: int | None = None) -> str:
-    """Return one line per record of ``hiertopics.data.groups.group_rows``.
+    """Return one line per record of ``hiertopics.corpus.data.groups.group_rows``.
 
     limit: most lines; the rest is counted in a last one.
     """

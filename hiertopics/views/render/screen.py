@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from hiertopics.visible import Line, steady
+from hiertopics.base.visible import Line, steady
 
 if TYPE_CHECKING:
     from hiertopics.views.render.records import Grid

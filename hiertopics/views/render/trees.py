@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.base.visible import Line, Span, plain, visible
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.views.render import View, share
-from hiertopics.visible import Line, Span, plain, visible
 
 
 def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> str:

@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from hiertopics import registry
-from hiertopics.corpora.dataset import corpus_name
-from hiertopics.data.tree import Labels
-from hiertopics.formats.source import FORMATS, unpacked
+from hiertopics.contract import registry
+from hiertopics.corpus.corpora.dataset import corpus_name
+from hiertopics.corpus.data.tree import Labels
+from hiertopics.corpus.formats.source import unpacked
+from hiertopics.corpus.formats.table import FORMATS
 from hiertopics.runs.manifest import MADE_BY, PARENTS
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.scorefiles import kept_scores

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import I64
-from hiertopics.data.corpus import Corpus, Tags
-from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import HiertopicsError
+from hiertopics.base.arrays import I64
+from hiertopics.base.errors import HiertopicsError
+from hiertopics.corpus.data.corpus import Corpus, Tags
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.documents import Documents
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir

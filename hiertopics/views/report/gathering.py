@@ -10,11 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from hiertopics import __version__
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Tags
-from hiertopics.data.groups import groups_of
-from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import F64, I64
+from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arrange, banded, documents_with

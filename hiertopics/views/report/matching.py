@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.arrays import I64, Bools
-from hiertopics.data.matching import Named, affinities, matched
-from hiertopics.data.tree import ROOT, Tree
-from hiertopics.errors import UsageError
+from hiertopics.base.arrays import I64, Bools
+from hiertopics.base.errors import UsageError
+from hiertopics.base.visible import visible
+from hiertopics.corpus.data.matching import Named, affinities, matched
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.report.card import card_of
 from hiertopics.views.report.documents import Shares
 from hiertopics.views.report.topics import Layout, label_columns, rounded
-from hiertopics.visible import visible
 
 N_WORDS = 10
 FEW = 5

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hiertopics.errors import UsageError
-from hiertopics.files import to_json
+from hiertopics.base.errors import UsageError
+from hiertopics.base.files import to_json
 
 DEFAULT_LIMIT = "5MB"
 _UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3}

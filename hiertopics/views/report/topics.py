@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.tree import FEW_TOKENS, ROOT, Label, Labels, Tree
 from hiertopics.views.render import View
 
 LAMBDAS = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)

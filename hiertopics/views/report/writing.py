@@ -9,9 +9,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hiertopics import files
-from hiertopics.errors import UsageError
-from hiertopics.formats.trust import trusts
+from hiertopics.base import files
+from hiertopics.base.errors import UsageError
+from hiertopics.base.visible import in_letters, steady
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.levels import in_levels, parse_cut
@@ -19,7 +20,6 @@ from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import Asked, gather
 from hiertopics.views.report.packing import DEFAULT_LIMIT, parse_size
-from hiertopics.visible import in_letters, steady
 
 WORDS = 30
 """Most words per topic and order, where nobody says how many."""

@@ -27,12 +27,14 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
-from hiertopics.arrays import F64, I64
-from hiertopics.chains import Chains, chains
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.seedwords import seeds_in
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.data.tree import ROOT, Tree
+from hiertopics.base.arrays import F64, I64
+from hiertopics.contract.chains import Chains, chains
+from hiertopics.contract.model import Backend, Context, PerChain, Posterior, Summary
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.seedwords import seeds_in
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.families.flat.summary import notes_on_idle_shards
 from hiertopics.families.flat.token_layout import (
     Data,
@@ -74,8 +76,6 @@ from hiertopics.families.ncrp.simulate import draw_hyperparameters as draw_hyper
 from hiertopics.families.ncrp.simulate import simulate as simulate
 from hiertopics.families.ncrp.summary import regrouped
 from hiertopics.families.nested.slots import RARE, place, sparse_rows
-from hiertopics.model import Backend, Context, PerChain, Posterior, Summary
-from hiertopics.states import Arrays
 
 KEPT = 12 << 20
 """Bytes of what was let go that stay with the allocator, in pieces."""

@@ -13,8 +13,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I8, I32, I64
-from hiertopics.axes import Axes
+from hiertopics.base.arrays import F64, I8, I32, I64
+from hiertopics.base.axes import Axes
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log

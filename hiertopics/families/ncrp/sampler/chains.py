@@ -18,16 +18,16 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import I8, I32, I64, Bools, Ints
-from hiertopics.axes import Axes
-from hiertopics.chains import Chains
-from hiertopics.data.seedwords import Seeds
+from hiertopics.base.arrays import I8, I32, I64, Bools, Ints
+from hiertopics.base.axes import Axes
+from hiertopics.base.room import beside
+from hiertopics.contract.chains import Chains
+from hiertopics.contract.states import Arrays
+from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.token_layout import TOKENS_AT_ONCE, Data
 from hiertopics.families.ncrp.config import GibbsInference
 from hiertopics.families.ncrp.sampler import chain_kernels, move_kernels, sweep_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
-from hiertopics.room import beside
-from hiertopics.states import Arrays
 
 LINE = 16
 """Columns are dealt out in lots of a cache line."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.flat.concentrations import draw_concentration
 from hiertopics.families.ncrp.sampler import chain_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log

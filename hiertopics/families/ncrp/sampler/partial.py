@@ -30,9 +30,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I8, I32, I64
-from hiertopics.data.seedwords import NONE, Seeds
-from hiertopics.engine import stacked
+from hiertopics.base.arrays import F32, F64, I8, I32, I64
+from hiertopics.contract.engine import stacked
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data.seedwords import NONE, Seeds
 from hiertopics.families.flat.token_layout import Data, Part, part_of
 from hiertopics.families.ncrp.config import GibbsSettings as Settings
 from hiertopics.families.ncrp.sampler import backend as collapsed
@@ -40,7 +41,6 @@ from hiertopics.families.ncrp.sampler import chain_kernels, partial_kernels
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.chains import hold, is_held, visit
 from hiertopics.families.ncrp.sampler.partial_kernels import Topics, draw_masses
-from hiertopics.model import Context
 from hiertopics.numeric.streams import ahead
 
 SEATED = 0.3

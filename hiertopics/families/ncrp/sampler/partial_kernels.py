@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I8, I32, I64
+from hiertopics.base.arrays import F32, F64, I8, I32, I64
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.sampler.sweep_kernels import NEGLIGIBLE

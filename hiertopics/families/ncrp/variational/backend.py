@@ -24,11 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from hiertopics.arrays import F64, I64
-from hiertopics.data.corpus import Corpus
-from hiertopics.data.shelf import BLOCK_PAIRS, Bags, Shelf
-from hiertopics.data.tree import NODE, Tree
-from hiertopics.engine import Each
+from hiertopics.base.arrays import F64, I64
+from hiertopics.base.room import Room, beside
+from hiertopics.contract.engine import Each
+from hiertopics.contract.model import Backend, Context, Posterior, Renewed, Sharded, Summary
+from hiertopics.contract.states import Arrays, of_pieces
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.shelf import BLOCK_PAIRS, Bags, Shelf
+from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.flat.summary import Entries, stacked_rows
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp import summary as common
@@ -68,9 +71,6 @@ from hiertopics.families.nested.slots import (
     sparse_rows,
 )
 from hiertopics.families.nested.tree_state import heavier_first, without_chances
-from hiertopics.model import Backend, Context, Posterior, Renewed, Sharded, Summary
-from hiertopics.room import Room, beside
-from hiertopics.states import Arrays, of_pieces
 
 KERNELS = 32 << 20
 """Bytes by which the kernels of this backend are larger than those of others."""

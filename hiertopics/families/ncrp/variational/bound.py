@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, polygamma, psi
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.ncrp.variational.expectations import outside_log_chance
 from hiertopics.families.nested.slots import Nodes, Sticks, log_series, sticks_term
 

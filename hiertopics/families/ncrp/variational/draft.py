@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import xlogy
 
-from hiertopics.arrays import F64, I32, I64, Floats
-from hiertopics.engine import Pieces
+from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.contract.engine import Pieces
 from hiertopics.families.ncrp.variational.slot_kernels import Cells
 from hiertopics.families.ncrp.variational.state import State, Weighing, words_by_level
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hiertopics.arrays import F32, F64, I32, Floats
+from hiertopics.base.arrays import F32, F64, I32, Floats
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import copy_row, exp, log
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy.special import psi
 
-from hiertopics.arrays import F64, Floats
+from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.ncrp.variational import expectation_kernels
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
 from hiertopics.families.nested.slots import Nodes

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from hiertopics.arrays import F64, Bools
+from hiertopics.base.arrays import F64, Bools
 from hiertopics.numeric.jit import kernel
 
 NOTHING = 1e-6

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
+from importlib import import_module
 from typing import NamedTuple
 
+from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
-from hiertopics.families.ncrp.paper.moves import grow, merge_alike
 from hiertopics.families.ncrp.variational.draft import draft_of, state_of_draft
+from hiertopics.families.ncrp.variational.growing import grow
 from hiertopics.families.ncrp.variational.reshaping import reshape
 from hiertopics.families.ncrp.variational.splits import join_level, split_level
 from hiertopics.families.ncrp.variational.state import Data, State, elbo, local_pass, refit
-from hiertopics.model import Context
 
+PAPER = "hiertopics.papers.ncrp_moves"
 PRUNE_BELOW = 1e-6
 TRIAL_SWEEPS = 3
 
@@ -32,27 +34,16 @@ def round_of_moves(
     With ``guard_moves`` the state comes back untouched if the bound would be lower.
     """
     trial = copy.deepcopy(state)
-    turn = paper_moves if settings.inference.moves == "paper" else all_moves
+    by_paper = settings.inference.moves == "paper"
+    turn = import_module(PAPER).paper_moves if by_paper else all_moves
     trial, n_moves = turn(trial, data, settings, context)
     if n_moves == 0:
         return state, Made(0, 0)
     for _ in range(TRIAL_SWEEPS):
-        _sweep(trial, settings)
+        sweep(trial, settings)
     if settings.inference.guard_moves and elbo(trial) < elbo(state):
         return state, Made(0, n_moves)
     return trial, Made(1, n_moves)
-
-
-def paper_moves(
-    state: State, data: Data, settings: Settings, context: Context
-) -> tuple[State, int]:
-    """Grow by both rules, sweep, merge paths with the same documents, prune."""
-    state, n_grown = grow(state, data, settings.inference.max_nodes, context)
-    for _ in range(TRIAL_SWEEPS):
-        _sweep(state, settings)
-    draft = draft_of(state)
-    n_moves = merge_alike(draft) + draft.prune(PRUNE_BELOW)
-    return (state_of_draft(draft, state) if n_moves else state), n_grown + n_moves
 
 
 def all_moves(state: State, data: Data, settings: Settings, context: Context) -> tuple[State, int]:
@@ -65,15 +56,16 @@ def all_moves(state: State, data: Data, settings: Settings, context: Context) ->
     state, n_made = split_level(state, data, level, most, context)
     n_moves += n_made
     if level < depth - 1:
-        _sweep(state, settings)
+        sweep(state, settings)
         state, n_made = join_level(state, data, level)
         n_moves += n_made
     if n_moves:
-        _sweep(state, settings)
+        sweep(state, settings)
     draft = draft_of(state)
     n_moves += draft.prune(PRUNE_BELOW) + reshape(draft, state.gamma, state.eta)
     return state_of_draft(draft, state), n_moves
 
 
-def _sweep(state: State, settings: Settings) -> None:
+def sweep(state: State, settings: Settings) -> None:
+    """Do one local pass and refit the tree."""
     refit(state, local_pass(state, settings.inference.local_rounds))

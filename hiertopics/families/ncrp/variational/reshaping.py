@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from hiertopics.arrays import F32, F64, I64, Bools, Floats
+from hiertopics.base.arrays import F32, F64, I64, Bools, Floats
 from hiertopics.families.ncrp.variational import gain_kernels as kernels
 from hiertopics.families.ncrp.variational.draft import Draft
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiertopics.arrays import F64, I8, I32, I64, U32, Floats
+from hiertopics.base.arrays import F64, I8, I32, I64, U32, Floats
 from hiertopics.families.ncrp.variational.slot_simd import multiply_four
 from hiertopics.numeric.jit import REASSOCIATE, kernel
 from hiertopics.numeric.special import LOG_2, digamma, log

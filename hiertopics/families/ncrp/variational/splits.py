@@ -22,8 +22,9 @@ import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
 
-from hiertopics.arrays import F64, I32, I64, Floats, Ints
-from hiertopics.engine import Each, stacked
+from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
+from hiertopics.contract.engine import Each, stacked
+from hiertopics.contract.model import Context
 from hiertopics.families.ncrp.clustering import importance_of, in_two
 from hiertopics.families.ncrp.variational import bound
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
@@ -50,7 +51,6 @@ from hiertopics.families.nested.slots import (
     subtree_sums,
 )
 from hiertopics.families.nested.tree_state import each
-from hiertopics.model import Context
 
 LEAST_DOCS = 4
 

@@ -12,19 +12,20 @@ first sweep finds every document its place.
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, I64, Floats, Ints
-from hiertopics.engine import Each
+from hiertopics.base.arrays import F64, I32, I64, Floats, Ints
+from hiertopics.contract.engine import Each
+from hiertopics.contract.model import Context
 from hiertopics.families.flat import token_layout
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.families.ncrp import clustering
 from hiertopics.families.ncrp.clustering import leaves_for, nested_clusters, sums_of
 from hiertopics.families.ncrp.config import VariationalSettings as Settings
 from hiertopics.families.ncrp.config import level_prior
-from hiertopics.families.ncrp.paper.one_by_one import grow_by_documents
 from hiertopics.families.ncrp.sampler import chain_kernels, chains
 from hiertopics.families.ncrp.sampler.chain_kernels import Chain, Prior
 from hiertopics.families.ncrp.variational.expectations import dtype_for
@@ -32,8 +33,8 @@ from hiertopics.families.ncrp.variational.slot_kernels import Cells, count_level
 from hiertopics.families.ncrp.variational.state import Data, State, counts_of, place, some_of
 from hiertopics.families.nested.slots import fit_sticks, in_order, nodes_of, renumbered
 from hiertopics.families.nested.tree_state import each
-from hiertopics.model import Context
 
+PAPER = "hiertopics.papers.ncrp_one_by_one"
 OVERCOMPLETE_BRANCHES, OVERCOMPLETE_TWIGS = 5, 3
 
 UNSURE = 1e-3
@@ -141,7 +142,7 @@ def from_root(data: Data, settings: Settings, context: Context) -> Tree:
 def one_by_one(data: Data, settings: Settings, context: Context) -> Tree:
     """Return the tree that documents open one by one (the paper's start)."""
     prior, most = level_prior(settings.model), settings.inference.max_nodes // settings.model.depth
-    tree = grow_by_documents(data, settings, prior, max(most, 1), context)
+    tree = import_module(PAPER).grow_by_documents(data, settings, prior, max(most, 1), context)
     parent, mass = np.array(tree.parent), np.array(tree.mass)
     order = in_order(parent, np.arange(len(parent)))
     counts = np.ascontiguousarray(tree.counts[:, order])

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.arrays import F64, I32, I64, Floats
-from hiertopics.axes import Axes
-from hiertopics.data.shelf import Bags, Shelf
-from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
-from hiertopics.errors import NumericalError
+from hiertopics.base.arrays import F64, I32, I64, Floats
+from hiertopics.base.axes import Axes
+from hiertopics.base.errors import NumericalError
+from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.families.flat.token_layout import spans
 from hiertopics.families.ncrp.variational import bound, expectations
 from hiertopics.families.ncrp.variational import slot_kernels as kernels
@@ -27,7 +28,6 @@ from hiertopics.families.ncrp.variational.structured_kernels import (
 )
 from hiertopics.families.nested.slots import Nodes, fit_sticks, log_masses, nodes_of, sticks_term
 from hiertopics.families.nested.tree_state import TreeState
-from hiertopics.model import Context
 
 RARE = 1e-5
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from hiertopics.arrays import F64, I32, Floats
+from hiertopics.base.arrays import F64, I32, Floats
 from hiertopics.families.ncrp.variational.slot_kernels import (
     Cells,
     Globals,

@@ -1,0 +1,1 @@
+"""What knows nothing of topics: errors, arrays, files, text for eyes, seeds, progress, plug-ins."""

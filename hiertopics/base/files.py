@@ -1,0 +1,536 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import fcntl
+import hashlib
+import io
+import json
+import math
+import os
+import secrets
+import stat
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePath
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.base.axes import read_head, require_csr
+from hiertopics.base.errors import RunError, UsageError
+from hiertopics.base.room import Room
+from hiertopics.base.visible import no_formula
+
+TEMPORARY_SUFFIX = ".partial"
+NO_PLACE = (errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+
+
+CSR = ("data", "indices", "indptr")
+"""The arrays of a matrix."""
+
+SEAL = "seal_"
+"""The array of an npz file that holds the seal of the others."""
+
+AT_ONCE = 1 << 20
+"""Bytes of an array that are read or written at a time."""
+
+MAPPED = 1 << 25
+"""Bytes of an array from which it is mapped and not read."""
+
+LOCAL_LENGTHS = 26
+"""Where the header of a part of an archive tells how long its name is, and what follows it."""
+
+Write = Callable[[IO[bytes]], object]
+
+
+def inside(root: Path, name: str) -> Path:
+    """Return the path of a file or folder below a folder that somebody else may have made.
+
+    The root may be reached over symbolic links. Raises RunError where a part of the way below it
+    leads elsewhere: a symbolic link, a pipe or a device, or a name that leaves the root.
+    """
+    parts = PurePath(name).parts
+    if ".." in parts or PurePath(name).is_absolute():
+        raise RunError(f"{root} is damaged: the name {name} leads out of it")
+    path = root
+    for part in parts:
+        path = path / part
+        try:
+            mode = path.lstat().st_mode
+        except (OSError, ValueError):  # who opens the file says what is wrong
+            break
+        _refuse_foreign(path, mode)
+    return root / name
+
+
+def refuse_links(root: Path) -> None:
+    """Raise RunError where anything below a folder is a symbolic link, a pipe or a device."""
+    if not root.is_dir():
+        return
+    for folder, folders, names in os.walk(root, onerror=_raise):
+        for name in (*folders, *names):
+            path = Path(folder, name)
+            with suppress(FileNotFoundError):
+                _refuse_foreign(path, path.lstat().st_mode)
+
+
+def _raise(error: OSError) -> None:
+    raise RunError(f"cannot read {error.filename}: {error.strerror or error}") from error
+
+
+def _refuse_foreign(path: Path, mode: int) -> None:
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return
+    what = "a symbolic link" if stat.S_ISLNK(mode) else "no regular file"
+    raise RunError(f"{path} is {what}; hiertopics does not follow it: put the file itself there")
+
+
+def open_inside(path: Path, mode: str, **options: Any) -> IO[Any]:
+    """Open a file as ``open`` does, but no symbolic link; an appended file is not truncated.
+
+    Raises OSError, with ELOOP for a link, and never waits for the other end of a pipe.
+    """
+    flags = os.O_NOFOLLOW | os.O_NONBLOCK
+    return open(path, mode, opener=lambda name, how: os.open(name, how | flags, 0o666), **options)
+
+
+def write_whole(path: Path, write: Write, *, sync: bool = True) -> None:
+    """Replace ``path`` by what ``write`` writes, whole or not at all; see ``write_together``."""
+    write_together({path: write}, sync=sync)
+
+
+def write_together(
+    writers: Mapping[Path, Write], *, sync: bool = True, last_tells: bool = False
+) -> None:
+    """Write every file under a temporary name beside it, then rename them in the order given.
+
+    What killed writers of the same files left is removed. sync: wait until the disk has them, so
+    that they survive a power cut too. last_tells: the last file, where it stands already, is taken
+    away before the first rename and comes after all others; so wherever it stands it belongs to
+    them, and it is missing after a kill in between. Raises RunError where the disk refuses; what
+    stood under the names before then stands there still.
+    """
+    for path in writers:
+        if path.exists() and not path.is_file():
+            raise RunError(f"cannot write {path}: it is no regular file")
+    path, temporary, replaced = Path(), dict[Path, Path](), False
+    last = [*writers][-1]
+    aside = _temporary(last, secrets.token_hex(4))
+    try:
+        with ExitStack() as stack:  # the locks on temporary files stay until they are renamed
+            for path, write in writers.items():
+                _remove_leftovers(path.parent, f".{path.name}.")
+                temporary[path], stream = open_temporary(path)
+                write(stack.enter_context(stream))
+                stream.flush()
+                if sync:
+                    os.fsync(stream.fileno())
+            if last_tells and len(writers) > 1 and last.exists():
+                _move(last, aside)
+            for path in writers:
+                os.replace(temporary[path], path)
+                replaced = True
+        if sync:
+            for folder in {path.parent for path in writers}:
+                _sync_folder(folder)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if aside.exists() and not replaced:
+            _move(aside, last)
+        for leftover in (*temporary.values(), aside):
+            with suppress(OSError):
+                leftover.unlink()
+
+
+def _move(path: Path, target: Path) -> None:
+    """Give a file another name that is free; where no name can be replaced any more, too."""
+    try:
+        os.link(path, target, follow_symlinks=False)
+    except OSError:  # a file system without links
+        os.replace(path, target)
+    else:
+        path.unlink()
+
+
+def open_temporary(path: Path) -> tuple[Path, IO[bytes]]:
+    """Return a new file beside ``path``, locked as long as it is open: its writer lives.
+
+    Where the file system knows no locks there is none, and no leftover is ever removed.
+    """
+    while True:
+        temporary = _temporary(path, secrets.token_hex(4))
+        try:
+            stream = open(temporary, "xb")  # noqa: SIM115
+        except FileExistsError:
+            continue
+        with suppress(OSError):
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        if os.fstat(stream.fileno()).st_nlink:
+            return temporary, stream
+        stream.close()  # taken for a leftover before it was locked
+
+
+def _remove_leftovers(folder: Path, start: str) -> None:
+    """Remove temporary files whose names begin so and whose writers are dead."""
+    for leftover in os.listdir(folder):
+        if leftover.startswith(start) and leftover.endswith(TEMPORARY_SUFFIX):
+            with suppress(OSError), open_inside(folder / leftover, "rb+") as stream:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(folder / leftover)
+
+
+def _temporary(path: Path, mark: str) -> Path:
+    return path.parent / f".{path.name}.{mark}{TEMPORARY_SUFFIX}"
+
+
+def as_text(text: str) -> Write:
+    """Return what writes ``text`` as UTF-8."""
+    return lambda stream: stream.write(text.encode())
+
+
+def as_json(value: Any) -> Write:
+    """Return what writes ``value`` as JSON; numpy numbers are taken as numbers."""
+    return as_text(to_json(value, indent=1) + "\n")
+
+
+def as_npz(
+    arrays: Mapping[str, NDArray[Any]], *, compressed: bool = False, sealed: str | None = None
+) -> Write:
+    """Return what writes arrays as npz: equal arrays give equal bytes.
+
+    sealed: what the file is; it then has one array more, ``SEAL``, the seal of all others and of
+    this text. Raises TypeError for an array of Python objects, which would need pickle.
+    """
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"array {name!r} holds Python objects")
+    return lambda stream: _save(stream, arrays, compressed, sealed)
+
+
+def _save(
+    stream: IO[bytes], arrays: Mapping[str, NDArray[Any]], compressed: bool, sealed: str | None
+) -> None:
+    # Not numpy's savez: its compression takes five times as long and saves a tenth more, and
+    # in older releases it leaves the archive open on a full disk, which ends in a traceback.
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(stream, "w", method, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                _write_array(part, np.asarray(array))
+        if sealed is not None:
+            seal = np.asarray(_seal_of_parts(archive, sealed))
+            with archive.open(f"{SEAL}.npy", "w", force_zip64=True) as part:
+                _write_array(part, seal)
+
+
+def _write_array(part: IO[bytes], array: NDArray[Any]) -> None:
+    """Write an array as numpy does, which would copy large ones to do so."""
+    if array.nbytes <= AT_ONCE or not array.flags.c_contiguous:
+        np.lib.format.write_array(part, array, allow_pickle=False)
+        return
+    head = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(part, head)
+    data = array.reshape(-1).view(np.uint8).data
+    for start in range(0, len(data), AT_ONCE):
+        part.write(data[start : start + AT_ONCE])
+
+
+def as_csr(matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None) -> Write:
+    """Return what writes ``matrix`` so that scipy.sparse.load_npz reads it.
+
+    beside: more arrays for the same file, under other names than those of the matrix.
+    """
+    buffer = io.BytesIO()
+    sparse.save_npz(buffer, sparse.csr_array(matrix.shape, dtype=matrix.dtype), compressed=False)
+    buffer.seek(0)
+    with np.load(buffer) as empty:  # for the names; the matrix may be too large to be copied
+        own = {name: getattr(matrix, name) if name in CSR else empty[name] for name in empty.files}
+    return as_npz({**own, **(beside or {})})
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text``; raises RunError as ``write_together`` does."""
+    write_whole(path, as_text(text))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace ``path`` by ``value`` as JSON."""
+    write_whole(path, as_json(value))
+
+
+def write_npz(
+    path: Path,
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    sync: bool = True,
+    sealed: str | None = None,
+) -> None:
+    """Replace ``path`` by an npz file of arrays; sealed: see ``as_npz``."""
+    write_whole(path, as_npz(arrays, sealed=sealed), sync=sync)
+
+
+def write_csr(
+    path: Path, matrix: sparse.csr_array, beside: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Replace ``path`` by a matrix that scipy.sparse.load_npz reads, see ``as_csr``."""
+    write_whole(path, as_csr(matrix, beside))
+
+
+@contextmanager
+def readable(path: Path, *flaws: type[Exception], what: str = "") -> Iterator[None]:
+    """Raise RunError, naming the file, where it is missing or what is read of it is damaged.
+
+    flaws: the errors that say so; without any, whatever is raised. what: said before the error.
+    """
+    flaws = flaws or (Exception,)
+    try:
+        yield
+    except RunError:
+        raise
+    except FileNotFoundError:
+        raise RunError(f"{path} is missing") from None
+    except flaws as error:
+        raise RunError(f"{path} is damaged: {what}{error}") from error
+
+
+def read_npz(path: Path, names: Collection[str] | None = None) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file; raises RunError if it is missing or damaged.
+
+    names: those that are wanted, if they are there; None takes all.
+    """
+    return read_npz_in(path, lambda name: Room(), names)
+
+
+def read_npz_in(
+    path: Path, room_of: Callable[[str], Room], names: Collection[str] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file as ``read_npz`` does, each in the room of its name."""
+    found = {}
+    with readable(path), open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+        for part in archive.infolist():
+            array = part.filename.removesuffix(".npy")
+            if names is None or array in names:
+                with archive.open(part) as opened:
+                    found[array] = _read_array(opened, room_of(array), part.file_size)
+    return found
+
+
+def _read_array(part: IO[bytes], room: Room, size: int) -> NDArray[Any]:
+    shape, by_columns, dtype = read_head(part, size)
+    array = room.empty(shape[::-1] if by_columns else shape, dtype)
+    left = array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+    while len(left):
+        size = part.readinto(left[:AT_ONCE])  # type: ignore[attr-defined]
+        if not size:
+            raise ValueError("an array is cut short")
+        left = left[size:]
+    if part.read(1):  # reads to the end, where the check sum is compared
+        raise ValueError("an array is too long")
+    if not dtype.isnative:
+        array = array.astype(dtype.newbyteorder("="))
+    return array.T if by_columns else array
+
+
+def read_npz_mapped(path: Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an npz file, large ones that are not compressed mapped, not read.
+
+    All bytes are read once, for their check sums. Raises RunError as ``read_npz`` does.
+    """
+    found = {}
+    with readable(path), open(path, "rb") as stream, zipfile.ZipFile(stream) as archive:
+        for part in archive.infolist():
+            stored = part.compress_type == zipfile.ZIP_STORED and part.file_size >= MAPPED
+            with archive.open(part) as opened:
+                if not stored:
+                    array = _read_array(opened, Room(), part.file_size)
+                else:
+                    while opened.read(AT_ONCE):  # to the end, where check sums are compared
+                        pass
+                    array = _mapped(path, stream, part)
+            found[part.filename.removesuffix(".npy")] = array
+    return found
+
+
+def _mapped(path: Path, stream: IO[bytes], part: zipfile.ZipInfo) -> NDArray[Any]:
+    """Return an array that lies in an archive as it is, mapped."""
+    stream.seek(part.header_offset + LOCAL_LENGTHS)
+    n_name, n_extra = np.frombuffer(stream.read(4), "<u2").tolist()
+    stream.seek(part.header_offset + LOCAL_LENGTHS + 4 + n_name + n_extra)
+    shape, by_columns, dtype = read_head(stream, part.file_size)
+    order: Any = "F" if by_columns else "C"
+    array: NDArray[Any] = np.asarray(np.memmap(path, dtype, "r", stream.tell(), shape, order))
+    return array if dtype.isnative else array.astype(dtype.newbyteorder("="))
+
+
+def read_csr(path: Path) -> sparse.csr_array:
+    """Return the CSR matrix of an npz file, mapped where it is large; raises RunError if it is
+    missing or damaged.
+    """
+    arrays = read_npz_mapped(path)
+    with readable(path, KeyError, ValueError, TypeError, what="it holds no sparse matrix: "):
+        return _csr((arrays["data"], arrays["indices"], arrays["indptr"]), arrays["shape"])
+
+
+def seal(path: Path) -> str:
+    """Return 16 hexadecimal digits that tell a file from one with other contents.
+
+    Of an npz file they come from the names, sizes and check sums in its directory, so that its
+    arrays need not be read; who reads them checks those sums. Raises RunError for a file that is
+    missing or damaged.
+    """
+    with readable(path):
+        if path.suffix != ".npz":
+            return seal_of(path.read_bytes())
+        with zipfile.ZipFile(path) as archive:
+            return _seal_of_parts(archive)
+
+
+def seal_inside(path: Path, what: str) -> str:
+    """Return what the array ``SEAL`` of an npz file must hold where the file is ``what``.
+
+    It comes from the directory alone, as that of ``seal``; raises RunError as that does.
+    """
+    with readable(path), zipfile.ZipFile(path) as archive:
+        return _seal_of_parts(archive, what)
+
+
+def _seal_of_parts(archive: zipfile.ZipFile, what: str | None = None) -> str:
+    parts = [
+        (part.filename, part.file_size, part.CRC)
+        for part in archive.infolist()
+        if what is None or part.filename != f"{SEAL}.npy"
+    ]
+    return seal_of(repr(parts if what is None else (what, parts)).encode())
+
+
+def seal_of(contents: bytes) -> str:
+    """Return the seal of a file, no npz file, with these contents."""
+    return hashlib.blake2b(contents, digest_size=8).hexdigest()
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return ``value`` as JSON text; numpy scalars and arrays become numbers and lists.
+
+    What is no finite number becomes null: JSON has no word for it.
+    """
+    try:
+        text = _dumps(value, indent)
+    except ValueError:
+        text = _dumps(_without_nan(value), indent)
+    # Bytes of a file's name that are no UTF-8 are half surrogate pairs: JSON escapes them alike.
+    return text.encode(errors="backslashreplace").decode()
+
+
+def to_csv(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as CSV with a newline after each; a cell with any line end stands in quotes.
+
+    A text that a spreadsheet would take for a formula has a ``'`` before it.
+    """
+    lines = []
+    for row in rows:
+        line = io.StringIO()
+        cells = (no_formula(cell) if isinstance(cell, str) else cell for cell in row)
+        csv.writer(line, lineterminator="\r\n").writerow(cells)  # quotes what holds one of these
+        lines.append(line.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
+
+
+def pack_csr(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
+    """Return ``matrix`` as the four arrays ``name_indptr name_indices name_data name_shape``."""
+    return {
+        f"{name}_indptr": matrix.indptr,
+        f"{name}_indices": matrix.indices,
+        f"{name}_data": matrix.data,
+        f"{name}_shape": np.asarray(matrix.shape, dtype=np.int64),
+    }
+
+
+def unpack_csr(name: str, arrays: Mapping[str, NDArray[Any]]) -> sparse.csr_array:
+    """Inverse of ``pack_csr``; raises KeyError for a missing array, ValueError for nonsense."""
+    parts = tuple(arrays[f"{name}_{part}"] for part in ("data", "indices", "indptr"))
+    return _csr(parts, arrays[f"{name}_shape"])
+
+
+def _csr(parts: tuple[NDArray[Any], ...], shape: NDArray[Any]) -> sparse.csr_array:
+    """Return a matrix; raises ValueError where its arrays are not those of one.
+
+    Pointers that lead outside a matrix crash the process that multiplies it. The checks of scipy
+    look at no pointer and no column where the last pointer is 0.
+    """
+    data, indices, indptr = parts
+    return sparse.csr_array(parts, shape=require_csr(indptr, indices, data, shape))
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it; raises RunError where the disk refuses.
+
+    Raises UsageError where no folder can have that name: a file stands there, or it is too long.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if error.errno in NO_PLACE:
+            what = f"cannot create {path}: {error.strerror}; choose another place"
+            raise UsageError(what) from error
+        raise RunError(f"cannot create {path}: {error.strerror or error}") from error
+
+
+def require_place(path: Path) -> None:
+    """Raise UsageError where no file can be written: before the work that is to be written."""
+    what = ""
+    if not path.name:
+        what = "names no file"
+    else:
+        try:
+            _temporary(path, "0" * 8).lstat()
+        except FileNotFoundError:
+            what = "" if path.parent.is_dir() else f"there is no folder {path.parent}"
+        except OSError as error:
+            what = error.strerror or str(error)
+        if not what and path.is_dir():
+            what = "is a folder"
+    if what:
+        raise UsageError(f"cannot write {path}: {what}; choose another place")
+
+
+def remove_partial(folder: Path) -> None:
+    """Remove what killed writers left in ``folder``, if there is one."""
+    with suppress(FileNotFoundError):
+        _remove_leftovers(folder, ".")
+
+
+def _dumps(value: Any, indent: int | None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=_plain)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {key: _without_nan(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

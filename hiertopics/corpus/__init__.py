@@ -1,0 +1,1 @@
+"""Text in: corpora and trees as values, their files, the choice of words, held-out documents."""

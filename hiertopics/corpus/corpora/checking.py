@@ -1,0 +1,139 @@
+"""``check``: every mistake in a corpus and in the files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from msgspec import structs
+
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.corpora import dataset, inmemory
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.shape import marks_of, shape_of
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.formats.reading import read_counts, resolve
+from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
+from hiertopics.corpus.formats.source import Source, names_columns
+from hiertopics.corpus.formats.trust import trust, trusts
+from hiertopics.settings.config import DataConfig
+
+MOST = 100
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The files that were read and what is wrong with them.
+
+    more: there are more problems than were asked for. shape: what a sound corpus holds, by name
+    (n_docs, n_words, ...); empty where there are problems. notes: what its reader has to say.
+    """
+
+    source: Source
+    problems: tuple[DataError, ...]
+    more: bool
+    shape: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+class _Enough(Exception):
+    """As many problems have been found as were asked for."""
+
+
+class _Problems:
+    """Collects problems instead of raising the first one."""
+
+    def __init__(self, most: int) -> None:
+        self.found: list[DataError] = []
+        self.more = False
+        self._most = most
+
+    def add(self, problem: DataError) -> None:
+        if len(self.found) == self._most:
+            self.more = True
+            raise _Enough
+        self.found.append(problem)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note a mistake that ends the reading of one file, and go on after it."""
+        try:
+            yield
+        except DataError as problem:
+            self.add(problem)
+
+
+@trusts
+def check(
+    corpus: Path | str,
+    *,
+    data: Mapping[str, Any] | None = None,
+    most: int = MOST,
+    trust_tokenizer: bool = False,
+) -> Checked:
+    """Read a corpus with its side files and note every line that cannot be read.
+
+    A line with several mistakes is told by its first. A binary or a raw text file is read up to
+    its first mistake. data: entries of the ``data`` section that describe the file (vocab, from_,
+    text_field, ...). most: the number of problems after which reading ends.
+
+    Raises DataError for a missing file, UsageError for what cannot be asked.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
+    """
+    if most < 1:
+        raise UsageError(f"the number of problems must be >= 1, got {most}")
+    trust(data or {})
+    config = structs.replace(DataConfig(), corpus=str(corpus), **(data or {}))
+    problems = _Problems(most)
+    with _named(config) as named:
+        source = replace(resolve(dataset.source_of(named)), report=problems.add)
+        read = None
+        with suppress(_Enough):
+            read = _read(source, problems)
+    found = [_as_given(problem, source.path, config) for problem in problems.found]
+    source = replace(source, path=Path(str(config.corpus)))
+    shape = {} if read is None else shape_of(read) | marks_of(read)
+    notes = () if read is None else read.notes
+    return Checked(source, tuple(found), problems.more, shape, notes)
+
+
+def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
+    """Return a problem with the corpus under the name that it was given."""
+    named = problem.path == str(path)
+    return DataError(str(config.corpus) if named else problem.path, problem.what, problem.line)
+
+
+@contextmanager
+def _named(config: DataConfig) -> Iterator[DataConfig]:
+    """Give the section a file to name where standard input is read."""
+    if config.corpus != inmemory.STDIN:
+        yield config
+        return
+    inmemory.require_format(config.from_)
+    with TemporaryDirectory(prefix="hiertopics-") as folder:
+        yield structs.replace(config, corpus=str(inmemory.spooled(Path(folder))))
+
+
+def _read(source: Source, problems: _Problems) -> Corpus | Vectors | None:
+    """Read every file; None where anything is wrong."""
+    vocab, data = None, None
+    if source.vocab is not None:
+        with problems.noted():
+            vocab = read_vocabulary(source.vocab, source.report)
+    with problems.noted():
+        data = read_counts(source, vocab)
+    n_docs = None if data is None else data.n_docs
+    tags: dict[str, Any] = {}
+    for name, path in (("groups", source.groups), ("labels", source.labels)):
+        if path is not None and not names_columns(path):
+            with problems.noted():
+                tags[name] = read_tags(path, n_docs, source.path, source.report)
+    if data is None or problems.found:
+        return None
+    notes = [note for one in tags.values() for note in one.notes]
+    return replace(data, **tags, notes=(*data.notes, *notes))

@@ -1,0 +1,322 @@
+"""The tree: a table of nodes, one row each, parents before children; and what is said of nodes.
+
+A flat topic model is a forest of roots: no special case anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from hiertopics.base.arrays import F64, I8, I32, I64
+from hiertopics.base.axes import require_finite, require_numbers
+
+Number = TypeVar("Number", bound=np.generic)
+
+NODE, OUTSIDE = 0, 1
+ROOT = -1
+FEW_TOKENS = 0.5
+"""Words expected less often than this at a node are none of its own: smoothing put them there."""
+
+_TINY = np.finfo(float).tiny
+NO_TOKENS = 1e-200
+OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
+
+
+class Arrangement(NamedTuple):
+    """What is special about a tree that was made of flat topics after the fit.
+
+    note: how, in one line. ids: what each row is called: the run's own id (int) for a topic, a
+    string for a node above topics. lengths: float64 [n_nodes], of the branch above each row.
+    """
+
+    note: str
+    ids: tuple[int | str, ...]
+    lengths: F64
+
+
+class Support(NamedTuple):
+    """Which nodes of a tree other fits found again.
+
+    found: int64 [n_nodes], how many of them did. n_others: how many there were.
+    """
+
+    found: I64
+    n_others: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The node table.
+
+    phi: float64 [n_nodes, n_words], word probabilities, rows sum to 1. A tree of vectors has no
+    words, phi [n_nodes, 0], but ``extra["mean"]``, float64 [n_nodes, n_columns]. Where it has
+    ``extra["telling"]`` too, of that shape, columns stand in for words: means are their chances,
+    and the most telling ones come first.
+    parent: int32 [n_nodes], -1 for a root. kind: int8 [n_nodes], 0 a node, 1 what lies outside
+    the nodes (at most one, the last row; never shown as a topic).
+    weight: float64 [n_nodes], share of the training tokens at the node itself; n_tokens: their
+    number. n_docs: int64 [n_nodes].
+    extra: the backend's own globals that inference on new documents needs.
+    arrangement: only for a tree that was made after the fit; such a tree is only looked at.
+    split_probability: float64 [n_nodes], only where several chains tell
+    (``hiertopics.fitting.sampling``).
+    support: only where the tree was held against those of other runs
+    (``hiertopics.scoring.comparison``).
+    ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
+    """
+
+    phi: F64
+    parent: I32
+    kind: I8
+    weight: F64
+    n_docs: I64
+    n_tokens: F64
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrangement: Arrangement | None = None
+    split_probability: F64 | None = None
+    support: Support | None = None
+    ranking: F64 | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of rows, the one outside included."""
+        return len(self.parent)
+
+    @cached_property
+    def shown(self) -> I64:
+        """Ids of the rows that are nodes."""
+        return np.flatnonzero(self.kind == NODE)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all nodes are roots: topics without any tree."""
+        return bool((self.parent[self.shown] == ROOT).all())
+
+    @cached_property
+    def depth(self) -> I32:
+        """Distance from the root, int32 [n_nodes]."""
+        depth = np.zeros(self.n_nodes, dtype=np.int32)
+        for node in range(self.n_nodes):
+            if self.parent[node] != ROOT:
+                depth[node] = depth[self.parent[node]] + 1
+        return depth
+
+    @property
+    def vectors(self) -> F64 | None:
+        """The vector of each node, float64 [n_nodes, n_columns]; None in a tree of words."""
+        return None if self.phi.shape[1] else self.extra.get("mean")
+
+    @property
+    def has_words(self) -> bool:
+        """Whether nodes have top words: words, or columns that are more or less telling."""
+        return self.vectors is None or "telling" in self.extra
+
+    @property
+    def n_columns(self) -> int:
+        """Number of words, or of columns in a tree of vectors."""
+        return int((self.phi if self.vectors is None else self.vectors).shape[1])
+
+    def id_of(self, node: int) -> int | str:
+        """Return what row ``node`` is called wherever it is shown; -1 stays -1."""
+        if self.arrangement is None or node == ROOT:
+            return int(node)
+        return self.arrangement.ids[node]
+
+    def children(self, node: int) -> I64:
+        """Ids of the shown children of ``node`` (-1: the roots), heaviest subtree first."""
+        mine = self.shown[self.parent[self.shown] == node]
+        order = np.argsort(-self.subtree_weight[mine], kind="stable")
+        return np.asarray(mine[order])
+
+    @cached_property
+    def subtree_weight(self) -> F64:
+        """Share of the training tokens at or below each node, float64 [n_nodes]."""
+        return self.below(self.weight)
+
+    def below(self, own: NDArray[Number], join: np.ufunc = np.add) -> NDArray[Number]:
+        """Return the sum, or another join, at and below each node of what is its ``own``.
+
+        own: [n_nodes, ...].
+        """
+        total = own.copy()
+        for node in range(self.n_nodes - 1, -1, -1):
+            if self.parent[node] != ROOT:
+                total[self.parent[node]] = join(total[self.parent[node]], total[node])
+        return total
+
+    def path(self, node: int) -> list[int]:
+        """Return the way from the root to ``node``."""
+        path = [node]
+        while self.parent[path[0]] != ROOT:
+            path.insert(0, int(self.parent[path[0]]))
+        return path
+
+    @cached_property
+    def above(self) -> sparse.csr_array:
+        """Ones where a column lies at or above a row, float64 [n_nodes, n_nodes]."""
+        pairs = [(node, up) for node in range(self.n_nodes) for up in self.path(node)]
+        cells = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        shape = (self.n_nodes, self.n_nodes)
+        return sparse.csr_array((np.ones(len(cells)), (cells[:, 0], cells[:, 1])), shape=shape)
+
+    def top_words(self, node: int, n_words: int) -> I64:
+        """Word ids of the ``n_words`` best words of ``node``, the most probable; ties by word id.
+
+        In a tree of vectors the most telling columns, if it says which those are.
+        """
+        chances = self.phi if self.ranking is None else self.ranking
+        row = chances[node] if self.vectors is None else self._telling(node)
+        n_words = min(n_words, len(row))
+        # Only the words at or above the n-th largest value are sorted: whole rows are long.
+        lowest = np.partition(row, len(row) - n_words)[len(row) - n_words] if n_words else np.inf
+        leading = np.flatnonzero(row >= lowest)
+        order = np.argsort(-row[leading], kind="stable")[:n_words]
+        return np.asarray(leading[order])
+
+    def chance(self, node: int, word: int) -> float:
+        """Return the chance of a word, or of a column that stands in for one, at ``node``."""
+        return float((self.phi if self.vectors is None else self.vectors)[node, word])
+
+    def _telling(self, node: int) -> F64:
+        return self.extra["telling"][node] if self.has_words else np.empty(0)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of model.npz."""
+        own = {name: getattr(self, name) for name in OWN} | dict(self.extra)
+        if self.vectors is not None:
+            own.pop("phi")
+        return own
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Tree:
+        """Inverse of ``to_arrays``.
+
+        Raises KeyError where an array is missing, ValueError where they do not fit one another.
+        """
+        if "mean" in arrays and "phi" not in arrays:
+            arrays = {"phi": np.zeros((len(arrays["mean"]), 0)), **arrays}
+        extra = {name: array for name, array in arrays.items() if name not in OWN}
+        own: dict[str, Any] = {name: arrays[name] for name in OWN}
+        tree = Tree(**own, extra=extra)
+        _refuse_misfits(tree)
+        return tree
+
+
+def by_branch(tree: Tree) -> Tree:
+    """Return a tree of words whose nodes show their branches, to be looked at only.
+
+    phi: p(w | branch), of all tokens at and below a node; words are ranked by
+    p(w | branch) log(p(w | branch) / p(w)), by what a branch has more of than the corpus.
+    """
+    tokens = tree.phi * tree.n_tokens[:, None]
+    # What has no tokens below it shows its own words.
+    tokens[tree.n_tokens == 0] = tree.phi[tree.n_tokens == 0] * NO_TOKENS
+    tokens = tree.below(tokens)
+    of_branch = tokens / tokens.sum(axis=1, keepdims=True)
+    whole = tokens[tree.parent == ROOT].sum(axis=0)
+    known = np.maximum(of_branch, np.finfo(float).tiny)
+    excess = np.log(known) - np.log(np.maximum(whole / whole.sum(), np.finfo(float).tiny))
+    ranking = of_branch * excess
+    # A single root has all there is, and nothing more than that: its own words say what it is.
+    roots = np.flatnonzero(tree.parent == ROOT)
+    if len(roots) == 1:
+        ranking[roots] = tree.phi[roots]
+    return replace(tree, phi=of_branch, ranking=ranking)
+
+
+def by_relevance(tree: Tree, weight: float = 0.6) -> Tree:
+    """Return a tree of words ranked by relevance, to be looked at only.
+
+    Relevance is l log p(w | node) + (1 - l) log (p(w | node) / p(w)), l the weight (C. Sievert and
+    K. Shirley: LDAvis, 2014); p(w) is the share of all tokens. Words that are expected less often
+    than ``FEW_TOKENS`` at a node come last: smoothing put them there.
+    """
+    tokens = tree.phi * tree.n_tokens[:, None]
+    share = np.maximum(tokens.sum(axis=0) / max(tokens.sum(), np.finfo(float).tiny), _TINY)
+    chances = np.log(np.maximum(tree.phi, _TINY))
+    ranking = chances - (1 - weight) * np.log(share)
+    return replace(tree, ranking=_own_first(tree, tokens, ranking, chances))
+
+
+def by_frex(tree: Tree, weight: float = 0.5) -> Tree:
+    """Return a tree of words ranked by FREX, to be looked at only.
+
+    FREX is the weighted harmonic mean of two ranks of a word at the node, as shares of all words:
+    by p(w | node), and by p(w | node) / sum_j p(w | j), how exclusive it is (J. Bischof and E.
+    Airoldi: Summarizing topical content with word frequency and exclusivity, 2012). weight: that
+    of exclusivity. Words that smoothing put there come last, as by relevance.
+    """
+    exclusive = tree.phi / np.maximum(tree.phi.sum(axis=0), _TINY)
+    ranking = 1 / (weight / _ranks(exclusive) + (1 - weight) / _ranks(tree.phi))
+    tokens = tree.phi * tree.n_tokens[:, None]
+    return replace(tree, ranking=_own_first(tree, tokens, ranking, tree.phi))
+
+
+def _ranks(table: F64) -> F64:
+    """Return for each entry the share of its row that is not larger."""
+    below = [np.searchsorted(np.sort(row), row, side="right") for row in table]
+    ranks: F64 = np.array(below) / table.shape[1]
+    return ranks
+
+
+def _own_first(tree: Tree, tokens: F64, ranking: F64, otherwise: F64) -> F64:
+    """Return a ranking with the words that a node has too few tokens of below all others."""
+    lowest = np.minimum(ranking.min(axis=1, keepdims=True), 0) - 1
+    span = otherwise.max() - otherwise.min() + 1
+    return np.where(tokens < FEW_TOKENS, lowest + (otherwise - otherwise.max()) / span, ranking)
+
+
+def _refuse_misfits(tree: Tree) -> None:
+    """Raise ValueError where the arrays are not those of one tree, parents before children.
+
+    Numbers are finite, chances and counts not negative; at most the last row is outside.
+    """
+    for name in OWN:
+        array = getattr(tree, name)
+        n_axes = 2 if name == "phi" else 1
+        if array.dtype.kind not in "iuf" or array.ndim != n_axes or len(array) != tree.n_nodes:
+            raise ValueError(f"{name} is not of {tree.n_nodes} nodes")
+    parent = tree.parent
+    if parent.dtype.kind == "f" or ((parent < ROOT) | (parent >= np.arange(tree.n_nodes))).any():
+        raise ValueError("a node's parent is no node before it")
+    kind = tree.kind
+    if kind.dtype.kind == "f" or (kind[:-1] != NODE).any() or (kind[-1:] > OUTSIDE).any():
+        raise ValueError("kind has another row outside than the last one")
+    for name in ("phi", "weight", "n_docs", "n_tokens"):
+        array = getattr(tree, name)
+        require_finite(name, array)
+        if array.size and array.min() < 0:
+            raise ValueError(f"{name} has a negative number")
+    for name in ("mean", "telling"):
+        rows = tree.extra.get(name)
+        if rows is not None and tree.phi.shape[1] == 0:
+            require_numbers(name, rows, tree.n_nodes, *rows.shape[1:2])
+            if rows.shape != tree.extra["mean"].shape:
+                raise ValueError(f"{name} has other columns than mean")
+
+
+class Label(NamedTuple):
+    """What somebody said of a node; the name is one line, empty where there is none."""
+
+    name: str = ""
+    hidden: bool = False
+    note: str = ""
+
+
+Labels = Mapping[int, Label]
+"""Labels by row of a tree."""
+
+NONE: Labels = {}
+
+
+def n_hidden(tree: Tree, labels: Labels) -> int:
+    """Return how many nodes are not shown because they, or what lies above them, are hidden."""
+    hidden = np.array([labels.get(node, Label()).hidden for node in range(tree.n_nodes)])
+    return int(np.count_nonzero((tree.above @ hidden)[tree.shown]))

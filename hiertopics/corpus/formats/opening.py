@@ -1,0 +1,171 @@
+"""Files as streams of whole lines: plain, gzip or xz, recognised by their first bytes.
+
+A block is (number of its first line, some whole lines), each line ending in one newline, the
+last one included. Windows line ends and a byte order mark are gone. Every failure to read is a
+DataError that names the file. A file is opened once, because a pipe cannot be read again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+from hiertopics.base.errors import DataError
+from hiertopics.corpus.formats.source import Report, refuse
+
+BLOCK_BYTES = 1 << 18
+LONGEST_LINE = 1 << 26
+"""Bytes of a line: what has no line ends is no text, and must not fill the memory."""
+BOM = b"\xef\xbb\xbf"
+
+Block = tuple[int, bytes]
+
+
+def require_file(path: Path) -> None:
+    """Raise DataError where there is nothing to open; a pipe will do."""
+    if not path.exists():
+        raise DataError(path, "no such file")
+    if path.is_dir():
+        raise DataError(path, "is a folder, not a file")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressed on the way."""
+    try:
+        with path.open("rb") as raw:
+            magic, whole = begun(raw, 6)
+            with _decompressed(whole, magic) as file:
+                yield file
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(path, f"the archive is damaged or cut short ({error})") from error
+    except OSError as error:
+        raise DataError(path, f"cannot be read ({error.strerror or error})") from error
+
+
+def _decompressed(raw: IO[bytes], magic: bytes) -> IO[bytes]:
+    if magic.startswith(b"\x1f\x8b"):
+        return cast(IO[bytes], gzip.open(raw))
+    if magic == b"\xfd7zXZ\x00":
+        return lzma.open(raw)
+    return raw
+
+
+class _Resumed(io.RawIOBase):
+    """A stream with the bytes before it that were read already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = len(buffer)
+        part, self._head = self._head[:size], self._head[size:]
+        part = part or self._rest.read(size)
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def begun(file: IO[bytes], size: int) -> tuple[bytes, IO[bytes]]:
+    """Return the first ``size`` bytes of a stream, and the stream as if nobody had read them."""
+    head = file.read(size)
+    # Streams that unpack say that they can be rewound, also where what they unpack is a pipe.
+    if is_plain(file):
+        file.seek(0)
+        return head, file
+    return head, io.BufferedReader(_Resumed(head, file))
+
+
+def is_plain(file: IO[bytes]) -> bool:
+    """Tell whether a stream is a file on disk as it is, neither unpacked nor a pipe."""
+    return isinstance(file, io.BufferedReader) and file.seekable()
+
+
+def blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Yield the file as blocks of about ``size`` bytes; see ``blocks_of``."""
+    with opened(path) as file:
+        yield from blocks_of(path, file, size)
+
+
+def blocks_of(path: Path, file: IO[bytes], size: int = BLOCK_BYTES) -> Iterator[Block]:
+    """Yield an opened file as blocks; raises DataError at a line beyond ``LONGEST_LINE``."""
+    rest: list[bytes] = []
+    number, length = 1, 0
+    while chunk := file.read(size):
+        end = chunk.rfind(b"\n") + 1
+        if end:
+            block = b"".join([*rest, chunk[:end]])
+            yield number, _tidy(number, block)
+            number += block.count(b"\n")
+            rest, length = [], 0
+        rest.append(chunk[end:])
+        length += len(chunk) - end
+        if length > LONGEST_LINE:
+            what = f"a line of more than {LONGEST_LINE} bytes; is this a text of many lines?"
+            raise DataError(path, what, number)
+    if length:
+        yield number, _tidy(number, b"".join([*rest, b"\n"]))
+
+
+def _tidy(number: int, block: bytes) -> bytes:
+    if number == 1:
+        block = block.removeprefix(BOM)
+    return block.replace(b"\r\n", b"\n")
+
+
+def without_blank_end(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Pass blocks on, without the blank lines at the very end."""
+    held = 0
+    for number, block in blocks:
+        body = block.rstrip(b"\n")
+        n_blank = len(block) - len(body)
+        if body:
+            yield number - held, b"\n" * held + body + b"\n"
+            held = n_blank - 1
+        else:
+            held += n_blank
+
+
+def lines(path: Path, report: Report = refuse) -> Generator[str, None, None]:
+    """Yield every line of a UTF-8 file, blank ones too, without its line end.
+
+    Where ``report`` returns, a line in another encoding is yielded with its bytes escaped.
+    """
+    return decoded_lines(path, blocks(path), report)
+
+
+def rows(path: Path, report: Report = refuse) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, as ``lines`` does, without the blank ones at its end."""
+    return decoded_lines(path, without_blank_end(blocks(path)), report)
+
+
+def decoded_lines(
+    path: Path, blocks: Iterable[Block], report: Report
+) -> Generator[str, None, None]:
+    """Yield the lines of blocks as ``lines`` does."""
+    for number, block in blocks:
+        try:
+            text = block.decode()
+        except UnicodeDecodeError:
+            for line, raw in enumerate(block[:-1].split(b"\n"), number):
+                yield decoded_line(path, raw, line, report)
+        else:
+            yield from text[:-1].split("\n")
+
+
+def decoded_line(path: Path, raw: bytes, line: int, report: Report) -> str:
+    """Return one line as text; report another encoding than UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        what = f"not UTF-8 text (byte 0x{raw[error.start]:02x}); convert it first"
+        report(DataError(path, what, line))
+        return raw.decode(errors="backslashreplace")

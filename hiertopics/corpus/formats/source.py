@@ -1,0 +1,162 @@
+"""What to read and how, and which files belong to a corpus because of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from hiertopics.base.errors import DataError
+
+PACKED = (".gz", ".xz")
+FIELDS = ("text_field", "id_field", "group_field", "label_field")
+"""The fields of a Source that serve raw text only."""
+WORDING = ("lowercase", "token_pattern", "ngram_range", "stemmer", "phrases", "tokenizer")
+"""What of a Source says how raw text becomes words."""
+FOLDER = "folder"
+
+Report = Callable[[DataError], None]
+
+
+def refuse(problem: DataError) -> None:
+    """Raise the problem: what reading does with the first one."""
+    raise problem
+
+
+class Phrases(Protocol):
+    """Which pairs of neighbours are joined: by the least NPMI and the least number of times."""
+
+    @property
+    def npmi(self) -> float:
+        """In [-1, 1]."""
+
+    @property
+    def min_count(self) -> int:
+        """At least 1."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
+
+    A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
+    the column of classes in a dense table, by name or by number, a negative one from the end.
+    layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix itself.
+    snippets: letters of each raw text that are kept for reading; metadata: whether its other fields
+    are kept, too. stop_words and WORDING: see the settings of these names. known_phrases: pairs
+    that are joined instead of those that are found in the texts; phrases_from: the documents that
+    they are found in, None for all. report: is told of each line that cannot be read; where it
+    returns, the reader leaves that line out and goes on.
+    """
+
+    path: Path
+    format: str | None = None
+    vocab: Path | None = None
+    groups: Path | None = None
+    labels: Path | None = None
+    text_field: str | None = None
+    id_field: str | None = None
+    group_field: str | None = None
+    label_field: str | None = None
+    label_column: str | None = None
+    layer: str | None = None
+    snippets: int = 0
+    metadata: bool = False
+    stop_words: str | None = None
+    lowercase: bool = True
+    token_pattern: str | None = None
+    ngram_range: Sequence[int] = (1, 1)
+    stemmer: str | None = None
+    phrases: Phrases | None = None
+    tokenizer: str | None = None
+    known_phrases: Collection[tuple[str, str]] | None = None
+    phrases_from: Collection[int] | None = None
+    report: Report = field(default=refuse, compare=False, repr=False)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields of raw text that are named."""
+        named = {name: getattr(self, name) for name in FIELDS}
+        return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def wording(self) -> list[str]:
+        """The names of WORDING that ask for something else than the defaults."""
+        plain = Source(self.path)
+        return [name for name in WORDING if _plain(self, name) != _plain(plain, name)]
+
+
+def _plain(source: Source, name: str) -> object:
+    value = getattr(source, name)
+    return list(value) if name == "ngram_range" else value
+
+
+def unpacked(name: str) -> str:
+    """Return a file name without its compression suffix."""
+    for suffix in PACKED:
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def stem(path: Path) -> str:
+    """Return X of corpus X: no compression suffix, no suffix; the middle of ``docword.X.txt``."""
+    if path.is_dir() and not path.name.endswith(".shards"):
+        return path.name
+    name = unpacked(path.name)
+    return name.removeprefix("docword.").rpartition(".")[0] or name
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return the path of ``X<ending>`` beside corpus X."""
+    return path.parent / (stem(path) + ending)
+
+
+def find_vocabulary(path: Path, *, unnamed: bool = True) -> Path | None:
+    """Return the vocabulary of corpus X; the file that is named most like X wins.
+
+    unnamed: take ``vocab.txt`` too, which names no corpus at all, as the last resort.
+    """
+    names = vocabulary_names(path)
+    return _first(path, [*names, "vocab.txt"] if unnamed else names)
+
+
+def vocabulary_names(path: Path) -> list[str]:
+    """Return the names that the vocabulary of corpus X may have, ``vocab.txt`` left out."""
+    return [
+        name
+        for x in _stems(path)
+        for name in (f"{x}.vocab", f"{x}.tokens", f"vocab.{x}.txt", f"{x}.vocab.gz")
+    ]
+
+
+def find_groups(path: Path) -> Path | None:
+    """Return ``X.authors`` if it exists. Names are not cut here: a line belongs to a document."""
+    return _first(path, [stem(path) + ".authors"])
+
+
+def find_labels(path: Path, *, columns: bool = False) -> Path | None:
+    """Return ``X.labels`` or ``X.labels.gz`` if one exists.
+
+    columns: else ``X.xml``, which names the label columns of a table, X cut as for vocabularies.
+    """
+    names = [stem(path) + ".labels", stem(path) + ".labels.gz"]
+    return _first(path, names + [f"{x}.xml" for x in _stems(path)] if columns else names)
+
+
+def names_columns(path: Path) -> bool:
+    """Tell whether a labels file names columns of a table: XML as MULAN writes it."""
+    return unpacked(path.name).lower().endswith(".xml")
+
+
+def _stems(path: Path) -> list[str]:
+    """Return X, and X cut at its last ``-`` or ``.``."""
+    full = stem(path)
+    cut = full[: max(full.rfind("-"), full.rfind("."), 0)]
+    return [full, cut] if cut else [full]
+
+
+def _first(path: Path, names: Iterable[str]) -> Path | None:
+    candidates = (path.parent / name for name in names)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)

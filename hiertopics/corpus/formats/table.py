@@ -1,0 +1,138 @@
+"""The table of formats: a new one is a module and a line here.
+
+An installed package adds a format by an entry point of the group ``hiertopics.formats`` that names
+a ``Format``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import import_module
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from hiertopics.base.errors import UsageError
+from hiertopics.base.plugins import Table
+from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
+
+if TYPE_CHECKING:
+    from hiertopics.corpus.data.corpus import Corpus
+    from hiertopics.corpus.data.vectors import Vectors
+    from hiertopics.corpus.formats.drafts import Draft, Known
+
+Reader = Callable[[Source, "tuple[str, ...] | None"], "Corpus | Vectors"]
+
+Drafter = Callable[[Source, "tuple[str, ...] | None", "Draft"], "Known"]
+"""Reads a file some documents at a time."""
+
+Writer = Callable[[Any, IO[bytes]], None]
+"""Writes a Corpus; that of a dense format writes Vectors too."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a format is recognised, and the module that serves it, by its full name.
+
+    The module has ``read(source, vocab)`` and, where ``writes`` is set, ``write(corpus, file)``;
+    where documents can be read some at a time, ``draft(source, vocab, into)``, too.
+    patterns: of file names, compression suffix removed. text: raw text, to be tokenised.
+    packs: may be written as .gz or .xz. dense: holds vectors, a column of classes among them.
+    named: names its own words, so that no vocabulary file goes with it. folder: is a folder, which
+    holds all that belongs to the corpus. layered: may hold several tables, of which ``layer`` takes
+    one.
+    """
+
+    module: str
+    patterns: tuple[str, ...] = ()
+    writes: bool = False
+    text: bool = False
+    packs: bool = True
+    dense: bool = False
+    named: bool = False
+    folder: bool = False
+    layered: bool = False
+
+    @property
+    def reader(self) -> Reader:
+        """The function that reads this format, imported on first use."""
+        reader: Reader = self._import().read
+        return reader
+
+    @property
+    def drafter(self) -> Drafter | None:
+        """The function that reads some documents at a time, or None where there is none."""
+        return getattr(self._import(), "draft", None)
+
+    @property
+    def writer(self) -> Writer | None:
+        """The function that writes a file of this format, or None where there is none."""
+        return self._import().write if self.writes and not self.folder else None
+
+    def writer_for(self, path: Path) -> Writer:
+        """Return the function that writes ``path``: a module may choose one by the file's name."""
+        module = self._import()
+        writer: Writer = getattr(module, "writer_for", lambda _: module.write)(path)
+        return writer
+
+    def _import(self) -> Any:
+        return import_module(self.module)
+
+
+OWN: dict[str, Format] = {
+    "ldac": Format("hiertopics.corpus.formats.ldac", ("*.ldac", "*.dat", "*.corpus"), writes=True),
+    "uci": Format("hiertopics.corpus.formats.uci", ("docword.*.txt",), writes=True),
+    "mtx": Format("hiertopics.corpus.formats.matrixmarket", ("*.mtx",), writes=True),
+    "svmlight": Format(
+        "hiertopics.corpus.formats.svmlight", ("*.svmlight", "*.svm", "*.libsvm"), writes=True
+    ),
+    "edges": Format("hiertopics.corpus.formats.edges", ("*.edges",), writes=True),
+    "npz": Format("hiertopics.corpus.formats.npz", ("*.npz",), writes=True, packs=False),
+    "vectors": Format("hiertopics.corpus.formats.vectors", ("*.npy",), writes=True, dense=True),
+    "arff": Format("hiertopics.papers.arff", ("*.arff",), writes=True, dense=True, named=True),
+    "h5ad": Format(
+        "hiertopics.corpus.formats.h5ad", ("*.h5ad",), packs=False, named=True, layered=True
+    ),
+    "shards": Format(
+        "hiertopics.corpus.formats.shards",
+        ("*.shards",),
+        writes=True,
+        packs=False,
+        named=True,
+        folder=True,
+    ),
+    "jsonl": Format("hiertopics.corpus.formats.text", ("*.jsonl",), text=True),
+    "csv": Format("hiertopics.corpus.formats.text", ("*.csv",), text=True),
+    "tsv": Format("hiertopics.corpus.formats.text", ("*.tsv",), text=True),
+    "parquet": Format("hiertopics.corpus.formats.text", ("*.parquet",), text=True, packs=False),
+    FOLDER: Format("hiertopics.corpus.formats.text", text=True),
+}
+
+FORMATS: Table[Format] = Table(
+    "format", "hiertopics.formats", "hiertopics.corpus.formats.table:Format", OWN
+)
+"""Every format: those above, and those of installed packages."""
+
+
+def format_of(path: Path, wanted: str | None = None) -> str:
+    """Return the name of the format: ``wanted`` if given, else decided by the file's name.
+
+    Raises UsageError where no format of that name exists or the name tells nothing.
+    """
+    if wanted is not None:
+        if wanted not in FORMATS:
+            raise UsageError(f"unknown format {wanted!r}; there are {', '.join(FORMATS)}")
+        return wanted
+    name = unpacked(path.name).lower()
+    if path.is_dir():
+        folders = (other for other, form in FORMATS.items() if form.folder)
+        return next((f for f in folders if fnmatchcase(name, FORMATS[f].patterns[0])), FOLDER)
+    for format_name, form in FORMATS.items():
+        if any(fnmatchcase(name, pattern) for pattern in form.patterns):
+            return format_name
+    known = " ".join(pattern for form in FORMATS.values() for pattern in form.patterns)
+    raise UsageError(
+        f"{path}: no format goes by that name (known: {known}, with .gz or .xz too); "
+        f"name the format, one of {', '.join(FORMATS)}"
+    )

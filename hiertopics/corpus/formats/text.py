@@ -1,0 +1,174 @@
+"""Raw text: its words counted by scikit-learn's CountVectorizer."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.counting import Pairs
+from hiertopics.corpus.formats.drafts import Draft, Known
+from hiertopics.corpus.formats.records import Metadata, naming_note, records
+from hiertopics.corpus.formats.sidefiles import TagTable, encodes
+from hiertopics.corpus.formats.source import FOLDER, Source
+from hiertopics.corpus.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
+
+HELD_PAIRS = 1 << 16
+
+
+def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
+    """Read and tokenise the documents; ``vocab`` fixes the words, other words are left out.
+
+    Raises DataError for a broken file and for one without any word; UsageError where
+    scikit-learn is not installed, and as ``formats.words.cutter`` does.
+    """
+    vectorizer = count_vectorizer(vocabulary=vocab, analyzer=_analyser(source))
+    doc_ids: list[str] = []
+    snippets: list[str] = []
+    groups, labels, metadata = TagTable(), TagTable(), Metadata()
+    named_by: str | None = None
+
+    def texts() -> Iterator[str]:
+        nonlocal named_by
+        for record in records(source):
+            named_by = record.named_by
+            if record.doc_id is not None:
+                doc_ids.append(record.doc_id)
+            groups.add(record.groups or ())
+            labels.add(record.labels or ())
+            snippets.append(snippet(record.text, source.snippets))
+            metadata.add(record.others)
+            yield record.text
+
+    try:
+        counts = vectorizer.fit_transform(texts())
+    except ValueError as error:  # what the vectorizer says of an empty vocabulary
+        what = f"no words in {len(groups)} documents" if groups else "holds no documents"
+        raise DataError(source.path, what) from error
+    return Corpus(
+        counts,
+        tuple(vectorizer.get_feature_names_out().tolist()),
+        tuple(doc_ids) if doc_ids else None,
+        None if source.group_field is None else groups.tags(),
+        None if source.label_field is None else labels.tags(),
+        notes=_notes(named_by),
+        snippets=tuple(snippets) if source.snippets else None,
+        metadata=metadata.tags(),
+    )
+
+
+def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
+    """Read as ``read`` does, one document at a time; snippets and metadata are not kept."""
+    analyse = _analyser(source)
+    numbers = {} if vocab is None else {word: number for number, word in enumerate(vocab)}
+    groups, labels = TagTable(), TagTable()
+    held = _Held(into)
+    named_by: str | None = None
+    for record in records(source):
+        named_by = record.named_by
+        if record.doc_id is not None:
+            into.add_name(record.doc_id)
+        groups.add(record.groups or ())
+        labels.add(record.labels or ())
+        words = Counter(analyse(record.text))
+        if vocab is None:
+            held.add({numbers.setdefault(word, len(numbers)): n for word, n in words.items()})
+        else:
+            held.add({numbers[word]: n for word, n in words.items() if word in numbers})
+    held.flush()
+    if into.n_docs and not numbers:
+        raise DataError(source.path, f"no words in {into.n_docs} documents")
+    order = sorted(numbers) if vocab is None else vocab
+    place = np.empty(len(numbers), np.int64)
+    place[[numbers[word] for word in order]] = np.arange(len(numbers))
+    return Known(
+        tuple(order),
+        place,
+        into.names(),
+        None if source.group_field is None else groups.tags(),
+        None if source.label_field is None else labels.tags(),
+        _notes(named_by),
+    )
+
+
+def _notes(named_by: str | None) -> tuple[str, ...]:
+    return () if named_by is None else (naming_note(named_by),)
+
+
+class _Held:
+    """Documents on their way into a draft, many at a time."""
+
+    def __init__(self, into: Draft) -> None:
+        self._into = into
+        self._lengths, self._ids, self._counts = array("q"), array("i"), array("i")
+
+    def add(self, document: dict[int, int]) -> None:
+        self._lengths.append(len(document))
+        self._ids.extend(document)
+        self._counts.extend(document.values())
+        if len(self._ids) > HELD_PAIRS:
+            self.flush()
+
+    def flush(self) -> None:
+        self._into.add(
+            Pairs(
+                np.array(self._lengths, np.int64),
+                np.array(self._ids, np.int32),
+                np.array(self._counts, np.int32),
+            )
+        )
+        self._lengths, self._ids, self._counts = array("q"), array("i"), array("i")
+
+
+def snippet(text: str, n_letters: int) -> str:
+    """Return how a text begins, in one line of at most ``n_letters`` letters, one blank for many.
+
+    Half a surrogate pair, which no file can hold, becomes U+FFFD.
+    """
+    start = " ".join(text[: 4 * n_letters].split())
+    cut = start if len(start) <= n_letters else f"{start[: max(n_letters - 1, 0)]}…"
+    return cut.encode(errors="replace").decode() if not encodes(cut) else cut
+
+
+def count_words(
+    documents: Sequence[str] | Sequence[Sequence[str]], vocab: tuple[str, ...] | None
+) -> Corpus:
+    """Return the corpus of documents in memory: texts, or lists of words that are cut already.
+
+    Raises DataError where there is no word, UsageError where scikit-learn is not installed.
+    """
+    whole = all(isinstance(document, str) for document in documents)
+    vectorizer = count_vectorizer(vocabulary=vocab, **({} if whole else {"analyzer": list}))
+    try:
+        counts = vectorizer.fit_transform(documents)
+    except ValueError as error:  # what the vectorizer says of an empty vocabulary
+        raise DataError("corpus", f"no words in {len(documents)} documents") from error
+    return Corpus(counts, tuple(vectorizer.get_feature_names_out().tolist()))
+
+
+def _analyser(source: Source) -> Cut:
+    """Return what turns a text into words; phrases are those of ``source`` or found in its texts.
+
+    Raises UsageError where phrases were to be found in a pipe, which can be read only once.
+    """
+    if source.phrases is None:
+        return analyser(source, frozenset())
+    if source.known_phrases is not None:
+        return analyser(source, source.known_phrases)
+    if source.format != FOLDER and not source.path.is_file():
+        what = "data.phrases read the texts several times, but a pipe can be read once"
+        raise UsageError(f"{source.path}: {what}; put them into a file")
+
+    def texts() -> Iterator[str]:
+        counted = source.phrases_from
+        for number, record in enumerate(records(source)):
+            if counted is None or number in counted:
+                yield record.text
+
+    least = source.phrases
+    found = find_phrases(texts, cutter(source), least.npmi, least.min_count)
+    return analyser(source, found)

@@ -1,0 +1,223 @@
+"""How raw text becomes words: cut, stop words taken out, stemmed, joined into phrases, n-grams.
+
+With nothing asked for, scikit-learn's CountVectorizer cuts with its defaults.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from importlib import import_module
+from itertools import pairwise
+from math import log
+from pathlib import Path
+from typing import Any
+
+from hiertopics.base.errors import DataError, UsageError, optional
+from hiertopics.corpus.formats.source import Source
+from hiertopics.corpus.formats.trust import require_trusted
+
+ENGLISH = "english"
+JOINED = "_"
+SKLEARN_TEXT = "sklearn.feature_extraction.text"
+EXTRA = "pip install 'hiertopics[words]'"
+
+Cut = Callable[[str], list[str]]
+Pair = tuple[str, str]
+
+
+def cutter(source: Source) -> Cut:
+    """Return what cuts a text into words before any are joined: stop words out, the rest stemmed.
+
+    Raises UsageError for a package that is not installed, a pattern, stemmer or tokenizer that
+    there is not, and for a tokenizer that may not be imported; DataError for a broken stop list.
+    """
+    cut = _tokenizer(source.tokenizer) if source.tokenizer else _by_pattern(source)
+    stopped = stop_words(source.stop_words) if drops_stop_words(source) else frozenset()
+    if not stopped and source.stemmer is None:
+        return cut
+    stem = _stemmer(source.stemmer)
+    return lambda text: stem([word for word in cut(text) if word not in stopped])
+
+
+def drops_stop_words(source: Source) -> bool:
+    """Tell whether stop words leave a text before its words are stemmed or joined.
+
+    Otherwise they are dropped from the vocabulary, as those of any other corpus.
+    """
+    joins = source.phrases is not None or list(source.ngram_range) != [1, 1]
+    return joins or source.stemmer is not None
+
+
+def analyser(source: Source, phrases: Collection[Pair]) -> Cut:
+    """Return what turns a text into the words that are counted: joined, and in all n-grams."""
+    cut, (low, high) = cutter(source), source.ngram_range
+    if not phrases and high == 1:
+        return cut
+    return lambda text: ngrams(join(cut(text), phrases), low, high)
+
+
+def join(words: list[str], phrases: Collection[Pair]) -> list[str]:
+    """Join pairs of neighbours from left to right; no word is in two of them."""
+    if not phrases:
+        return words
+    joined: list[str] = []
+    place = 0
+    while place < len(words):
+        both = tuple(words[place : place + 2])
+        found = len(both) == 2 and both in phrases
+        joined.append(JOINED.join(both) if found else words[place])
+        place += 2 if found else 1
+    return joined
+
+
+def ngrams(words: list[str], low: int, high: int) -> list[str]:
+    """Return all runs of ``low`` to ``high`` neighbours, their words apart by one blank."""
+    return [
+        " ".join(words[start : start + size])
+        for size in range(low, high + 1)
+        for start in range(len(words) - size + 1)
+    ]
+
+
+def find_phrases(
+    texts: Callable[[], Iterable[str]], cut: Cut, least_npmi: float, least_count: int
+) -> frozenset[Pair]:
+    """Return the pairs of neighbours that belong together.
+
+    A pair does where it occurs at least ``least_count`` times and its normalised pointwise mutual
+    information, ln(p(ab) / (p(a) p(b))) / -ln p(ab) with p the share of all tokens (Bouma, 2009),
+    is at least ``least_npmi``. The texts are gone through twice, so that only pairs of words that
+    are frequent enough themselves are counted.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts():
+        counts.update(cut(text))
+    frequent = {word for word, count in counts.items() if count >= least_count}
+    pairs: Counter[Pair] = Counter()
+    for text in texts():
+        pairs.update(
+            pair for pair in pairwise(cut(text)) if pair[0] in frequent and pair[1] in frequent
+        )
+    n_tokens = counts.total()
+    return frozenset(
+        pair
+        for pair, count in pairs.items()
+        if count >= least_count
+        and npmi(count, counts[pair[0]], counts[pair[1]], n_tokens) >= least_npmi
+    )
+
+
+def npmi(n_both: int, n_first: int, n_second: int, n_tokens: int) -> float:
+    """Return the normalised pointwise mutual information of a pair that occurs, at most 1."""
+    if n_both == n_tokens:
+        return 1.0
+    return log(n_both * n_tokens / (n_first * n_second)) / log(n_tokens / n_both)
+
+
+def phrases_in(words: Iterable[str]) -> frozenset[Pair]:
+    """Return the pairs that make words of a vocabulary when they are joined."""
+    return frozenset(
+        (word[:place], word[place + 1 :])
+        for word in words
+        for place in range(1, len(word) - 1)
+        if word[place] == JOINED
+    )
+
+
+def stop_words(name: str | None) -> frozenset[str]:
+    """Return the words of ``data.stop_words``; raises UsageError or DataError for no such list."""
+    if name is None:
+        return frozenset()
+    if name == ENGLISH:
+        told = "data.stop_words: english needs scikit-learn: pip install 'hiertopics[text]'"
+        return frozenset(optional(SKLEARN_TEXT, told).ENGLISH_STOP_WORDS)
+    try:
+        return frozenset(Path(name).read_text(encoding="utf-8").split())
+    except FileNotFoundError:
+        return _of_language(name)
+    except OSError as error:
+        raise DataError(name, f"cannot be read ({error.strerror or error})") from error
+    except ValueError as error:  # other text than UTF-8, or a name that no file can have
+        raise DataError(name, "cannot be read as a list of stop words in UTF-8") from error
+
+
+def _of_language(name: str) -> frozenset[str]:
+    if not name.isalpha():
+        raise DataError(name, "cannot be read (No such file or directory)")
+    told = f"data.stop_words: {name} is no file; lists by language need stop-words: {EXTRA}"
+    lists = optional("stop_words", told)
+    known = sorted({ENGLISH, *lists.AVAILABLE_LANGUAGES})
+    if name not in known:
+        raise UsageError(
+            f"data.stop_words: {name} is neither a file nor a language; "
+            f"there are {', '.join(known)}"
+        )
+    return frozenset(lists.get_stop_words(name))
+
+
+def _by_pattern(source: Source) -> Cut:
+    pattern = {} if source.token_pattern is None else {"token_pattern": source.token_pattern}
+    cut: Cut = count_vectorizer(lowercase=source.lowercase, **pattern).build_analyzer()
+    return cut
+
+
+def count_vectorizer(**options: Any) -> Any:
+    """Return scikit-learn's CountVectorizer; raises UsageError where it is not installed."""
+    told = "raw text needs scikit-learn: pip install 'hiertopics[text]'"
+    return optional(SKLEARN_TEXT, told).CountVectorizer(**options)
+
+
+def _stemmer(language: str | None) -> Callable[[list[str]], list[str]]:
+    if language is None:
+        return lambda words: words
+    snowballstemmer = optional("snowballstemmer", f"data.stemmer needs snowballstemmer: {EXTRA}")
+    if language not in snowballstemmer.algorithms():
+        known = ", ".join(sorted(snowballstemmer.algorithms()))
+        raise UsageError(f"data.stemmer: {language} is no language; there are {known}")
+    stem: Callable[[list[str]], list[str]] = snowballstemmer.stemmer(language).stemWords
+    return stem
+
+
+def _tokenizer(name: str) -> Cut:
+    """Import ``module:function``, of which each text gives a list of words."""
+    function = _function(name)
+
+    def cut(text: str) -> list[str]:
+        words = function(text)
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise UsageError(f"data.tokenizer: {name} must return a list of words for a text")
+        return words
+
+    return cut
+
+
+def _function(name: str) -> Callable[[str], Any]:
+    require_trusted(name)
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise UsageError(f"data.tokenizer must be module:function, got {name}")
+    try:
+        function = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"data.tokenizer: {name} cannot be imported ({error})") from error
+    if not callable(function):
+        raise UsageError(f"data.tokenizer: {name} is no function")
+    found: Callable[[str], Any] = function
+    return found
+
+
+def tokenizer_hash(name: str) -> str:
+    """Return a SHA-256 of the source of a tokenizer's module, or of its name where there is none.
+
+    Raises as ``cutter`` does.
+    """
+    function = _function(name)
+    module = inspect.getmodule(function)
+    try:
+        text = inspect.getsource(module or function)
+    except (OSError, TypeError):
+        text = name
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,1 +1,0 @@
-"""The paper's own algorithms: a mean field over sticks, an international restaurant process."""

@@ -1,0 +1,188 @@
+"""Whole posteriors of all that is not q(z), as of Teh, Kurihara and Welling.
+
+Auxiliary variables (table counts) make concentrations, sticks and word shape conjugate to the
+counts, so each has a posterior, whose mean or geometric mean enters the update of q(z)
+(theory/hdp 5.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma
+
+from hiertopics.base.arrays import F64, Floats
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Context
+from hiertopics.families.flat import moments as m
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
+from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.config import PosteriorSettings as Settings
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Data, Piece
+from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
+from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
+from hiertopics.families.hdp import estimates
+
+Table = Floats
+
+CELLS = 1 << 18
+"""Entries of a table by document that are taken at a time."""
+
+
+@dataclass
+class State(estimates.State):
+    """The means of all posteriors, and geometric means (``_geo``) shaped as these."""
+
+    pi_geo: Annotated[F64, Axes("truncation", least=0)]
+    tau_geo: Annotated[F64, Axes("n_words", least=0)]
+    alpha_geo: Annotated[float, Axes(least=0)]
+    word_mass_geo: Annotated[float, Axes(least=0)]
+
+
+class Stats(NamedTuple):
+    """What the global step needs of the local one.
+
+    doc_tables [T], word_tables [n_words]: expected tables; log_xi: sum over topics.
+    """
+
+    doc_tables: F64
+    word_tables: F64
+    log_xi: float
+
+
+def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[str, Any]:
+    """Return the fields of a ``State``: those begun, the others at the start values.
+
+    Source: theory/hdp 3.5.
+    """
+    means = estimates.start(begun, data, settings)
+    return {
+        **means,
+        "pi_geo": means["pi"].copy(),
+        "tau_geo": means["tau"].copy(),
+        "alpha_geo": means["alpha"],
+        "word_mass_geo": means["word_mass"],
+    }
+
+
+def step(
+    state: State, data: Data, settings: Settings, context: Context, order: Order = ZERO
+) -> float:
+    """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
+
+    ``settings.inference`` has hyper_start, hyper_every, reorder_sticks and denominator.
+    """
+    due = is_due(settings, context)
+    prior = prior_of(state, settings)
+    held = context.iteration <= settings.inference.hyper_start
+    seen_wk = order.sweep(state, data, prior, context, indicators=due, held=held)
+    drift = order.recount_now_and_then(state, data, context)
+    if due:
+        var_wk = order.spread(state, data)
+        global_step(state, gather(state, seen_wk, var_wk, data, context), data, settings)
+    return drift
+
+
+def is_due(settings: Settings, context: Context) -> bool:
+    """Tell whether this iteration refits the other posteriors: after the hold, now and then."""
+    since = context.iteration - settings.inference.hyper_start
+    return bool(since > 0 and (since - 1) % settings.inference.hyper_every == 0)
+
+
+def gather(state: State, seen_wk: Table, var_wk: Table, data: Data, context: Context) -> Stats:
+    """Return the expected tables that the counts make (theory/hdp 5.2).
+
+    seen_wk: P(n_wk >= 1), as a sweep noted it; var_wk: Var[n_wk]. Those of documents are with the
+    pieces, which drop them.
+    """
+    parts = state.local.step(_tables_of_documents, state.alpha_geo * state.pi_geo)
+    doc_tables, var_k, log_unseen = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+    word_mass = state.word_mass_geo * state.tau_geo
+    word_tables = _tables_of_words(state, seen_wk, var_wk, word_mass, context)
+    seeded = data.seeds.totals(state.n_topics)
+    log_unseen = np.where(seeded > 0, -np.inf, log_unseen)
+    n_k, seen_k = state.n_k + seeded, -np.expm1(log_unseen)
+    log_xi = m.expected_log_xi(n_k, var_k, seen_k, state.word_mass)
+    return Stats(doc_tables, word_tables, log_xi)
+
+
+def _tables_of_documents(
+    piece: Piece, local: variational.Local, topic_mass: F64
+) -> tuple[variational.Local, tuple[F64, ...]]:
+    """Answer with expected tables, the variance of n_k and log P(n_k = 0), each [T]."""
+    seen_dk, var_dk = local.seen_dk, local.var_dk
+    assert seen_dk is not None and var_dk is not None
+    ones = np.ones(piece.n_docs)
+    doc_tables = _expected(local.n_dk, var_dk, seen_dk, ones, topic_mass)[1]
+    var_k = var_dk.sum(axis=0, dtype=np.float64)
+    log_unseen, step = np.zeros(len(topic_mass)), max(1, CELLS // len(topic_mass))
+    for first in range(0, piece.n_docs, step):
+        seen = np.minimum(seen_dk[first : first + step], 1 - 1e-7)
+        log_unseen += np.log1p(-seen, out=seen).sum(axis=0, dtype=np.float64)
+    return variational.settled(local), (doc_tables, var_k, log_unseen)
+
+
+def _tables_of_words(
+    state: State, seen_wk: Table, var_wk: Table, word_mass: F64, context: Context
+) -> F64:
+    """Return expected tables of each word [n_words], so many words at a time as pieces."""
+    n_parts, ones = state.local.n_pieces, np.ones(state.n_topics)
+    bounds = np.linspace(0, len(word_mass), n_parts + 1).astype(int)
+
+    parts = [slice(*span) for span in pairwise(bounds.tolist())]
+    rows = [(state.n_wk[p], var_wk[p], seen_wk[p], word_mass[p], ones) for p in parts]
+    return np.concatenate(context.map(_by_word, rows))
+
+
+def _by_word(rows: tuple[Table, Table, Table, F64, F64]) -> F64:
+    return _expected(*rows)[0]
+
+
+def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
+    """Refit q of alpha, word mass, sticks, gamma and tau (theory/hdp 5.2)."""
+    state.n_tables = stats.doc_tables
+    growth = digamma(data.lengths + state.alpha) - digamma(state.alpha)
+    state.alpha, state.alpha_geo = _gamma_posterior(
+        state.n_tables.sum(), float((data.n_with * growth).sum())
+    )
+    state.word_mass, state.word_mass_geo = _gamma_posterior(stats.word_tables.sum(), -stats.log_xi)
+    sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
+    state.pi, state.pi_geo = mean_weights(sticks), geometric_weights(sticks)
+    state.gamma, _ = _gamma_posterior(len(sticks.a), -float(sticks.e_log_rest.sum()))
+    if settings.model.prior == "AA":
+        shape = 1.0 + stats.word_tables
+        state.tau = shape / shape.sum()
+        state.tau_geo = np.exp(digamma(shape) - digamma(shape.sum()))
+
+
+def prior_of(state: State, settings: Settings) -> Prior:
+    """Return the pseudo-counts of q(z)'s update, in the tables' dtype."""
+    dtype = state.n_wk.dtype
+    printed = settings.inference.denominator == "G"
+    return Prior(
+        (state.alpha_geo * state.pi_geo).astype(dtype),
+        (state.word_mass_geo * state.tau_geo).astype(dtype),
+        state.word_mass_geo if printed else state.word_mass,
+    )
+
+
+def _expected(
+    mean: Table, variance: Table, seen: Table, row_prior: F64, column_prior: F64
+) -> tuple[F64, F64]:
+    """Return expected tables summed by row and by column."""
+    by_row, by_column = np.zeros(len(mean)), np.zeros(mean.shape[1])
+    m.expected_tables(
+        0, len(mean), mean, variance, seen, row_prior, column_prior, by_row, by_column
+    )
+    return by_row, by_column
+
+
+def _gamma_posterior(tables: float, rate: float) -> tuple[float, float]:
+    """Return E[.] and G[.] of Gamma(PRIOR_SHAPE + tables, PRIOR_RATE + rate)."""
+    shape, rate = PRIOR_SHAPE + tables, PRIOR_RATE + rate
+    return float(shape / rate), float(np.exp(digamma(shape)) / rate)

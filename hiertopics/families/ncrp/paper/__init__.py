@@ -1,1 +1,0 @@
-"""What the paper published for the variational method: ``meanfield``, a backend; moves, starts."""

@@ -1,0 +1,81 @@
+"""hca-variational under mean field: coordinates and path of a row apart, as in the paper.
+
+C. Wang, D. Blei: Variational inference for the nested Chinese restaurant process, NIPS 2009,
+section 5. What differs from ``variational``: q of slots is a parameter of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from hiertopics.base.arrays import F64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Context, Posterior, without
+from hiertopics.corpus.data.tree import NODE, Tree
+from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.families.hca import state as structured
+from hiertopics.families.hca.config import Model, Settings
+from hiertopics.families.hca.kernels import Globals, Sums, meanfield_scores, meanfield_step
+from hiertopics.families.hca.state import Given, Rows, globals_of
+from hiertopics.families.hca.variational import given_by, variational, where
+from hiertopics.families.nested.tree_state import MeanField
+
+ROUNDS = 20
+"""Local rounds of new rows (theory/ncrp 7)."""
+
+
+class Local(NamedTuple):
+    """What belongs to the rows of a piece: chances."""
+
+    chances: Annotated[F64, Axes("n_docs", "n_nodes", least=0)]
+
+
+@dataclass(kw_only=True)
+class State(MeanField, structured.State):
+    """The variational parameters."""
+
+    Local: ClassVar[Callable[..., Any]] = Local
+
+    @staticmethod
+    def begun(n_docs: int) -> dict[str, F64]:
+        """Return what pieces begin with, by name, for a tree of one node."""
+        return {"chances": np.zeros((n_docs, 1))}
+
+    def globals(self, model: Model, log_mass: F64 | None = None) -> Globals:
+        """Return what local steps need; see ``globals_of``."""
+        return globals_of(self, model, log_mass)
+
+    def given(self, model: Model, rounds: int) -> Given:
+        """Return what a pass takes to the rows."""
+        return Given(self.globals(model), rounds, _visit, _scores)
+
+    def slot_chances(self, model: Model) -> F64:
+        """Return q of slots for the training rows, float64 [n_docs, n_nodes]."""
+        return self.chances
+
+
+def _visit(rows: Rows, local: Local, given: Given, sums: Sums) -> float:
+    docs = (0, len(rows))
+    return float(meanfield_step(rows, *docs, local.chances, given.globals, given.rounds, sums))
+
+
+def _scores(rows: Rows, local: Local, given: Given, scores: F64) -> None:
+    meanfield_scores(rows, local.chances, given.globals, given.rounds, scores)
+
+
+def infer(tree: Tree, corpus: Vectors, settings: Settings, context: Context) -> Posterior:
+    """Return theta and the best paths of new rows by local steps, the tree held fixed.
+
+    Source: theory/ncrp 7. A row starts at the training rows' average.
+    """
+    start = np.tile(tree.extra["share"][tree.kind == NODE], (corpus.n_docs, 1))
+    scores = np.empty_like(start)
+    meanfield_scores(corpus.rows, start, given_by(State, tree, settings), ROUNDS, scores)
+    return where(tree, settings, scores)
+
+
+backend = variational(State, infer, without("structured"))

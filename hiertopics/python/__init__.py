@@ -1,0 +1,1 @@
+"""A run as Python holds it, the scikit-learn estimator, other packages' forms."""
