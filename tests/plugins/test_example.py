@@ -38,9 +38,9 @@ def test_the_example_is_installed_used_killed_resumed_and_removed(python: Path) 
 def test_the_example_passes_the_tests_of_the_contract(python: Path) -> None:
     package = python.parents[1] / "package"
     subprocess.run(["cp", "-r", EXAMPLES / "hiertopics-unigrams", package], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", package]
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", str(package)]
     subprocess.run(install, check=True, capture_output=True)
-    words = [python, "-m", "hiertopics.testing", "unigrams-em"]
+    words = [str(python), "-m", "hiertopics.testing", "unigrams-em"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=python.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout and "failed" not in done.stdout

@@ -196,7 +196,7 @@ def test_what_stands_on_a_floor_serves_more_than_one_family(name: str) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
-    near = (".".join(name.split(".")[:3]), *FLOORS)
+    near: tuple[str, ...] = (".".join(name.split(".")[:3]), *FLOORS)
     if within(name, f"{H}.papers"):
         near = METHODS
     own = {other for other in modules() if within(other, *near) and other.endswith("layout")}
