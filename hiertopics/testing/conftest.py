@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.testing.bench import Bench, Case, bench_of
+from hiertopics.testing.bench import ALL, Bench, Case, bench_of
 from hiertopics.testing.chosen import cases_of
 from hiertopics.testing.corpora import HARD, varied
 from hiertopics.testing.processes import Processes
@@ -18,6 +18,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, promising in (("bench", False), ("promising", True)):
         if name in metafunc.fixturenames:
             cases = cases_of(metafunc.config, promising=promising)
+            if metafunc.definition.get_closest_marker("as_users_do") and cases == ALL:
+                cases = [("multinomial",)]
             for mark in metafunc.definition.iter_markers("of_those"):
                 cases = [case for case in cases if mark.args[0](bench_of(case))]
             metafunc.parametrize(name, cases, indirect=True, ids=" ".join)

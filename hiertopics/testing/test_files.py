@@ -12,7 +12,6 @@ import pytest
 
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.testing.bench import Bench
-from hiertopics.testing.chosen import PLUGIN
 from hiertopics.testing.corpora import two_themes
 
 RESULTS = ("model.npz", "theta.npz", "tree.json")
@@ -21,13 +20,8 @@ PATIENCE = 300.0
 """Seconds that a process has for its first checkpoints, kernels compiled among them."""
 
 
-@pytest.fixture(autouse=True)
-def _only_a_given_backend(request: pytest.FixtureRequest) -> None:
-    """Leave hiertopics' own backends to tests/runs, which does all this and more."""
-    if request.config.pluginmanager.get_plugin(PLUGIN) is None and "multinomial" not in (
-        request.node.name
-    ):
-        pytest.skip("tests/runs has this test for hiertopics' own backends")
+pytestmark = pytest.mark.as_users_do
+"""Of hiertopics' own backends one alone is fitted here: tests/runs does all this and more."""
 
 
 @pytest.fixture
