@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.arrays import F64, I64
-from hiertopics.data.tree import Tree
+from hiertopics.data.tree import GROUPS, Tree
 
 N_TOPICS = 5
 N_WORDS = 4
@@ -47,7 +47,7 @@ class Groups(NamedTuple):
 
 def groups_of(tree: Tree) -> Groups | None:
     """Return the groups that a tree's backend left, None where it knows of none."""
-    if "group_theta" not in tree.extra or not len(tree.extra["group_names"]):
+    if any(name not in tree.extra for name in GROUPS) or not len(tree.extra["group_names"]):
         return None
     extra = tree.extra
     return Groups(tuple(extra["group_names"].tolist()), extra["group_docs"], extra["group_theta"])

@@ -8,14 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I8, I32, I64
-from hiertopics.axes import declared, require_finite, require_numbers, require_type
+from hiertopics.axes import (
+    Axes,
+    declared,
+    require_declared,
+    require_finite,
+    require_numbers,
+    require_type,
+)
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -26,6 +33,13 @@ FEW_TOKENS = 0.5
 
 _TINY = np.finfo(float).tiny
 NO_TOKENS = 1e-200
+GROUPS = {
+    "group_names": Annotated[NDArray[np.str_], Axes("n_groups")],
+    "group_docs": Annotated[I64, Axes("n_groups", least=0)],
+    "group_theta": Annotated[F64, Axes("n_groups", "n_nodes", least=0, maybe_empty=True)],
+}
+"""What a tree has of groups of documents, where its backend knows of some."""
+
 OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
 
@@ -302,6 +316,10 @@ def _refuse_misfits(tree: Tree) -> None:
             require_numbers(name, rows, tree.n_nodes, *rows.shape[1:2])
             if rows.shape != tree.extra["mean"].shape:
                 raise ValueError(f"{name} has other columns than mean")
+    lengths = {"n_nodes": tree.n_nodes}
+    for name, hint in GROUPS.items():
+        if name in tree.extra:
+            require_declared(name, tree.extra[name], hint, lengths)
 
 
 class Label(NamedTuple):

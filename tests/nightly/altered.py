@@ -46,7 +46,7 @@ RUNS = (
 )
 FITS = (
     *("hdp-gibbs inference.collapse=partial", "hdp-cvb0", "hlda-gibbs", "hlda-variational"),
-    *("nhdp-variational", "lda-gibbs"),
+    "nhdp-variational",
 )
 """What shards are given to."""
 

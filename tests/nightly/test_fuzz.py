@@ -48,7 +48,7 @@ def test_an_input_is_made_again_from_its_number(every: dict[str, Reader]) -> Non
 
 @pytest.mark.slow
 def test_altered_folders_are_met_as_they_should_be(tmp_path: Path) -> None:
-    found = altered(tmp_path, runs=("lda-gibbs",), fits=("lda-gibbs",))
+    found = altered(tmp_path, runs=("lda-gibbs",), fits=("hdp-cvb0",))
     assert list(found) == [
         "altered run: lda-gibbs",
         "altered checkpoint: lda-gibbs",
