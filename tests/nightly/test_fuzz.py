@@ -66,15 +66,15 @@ def test_altered_folders_are_met_as_they_should_be(tmp_path: Path) -> None:
 
 
 def test_an_altered_folder_is_sealed_again() -> None:
-    sound = {
-        "00000.counts.npy": npy([1, 2, 3]),
-        "shards.json": b'{"files": {"00000.counts.npy": ""}}',
-    }
-    own = made("shards", sound, Random(3))
-    name = "00000.counts.npy"
-    assert own[name] != sound[name]
-    data = own[name]
-    assert json.loads(own["shards.json"])["files"][name] == f"{len(data)}-{zlib.crc32(data):08x}"
+    name, n_altered = "00000.counts.npy", 0
+    sound = {name: npy([1, 2, 3]), "shards.json": json.dumps({"files": {name: ""}}).encode()}
+    for seed in range(50):
+        own = made("shards", sound, Random(seed))
+        files = json.loads(own["shards.json"]).get("files")
+        if own[name] != sound[name] and isinstance(files, dict) and name in files:
+            n_altered += 1
+            assert files[name] == f"{len(own[name])}-{zlib.crc32(own[name]):08x}"
+    assert n_altered > 10
 
 
 def npy(values: list[int]) -> bytes:
