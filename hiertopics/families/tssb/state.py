@@ -119,7 +119,7 @@ def misplaced(state: State, n_values: int, n_law: int) -> str | None:
     return None
 
 
-def as_kept(kept: State, data: object) -> State:
+def as_kept(kept: StateT, data: object) -> StateT:
     """Return the state of a draw that was kept whole."""
     return kept
 
