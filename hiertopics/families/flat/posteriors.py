@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import digamma
 
 from hiertopics.arrays import F64, Floats
-from hiertopics.axes import Axes
+from hiertopics.axes import POSITIVE, Axes
 from hiertopics.families.flat import estimates, variational
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat.concentrations import PRIOR_RATE, PRIOR_SHAPE
@@ -39,8 +39,8 @@ class State(estimates.State):
 
     pi_geo: Annotated[F64, Axes("truncation", least=0)]
     tau_geo: Annotated[F64, Axes("n_words", least=0)]
-    alpha_geo: Annotated[float, Axes(least=0)]
-    word_mass_geo: Annotated[float, Axes(least=0)]
+    alpha_geo: Annotated[float, Axes(least=POSITIVE)]
+    word_mass_geo: Annotated[float, Axes(least=POSITIVE)]
 
 
 class Stats(NamedTuple):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from hiertopics.arrays import F64, I64
-from hiertopics.axes import Axes
+from hiertopics.axes import POSITIVE, Axes
 from hiertopics.engine import Each, Pieces, as_given, cut, stacked
 from hiertopics.errors import NumericalError
 from hiertopics.families.hca.config import Model
@@ -74,8 +74,8 @@ class State(TreeState):
     cov: Annotated[F64, Axes("n_nodes", "n_nodes")]
     mu: Annotated[F64, Axes("n_columns")]
     mu_variance: Annotated[float, Axes(least=0)]
-    noise_a: Annotated[float, Axes(least=0)]
-    noise_b: Annotated[float, Axes(least=0)]
+    noise_a: Annotated[float, Axes(least=POSITIVE)]
+    noise_b: Annotated[float, Axes(least=POSITIVE)]
     depth: Annotated[int, Axes(equals="depth")]
 
     @property

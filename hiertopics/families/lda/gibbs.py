@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.arrays import F64, I32, I64
-from hiertopics.axes import Axes
+from hiertopics.axes import POSITIVE, Axes
 from hiertopics.chains import Chains
 from hiertopics.data.corpus import Corpus, default_vocab
 from hiertopics.data.tree import Tree
@@ -66,8 +66,8 @@ class State:
     z: Annotated[I32, Axes("n_tokens", below="n_topics")]
     n_wk: Annotated[I32, Axes("n_words", "n_columns", least=0)]
     n_k: Annotated[I64, Axes("n_columns", least=0)]
-    alpha: Annotated[float | F64, Axes("n_topics", least=0)]
-    eta: Annotated[float, Axes(least=0)]
+    alpha: Annotated[float | F64, Axes("n_topics", least=POSITIVE)]
+    eta: Annotated[float, Axes(least=POSITIVE)]
 
 
 class Info(NamedTuple):

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import digamma, entr, gammaln
 
 from hiertopics.arrays import F64, I64
-from hiertopics.axes import Axes
+from hiertopics.axes import POSITIVE, Axes
 from hiertopics.data.corpus import Corpus
 from hiertopics.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.families.chdp import layout
@@ -87,10 +87,10 @@ class State:
     n_tables: Annotated[F64, Axes("truncation")]
     share: Annotated[F64, Axes("n_links", least=0, maybe_empty=True)]
     pi: Annotated[F64, Axes("truncation", least=0)]
-    alpha_doc: Annotated[float, Axes(least=0)]
-    alpha_group: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    word_mass: Annotated[float, Axes(least=0)]
+    alpha_doc: Annotated[float, Axes(least=POSITIVE)]
+    alpha_group: Annotated[float, Axes(least=POSITIVE)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    word_mass: Annotated[float, Axes(least=POSITIVE)]
 
     @property
     def n_topics(self) -> int:
