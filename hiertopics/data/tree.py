@@ -320,9 +320,10 @@ def _refuse_misfits(tree: Tree) -> None:
     for name, hint in GROUPS.items():
         if name in tree.extra:
             require_declared(name, tree.extra[name], hint, lengths)
-    if "group_names" in tree.extra:
-        named = len(unpack_names("group_names", tree.extra))
-        if named != lengths.get("n_groups", named):
+    if "group_docs" in tree.extra:
+        if "group_names" not in tree.extra:
+            raise ValueError("it has no group_names")
+        if len(unpack_names("group_names", tree.extra)) != len(tree.extra["group_docs"]):
             raise ValueError("group_names are not those of group_docs")
 
 
