@@ -21,6 +21,9 @@ Lengths = MutableMapping[str, int]
 AT_ONCE = 1 << 18
 """Entries of an array whose values are looked at together."""
 
+POSITIVE = 5e-324
+"""The lowest value of what must be above 0."""
+
 SCALARS = {float: "fiu", int: "iu", str: "U", bool: "b"}
 """Kinds of arrays that hold one value of a type."""
 

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import digamma, entr, gammaln
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.contract.model import Backend, Context, Sharded, Summary, always, without
 from hiertopics.corpus.data.corpus import Corpus
@@ -87,10 +87,10 @@ class State:
     n_tables: Annotated[F64, Axes("truncation")]
     share: Annotated[F64, Axes("n_links", least=0, maybe_empty=True)]
     pi: Annotated[F64, Axes("truncation", least=0)]
-    alpha_doc: Annotated[float, Axes(least=0)]
-    alpha_group: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    word_mass: Annotated[float, Axes(least=0)]
+    alpha_doc: Annotated[float, Axes(least=POSITIVE)]
+    alpha_group: Annotated[float, Axes(least=POSITIVE)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    word_mass: Annotated[float, Axes(least=POSITIVE)]
 
     @property
     def n_topics(self) -> int:

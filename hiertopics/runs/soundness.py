@@ -68,7 +68,7 @@ def check_posterior(posterior: Posterior) -> None:
 def check_fitted(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -> None:
     """Raise RunError where a tree lacks what its backend needs, or has it in another shape."""
     lengths = lengths_of(None, settings)
-    lengths |= {"n_nodes": tree.n_nodes, "n_words": tree.phi.shape[1], "n_columns": tree.n_columns}
+    lengths.update(n_nodes=tree.n_nodes, n_words=tree.phi.shape[1], n_columns=tree.n_columns)
     try:
         for name, hint in backend.extra.items():
             if name not in tree.extra:

@@ -268,7 +268,8 @@ def _checkpoint(run: RunDir) -> object:
     stamp = f"{corpus} {run.manifest['split']}"
     experiment = run.experiment
     settings = Settings(experiment.model, experiment.inference)
-    fitted = Fitted(registry.load(RUN_BACKEND), settings, stamp, hand_made())
+    train = hand_made().select(run.split.train_docs)
+    fitted = Fitted(registry.load(RUN_BACKEND), settings, stamp, train)
     return load_checkpoint(run, fitted)
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
+import zlib
+from io import BytesIO
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 import records
+from altered import altered, made
 from fuzz import Chunk, input_of, judged, table, tasks
 from readers import Reader, readers
 
@@ -38,6 +44,43 @@ def test_an_input_is_made_again_from_its_number(every: dict[str, Reader]) -> Non
         assert first == [input_of(every[name], "0", name, number) for number in range(40)]
         assert len(set(first)) > 20
         assert first != [input_of(every[name], "1", name, number) for number in range(40)]
+
+
+@pytest.mark.slow
+def test_altered_folders_are_met_as_they_should_be(tmp_path: Path) -> None:
+    found = altered(tmp_path, runs=("lda-gibbs",), fits=("hdp-cvb0",))
+    assert list(found) == [
+        "altered run: lda-gibbs",
+        "altered checkpoint: lda-gibbs",
+        "altered shards",
+    ]
+    folder = tmp_path / "judged"
+    folder.mkdir()
+    for name, reader in found.items():
+        assert judged(reader, b'{"sound": 0}', folder) == (True, "")
+        contents = [input_of(reader, "0", name, number) for number in range(12)]
+        assert contents == [input_of(reader, "0", name, number) for number in range(12)]
+        told = [judged(reader, content, folder) for content in contents]
+        assert not any(wrong for _, wrong in told)
+        assert not all(accepted for accepted, _ in told)
+
+
+def test_an_altered_folder_is_sealed_again() -> None:
+    name, n_altered = "00000.counts.npy", 0
+    sound = {name: npy([1, 2, 3]), "shards.json": json.dumps({"files": {name: ""}}).encode()}
+    for seed in range(50):
+        own = made("shards", sound, Random(seed))
+        files = json.loads(own["shards.json"]).get("files")
+        if own[name] != sound[name] and isinstance(files, dict) and name in files:
+            n_altered += 1
+            assert files[name] == f"{len(own[name])}-{zlib.crc32(own[name]):08x}"
+    assert n_altered > 10
+
+
+def npy(values: list[int]) -> bytes:
+    stream = BytesIO()
+    np.save(stream, np.array(values))
+    return stream.getvalue()
 
 
 def test_every_input_belongs_to_one_chunk() -> None:

@@ -217,7 +217,8 @@ MODELS: dict[str, tuple[str, Callable[[Arrays], object], str]] = {
         "stop has 1 axes",
     ),
     "chances as text": (
-        "hdp-gibbs", lambda arrays: arrays.update(phi=arrays["phi"].astype("U3")), "phi is not of"
+        "hdp-gibbs", lambda arrays: arrays.update(phi=arrays["phi"].astype("U3")),
+        "phi holds <U3, not float64",
     ),
     "negative chances": ("hdp-gibbs", _set("phi", (0, 0), -1.0), "phi has a negative number"),
     "priors as text": (

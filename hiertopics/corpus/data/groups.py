@@ -15,7 +15,7 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, I64
 from hiertopics.corpus.data.names import unpack_names
-from hiertopics.corpus.data.tree import Tree
+from hiertopics.corpus.data.tree import GROUPS, Tree
 
 N_TOPICS = 5
 N_WORDS = 4
@@ -49,7 +49,7 @@ class Groups(NamedTuple):
 
 def groups_of(tree: Tree) -> Groups | None:
     """Return the groups that a tree's backend left, None where it knows of none."""
-    if "group_theta" not in tree.extra or not len(tree.extra["group_docs"]):
+    if any(name not in tree.extra for name in GROUPS) or not len(tree.extra["group_docs"]):
         return None
     extra = tree.extra
     return Groups(unpack_names("group_names", extra), extra["group_docs"], extra["group_theta"])

@@ -8,14 +8,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I8, I32, I64
-from hiertopics.base.axes import require_finite, require_numbers
+from hiertopics.base.axes import (
+    Axes,
+    declared,
+    require_declared,
+    require_finite,
+    require_numbers,
+    require_type,
+)
+from hiertopics.corpus.data.names import unpack_names
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -26,6 +34,12 @@ FEW_TOKENS = 0.5
 
 _TINY = np.finfo(float).tiny
 NO_TOKENS = 1e-200
+GROUPS = {
+    "group_docs": Annotated[I64, Axes("n_groups", least=0)],
+    "group_theta": Annotated[F64, Axes("n_groups", "n_nodes", least=0, maybe_empty=True)],
+}
+"""Arrays of groups of documents, where a tree's backend knows of some; ``group_names`` besides."""
+
 OWN = ("phi", "parent", "kind", "weight", "n_docs", "n_tokens")
 
 
@@ -278,16 +292,18 @@ def _refuse_misfits(tree: Tree) -> None:
 
     Numbers are finite, chances and counts not negative; at most the last row is outside.
     """
+    hints = get_type_hints(Tree)
     for name in OWN:
         array = getattr(tree, name)
+        require_type(name, array, declared(hints[name]))
         n_axes = 2 if name == "phi" else 1
-        if array.dtype.kind not in "iuf" or array.ndim != n_axes or len(array) != tree.n_nodes:
+        if array.ndim != n_axes or len(array) != tree.n_nodes:
             raise ValueError(f"{name} is not of {tree.n_nodes} nodes")
     parent = tree.parent
-    if parent.dtype.kind == "f" or ((parent < ROOT) | (parent >= np.arange(tree.n_nodes))).any():
+    if ((parent < ROOT) | (parent >= np.arange(tree.n_nodes))).any():
         raise ValueError("a node's parent is no node before it")
     kind = tree.kind
-    if kind.dtype.kind == "f" or (kind[:-1] != NODE).any() or (kind[-1:] > OUTSIDE).any():
+    if (kind[:-1] != NODE).any() or not np.isin(kind[-1:], (NODE, OUTSIDE)).all():
         raise ValueError("kind has another row outside than the last one")
     for name in ("phi", "weight", "n_docs", "n_tokens"):
         array = getattr(tree, name)
@@ -300,6 +316,15 @@ def _refuse_misfits(tree: Tree) -> None:
             require_numbers(name, rows, tree.n_nodes, *rows.shape[1:2])
             if rows.shape != tree.extra["mean"].shape:
                 raise ValueError(f"{name} has other columns than mean")
+    lengths = {"n_nodes": tree.n_nodes}
+    for name, hint in GROUPS.items():
+        if name in tree.extra:
+            require_declared(name, tree.extra[name], hint, lengths)
+    if "group_docs" in tree.extra:
+        if "group_names" not in tree.extra:
+            raise ValueError("it has no group_names")
+        if len(unpack_names("group_names", tree.extra)) != len(tree.extra["group_docs"]):
+            raise ValueError("group_names are not those of group_docs")
 
 
 class Label(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import Backend, Context, Renewed, Sharded, Summary
 from hiertopics.corpus.data.corpus import Corpus
@@ -58,10 +58,10 @@ class Draw(ABC):
     log_pi: Annotated[F64, Axes("n_groups", "truncation", finite=False)]
     n_tables: Annotated[I64, Axes("truncation", least=0)]
     n_group_tables: Annotated[I32, Axes("n_groups", "truncation", least=0)]
-    alpha_doc: Annotated[float, Axes(least=0)]
-    alpha_group: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    eta: Annotated[float, Axes(least=0)]
+    alpha_doc: Annotated[float, Axes(least=POSITIVE)]
+    alpha_group: Annotated[float, Axes(least=POSITIVE)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    eta: Annotated[float, Axes(least=POSITIVE)]
 
     @property
     @abstractmethod

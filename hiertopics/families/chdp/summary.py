@@ -44,7 +44,6 @@ class Fitted(NamedTuple):
 
 EXTRA = {
     "alpha_doc": Annotated[F64, Axes("1", least=0)],
-    "group_names": Annotated[NDArray[np.str_], Axes("n_tags")],
     "group_docs": Annotated[I64, Axes("n_tags", least=0)],
     "corpus_theta": Annotated[F64, Axes("n_nodes", least=0)],
     "group_theta": Annotated[F64, Axes("n_tags", "n_nodes", least=0, maybe_empty=True)],

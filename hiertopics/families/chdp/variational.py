@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Each, joined, stacked
 from hiertopics.contract.model import Backend, Context, Sharded, Summary, without
 from hiertopics.corpus.data.corpus import Corpus
@@ -99,10 +99,10 @@ class State(variational.Responsibilities):
     n_tables: Annotated[F64, Axes("truncation")]
     n_group_tables: Annotated[F64, Axes("n_groups", "truncation")]
     pi: Annotated[F64, Axes("truncation", least=0)]
-    alpha_doc: Annotated[float, Axes(least=0)]
-    alpha_group: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    word_mass: Annotated[float, Axes(least=0)]
+    alpha_doc: Annotated[float, Axes(least=POSITIVE)]
+    alpha_group: Annotated[float, Axes(least=POSITIVE)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    word_mass: Annotated[float, Axes(least=POSITIVE)]
     kappa: Annotated[F64, Axes("n_groups", "truncation", maybe_empty=True)]
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, psi
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.base.errors import NumericalError
 from hiertopics.contract.engine import Each, Pieces, as_given, cut, stacked
 from hiertopics.contract.model import Context
@@ -74,8 +74,8 @@ class State(TreeState):
     cov: Annotated[F64, Axes("n_nodes", "n_nodes")]
     mu: Annotated[F64, Axes("n_columns")]
     mu_variance: Annotated[float, Axes(least=0)]
-    noise_a: Annotated[float, Axes(least=0)]
-    noise_b: Annotated[float, Axes(least=0)]
+    noise_a: Annotated[float, Axes(least=POSITIVE)]
+    noise_b: Annotated[float, Axes(least=POSITIVE)]
     depth: Annotated[int, Axes(equals="depth")]
 
     @property

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from hiertopics.base.arrays import F64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.layout import Data
 from hiertopics.families.flat.variational import Responsibilities
@@ -25,9 +25,9 @@ class State(Responsibilities):
     n_tables: Annotated[F64, Axes("truncation", least=0)]
     pi: Annotated[F64, Axes("truncation", least=0)]
     tau: Annotated[F64, Axes("n_words", least=0)]
-    alpha: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    word_mass: Annotated[float, Axes(least=0)]
+    alpha: Annotated[float, Axes(least=POSITIVE)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    word_mass: Annotated[float, Axes(least=POSITIVE)]
 
 
 def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[str, Any]:

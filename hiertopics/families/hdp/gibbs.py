@@ -23,7 +23,7 @@ import numpy as np
 from msgspec import Meta
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.engine import Each, Pieces, joined
 from hiertopics.contract.model import Backend, Context, Summary
@@ -111,9 +111,9 @@ class Draw:
     log_rest: Annotated[F64, Axes("truncation-1", finite=False)]
     pi: Annotated[F64, Axes("truncation", least=0)]
     tau: Annotated[F64, Axes("n_words", least=0)]
-    alpha: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    word_mass: Annotated[float, Axes(least=0)]
+    alpha: Annotated[float, Axes(least=POSITIVE)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    word_mass: Annotated[float, Axes(least=POSITIVE)]
 
     @property
     def z(self) -> I32:

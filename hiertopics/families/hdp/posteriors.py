@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import digamma
 
 from hiertopics.base.arrays import F64, Floats
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.model import Context
 from hiertopics.families.flat import moments as m
 from hiertopics.families.flat import variational
@@ -40,8 +40,8 @@ class State(estimates.State):
 
     pi_geo: Annotated[F64, Axes("truncation", least=0)]
     tau_geo: Annotated[F64, Axes("n_words", least=0)]
-    alpha_geo: Annotated[float, Axes(least=0)]
-    word_mass_geo: Annotated[float, Axes(least=0)]
+    alpha_geo: Annotated[float, Axes(least=POSITIVE)]
+    word_mass_geo: Annotated[float, Axes(least=POSITIVE)]
 
 
 class Stats(NamedTuple):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.chains import Chains
 from hiertopics.contract.model import (
     NONE_DRAWN,
@@ -66,8 +66,8 @@ class State:
     z: Annotated[I32, Axes("n_tokens", below="n_topics")]
     n_wk: Annotated[I32, Axes("n_words", "n_columns", least=0)]
     n_k: Annotated[I64, Axes("n_columns", least=0)]
-    alpha: Annotated[float | F64, Axes("n_topics", least=0)]
-    eta: Annotated[float, Axes(least=0)]
+    alpha: Annotated[float | F64, Axes("n_topics", least=POSITIVE)]
+    eta: Annotated[float, Axes(least=POSITIVE)]
 
 
 class Info(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import structs
 
 from hiertopics.base.arrays import F64, I32, I64
-from hiertopics.base.axes import Axes, require_parents
+from hiertopics.base.axes import POSITIVE, Axes, require_parents
 from hiertopics.contract.chains import Chains, chains
 from hiertopics.contract.engine import Pieces, joined
 from hiertopics.contract.model import Backend, Context, PerChain, Summary
@@ -88,7 +88,7 @@ class State:
     concentration: Annotated[F64, Axes("n_nodes", least=0)]
     stop_a: Annotated[F64, Axes("n_nodes", least=0)]
     stop_b: Annotated[F64, Axes("n_nodes", least=0)]
-    eta: Annotated[float, Axes(least=0)]
+    eta: Annotated[float, Axes(least=POSITIVE)]
 
     def require_sound(self) -> None:
         """Raise ValueError where the nodes are not those of a tree, breadth first."""

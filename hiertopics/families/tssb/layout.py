@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I32, I64, Bools, Floats, Numbers
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.numeric.jit import by_type
 
 NONE = -1
@@ -63,9 +63,9 @@ class Process(NamedTuple):
     max_depth: at this depth nu = 1 (theory/tssb 1.3).
     """
 
-    alpha0: Annotated[float, Axes(least=0)]
+    alpha0: Annotated[float, Axes(least=POSITIVE)]
     decay: Annotated[float, Axes(least=0)]
-    gamma: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
     max_depth: Annotated[int, Axes(equals="max_depth")]
 
 

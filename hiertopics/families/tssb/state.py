@@ -113,13 +113,13 @@ def misplaced(state: State, n_values: int, n_law: int) -> str | None:
         return f"the tree is deeper than {state.process.max_depth} levels"
     again = nodes._replace(n_at=np.zeros_like(nodes.n_at), n_sub=np.zeros_like(nodes.n_sub))
     count(state.node, again)
-    counts = ((again.n_at, nodes.n_at), (again.n_sub, nodes.n_sub))
-    if not all(np.array_equal(*(row[:n] for row in pair)) for pair in counts):
+    own, counted = (np.stack([each.n_at[:n], each.n_sub[:n]]) for each in (nodes, again))
+    if not np.array_equal(own, counted):
         return "n_at and n_sub do not count the data at nodes"
     return None
 
 
-def as_kept(kept: State, data: object) -> State:
+def as_kept(kept: StateT, data: object) -> StateT:
     """Return the state of a draw that was kept whole."""
     return kept
 

@@ -152,7 +152,8 @@ def flaw(state: State, data: Data, settings: Settings) -> str | None:
     """Return what of a saved draw is not what the corpus has; see ``Backend``."""
     n_topics, topics = settings.model.n_topics, state.topics
     again = counted(data, topics.z, n_topics)
-    if not all(np.array_equal(*pair) for pair in zip(topics, again, strict=True)):
+    counts = ((topics.n_dk, again.n_dk), (topics.n_wk, again.n_wk), (topics.n_k, again.n_k))
+    if not all(np.array_equal(own, wanted) for own, wanted in counts):
         return "n_dk, n_wk and n_k do not count the tokens"
     return common.misplaced(state, n_topics, 1)
 

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I8, I32, I64
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.families.flat.token_layout import Words
 from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.special import log
@@ -57,8 +57,8 @@ class Prior(NamedTuple):
     """Hyperparameters: level, float64 [L], the Dirichlet of levels; gamma; eta."""
 
     level: Annotated[F64, Axes("depth", least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    eta: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    eta: Annotated[float, Axes(least=POSITIVE)]
 
 
 class Scratch(NamedTuple):

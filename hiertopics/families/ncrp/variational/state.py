@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32, I64, Floats
-from hiertopics.base.axes import Axes
+from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.base.errors import NumericalError
 from hiertopics.contract.engine import Each, Pieces, as_given, cut, joined, stacked
 from hiertopics.contract.model import Context
@@ -166,8 +166,8 @@ class State(TreeState):
 
     lam: Annotated[Floats, Axes("n_words", "n_nodes", least=0)]
     level_prior: Annotated[F64, Axes("depth", least=0)]
-    gamma: Annotated[float, Axes(least=0)]
-    eta: Annotated[float, Axes(least=0)]
+    gamma: Annotated[float, Axes(least=POSITIVE)]
+    eta: Annotated[float, Axes(least=POSITIVE)]
     n_outside: Annotated[float, Axes()]
 
     @property
