@@ -19,7 +19,7 @@ from hiertopics.contract import registry
 from hiertopics.contract.chains import Chains, chains
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Backend, Context, PerChain, Posterior, Settings, Summary
-from hiertopics.contract.states import check, from_arrays, restored, to_arrays
+from hiertopics.contract.states import check, from_arrays, lengths_of, restored, to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.corpus.data.vectors import Vectors, default_columns
@@ -128,14 +128,16 @@ def test_chains_come_back_from_their_arrays(name: str, small: Any) -> None:
         state = fitted(name, settings)
         assert bool(state.best) == (best == "map")
         arrays = backend.renewed(to_arrays(state), settings)
-        check(backend, arrays)
         data = backend.prepare(hand_made(), settings)
+        check(backend, arrays, lengths_of(None, settings))
         assert bits(restored(backend, arrays, data, settings, at(0))) == bits(state)
         for left_out in arrays:
             with pytest.raises(ValueError, match=r"\w"):
-                check(backend, {other: arrays[other] for other in arrays if other != left_out})
+                kept = {other: arrays[other] for other in arrays if other != left_out}
+                check(backend, kept, lengths_of(None, settings))
             with pytest.raises(ValueError, match=r"\w"):
-                check(backend, arrays | {f"{left_out}s": arrays[left_out]})
+                more = arrays | {f"{left_out}s": arrays[left_out]}
+                check(backend, more, lengths_of(None, settings))
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

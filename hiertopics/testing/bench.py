@@ -99,6 +99,7 @@ class Bench:
 
     def simulate(self, sizes: Sizes = SIZES, seed: int = 3) -> Corpus:
         """Return a corpus from the backend's own generative story."""
+        corpus: Corpus
         corpus, _ = self.module.simulate(self.settings, sizes, Context(seed, 0, Workers()))
         return corpus
 

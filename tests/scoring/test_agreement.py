@@ -88,7 +88,7 @@ def test_three_quarters_of_the_others_are_enough(
     finished: Finished, n_others: int, n_alike: int, back: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last of the others have no word and no document in common with the first run."""
-    run, made = finished("nhdp-variational"), comparison.marks_of
+    run, made = finished("nhdp-variational"), marks_of
     calls = iter(range(1 + n_others))
 
     def marked(tree: Tree, theta: F64) -> Marks:
