@@ -187,13 +187,24 @@ def _topics(data: Any, truth: Truth, rng: np.random.Generator) -> tuple[Array, A
 
 def _counted(state: Any, data: Any, doc: Array, z: Array) -> None:
     """Write topics of tokens and their counts into the state of an HDP."""
-    state.z[:] = z
+    _write(state, "z", z)
     if hasattr(state, "n_dk"):
-        state.n_dk[:] = 0
-        np.add.at(state.n_dk, (doc, z), 1)
+        n_dk = np.zeros((data.n_docs, len(state.n_k)), np.int32)
+        np.add.at(n_dk, (doc, z), 1)
+        _write(state, "n_dk", n_dk)
     state.n_wk[:] = 0
     np.add.at(state.n_wk, (_tokens(data)[1], z), 1)
     state.n_k[:] = state.n_wk.sum(axis=0)
+
+
+def _write(state: Any, name: str, rows: Array) -> None:
+    """Write rows of all documents or tokens into the pieces of a state, in their order."""
+    first = 0
+    for number in range(state.local.n_pieces):
+        own = getattr(state.local.state_of(number), name)
+        own[:] = rows[first : first + len(own)]
+        first += len(own)
+    assert first == len(rows)
 
 
 def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
@@ -523,6 +534,12 @@ OF_NHDP = {
 }
 
 
+def of_nhdp(*overrides: str) -> Case:
+    """Return a case of nhdp-gibbs."""
+    keys = ("model.truncation=5", "model.branches=[2]", "model.stop=learned", *overrides)
+    return Case("nhdp-gibbs", keys, (), FEW, nhdp_state, nhdp_measure, OF_NHDP)
+
+
 def of_tree(*overrides: str) -> Case:
     """Return a case of hlda-gibbs."""
     return Case("hlda-gibbs", (*TREE, *overrides), (), FEW, tree_of, tree_measure, OF_TREE)
@@ -551,15 +568,7 @@ CASES = {
     ),
     "hlda-gibbs": of_tree(),
     "hlda-gibbs partial": of_tree("inference.collapse=partial"),
-    "nhdp-gibbs": Case(
-        "nhdp-gibbs",
-        ("model.truncation=5", "model.branches=[2]", "model.stop=learned"),
-        (),
-        FEW,
-        nhdp_state,
-        nhdp_measure,
-        OF_NHDP,
-    ),
+    "nhdp-gibbs": of_nhdp(),
     "chdp-gibbs superposition": of_chdp(),
     "chdp-gibbs learned weights": of_chdp("model.weights=learned"),
     "chdp-gibbs maximization": of_chdp("model.cooperation=maximization"),
@@ -570,3 +579,17 @@ CASES = {
         "model.likelihood=binary", "model.variance=[0.1,2]", variance=stats.uniform(0.1, 1.9)
     ),
 }
+
+DENSE, SHARDS = "inference.sweep=dense", "inference.shards=3"
+SEEDS = "model.seeds={first: [w0], second: [w1, w2]}"
+NIGHTLY = {
+    "hdp-gibbs dense": of_hdp(DENSE),
+    "hdp-gibbs in shards": of_hdp(SHARDS),
+    "hdp-gibbs partial in shards": of_hdp(*PARTIAL, SHARDS),
+    "lda-gibbs lists": of_lda("inference.sweep=sparse"),
+    "nhdp-gibbs in shards": of_nhdp(SHARDS),
+    "nhdp-gibbs seed words": of_nhdp(SEEDS, "model.seed_weight=3"),
+    "chdp-gibbs dense": of_chdp(DENSE),
+    "chdp-gibbs in shards": of_chdp(SHARDS),
+}
+"""Other sweeps, several shards and seed words; with many replicates, at night alone."""
