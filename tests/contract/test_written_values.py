@@ -37,7 +37,7 @@ def live(n_k: Any) -> Any:
     return order[n_k[order] >= 1]
 
 
-def is_written(tree: Tree, theta: F64, topics: Any, phi: Any, weights: Any, **close: float) -> None:
+def is_written(tree: Tree, theta: F64, topics: Any, phi: Any, weights: Any, **close: Any) -> None:
     """Compare the rows of topics [T, n_words] and weights [n_docs, T]."""
     n_live = int((tree.kind == NODE).sum())
     assert n_live == len(topics) > 1
@@ -97,7 +97,7 @@ def test_chdp_variational(corpus: Corpus) -> None:
     eta = state.word_mass / data.n_words
     assert abs(eta / model.eta - 1) > 1e-3 and abs(state.alpha_doc / model.alpha_doc - 1) > 1e-3
     base = state.alpha_doc * base_rows(data.parents, mean_weights(state, data, model))
-    close = {"rtol": 2e-4, "atol": 1e-7}
+    close: dict[str, Any] = {"rtol": 2e-4, "atol": 1e-7}
     topics = live(state.n_k)
     is_written(tree, theta, topics, state.n_wk.T + eta, state.n_dk + base, **close)
     assert tree.extra["alpha_doc"] == [state.alpha_doc]
