@@ -16,7 +16,14 @@ from hiertopics.cluster.joining import engine_of
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
-from hiertopics.scoring.tasks import groups, labels, links, neighbours, reconstruction
+from hiertopics.scoring.tasks import (
+    groups,
+    hierarchy,
+    labels,
+    links,
+    neighbours,
+    reconstruction,
+)
 
 TASKS: dict[str, Scorer[TaskResult]] = {
     "neighbours": Scorer(neighbours.NeighboursOptions, neighbours.score),
@@ -26,7 +33,12 @@ TASKS: dict[str, Scorer[TaskResult]] = {
     ),
     "groups": Scorer(groups.GroupsOptions, groups.score),
     "labels": Scorer(labels.LabelsOptions, labels.score),
+    "hierarchy": Scorer(hierarchy.HierarchyOptions, hierarchy.score, ("counts", "vectors", "bits")),
 }
+
+
+FILES = ("corpus", "paths")
+"""Options that name a file."""
 
 
 def evaluate_task(
@@ -41,7 +53,8 @@ def evaluate_task(
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
 
     options: ``k`` and ``corpus`` for neighbours, ``average`` for links, ``score`` and ``corpus``
-    for groups, ``corpus`` for labels and reconstruction; None and False are defaults. data:
+    for groups, ``corpus`` for labels and reconstruction, those of ``HierarchyOptions`` for
+    hierarchy; None and False are defaults. data:
     entries that describe the corpus file. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
@@ -53,8 +66,8 @@ def evaluate_task(
 
 
 def _record(run: RunDir, task: str, options: Any, result: TaskResult) -> dict[str, Any]:
-    corpus = getattr(options, "corpus", None)
-    shown = options._asdict() | ({} if corpus is None else {"corpus": str(corpus)})
+    given = {name: getattr(options, name, None) for name in FILES}
+    shown = options._asdict() | {name: str(path) for name, path in given.items() if path}
     return {
         "run": str(run.path),
         "backend": run.manifest["backend"],
