@@ -167,7 +167,9 @@ def paths_options(command: F) -> F:
         "--path-field", metavar="TEXT", help="hierarchy: field of the table with the label path."
     )(command)
     command = click.option(
-        "--separator", metavar="TEXT", help="hierarchy: stands between parts of a path. [default: /]"
+        "--separator",
+        metavar="TEXT",
+        help="hierarchy: stands between parts of a path. [default: /]",
     )(command)
     told = "hierarchy: a label path for each line of the fitted file. [default: X.paths]"
     return click.option("--paths", metavar="FILE", help=told)(command)

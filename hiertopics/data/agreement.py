@@ -79,11 +79,7 @@ def levels(shares: TreeShares, paths: LabelPaths, orders: Sequence[I64], folds: 
     orders: permutations of the documents for the levels of chance. folds: int64 [n_docs], the part
     of the documents that each is left out with, for the errors of purity, F1 and AMI.
     """
-    told = [
-        level
-        for level in range(len(paths.codes))
-        if _has_triplets(paths.codes[level])
-    ]
+    told = [level for level in range(len(paths.codes)) if _has_triplets(paths.codes[level])]
     if not told:
         return []
     counted = count_triplets(shares, [paths, *(paths.permuted(order) for order in orders)])
@@ -218,7 +214,11 @@ def _summed(counted: _Counted) -> Triplets:
     share = float(counted.hits[0]) / total
     influence = (counted.doc_hits - share * counted.doc_totals) / total
     drawn = counted.totals[1:] > 0
-    chance = float(np.mean(counted.hits[1:][drawn] / counted.totals[1:][drawn])) if drawn.any() else np.nan
+    chance = (
+        float(np.mean(counted.hits[1:][drawn] / counted.totals[1:][drawn]))
+        if drawn.any()
+        else np.nan
+    )
     error = float(np.sqrt((influence**2).sum()))
     return Triplets(share, float(counted.ties[0]) / total, int(total), chance, error, influence)
 

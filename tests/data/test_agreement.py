@@ -245,7 +245,9 @@ def test_mutual_information_is_adjusted_as_scikit_learn_does(pairs: list[tuple[i
 
 
 def test_documents_go_to_the_largest_child_until_there_is_none() -> None:
-    theta = np.array([[0.2, 0.2, 0.2, 0, 0, 0.4, 0], [1, 0, 0, 0, 0, 0, 0], [0, 0.6, 0.4, 0, 0, 0, 0]])
+    theta = np.array(
+        [[0.2, 0.2, 0.2, 0, 0, 0.4, 0], [1, 0, 0, 0, 0, 0, 0], [0, 0.6, 0.4, 0, 0, 0, 0]]
+    )
     shares = shares_of(PARENT, theta)
     at: I64 = descend(shares)
     assert at.tolist() == [5, 0, 1]

@@ -1,4 +1,4 @@
-"""Records of the task ``hierarchy``: a line for each system and level, and what is torn or mixed."""
+"""Records of task ``hierarchy``: a line for each system and level; what is torn or mixed."""
 
 from __future__ import annotations
 
