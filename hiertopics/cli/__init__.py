@@ -34,6 +34,7 @@ COMMANDS = {
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
     "agree": "Say which nodes of a tree other runs found again.",
+    "support": "Say how far nodes come back in fits to nine tenths of the documents.",
     "consensus": "Write the tree of the branches that most of several runs have.",
     "export": "Write a run's tree for other tools.",
     "convert": "Write a corpus in another format.",
@@ -47,7 +48,7 @@ COMMANDS = {
 SECTIONS = {
     "Fit": ("fit", "refit", "update", "sweep"),
     "Look": ("show-tree", "topics", "docs", "report", "export"),
-    "Score": ("eval", "compare", "agree"),
+    "Score": ("eval", "compare", "agree", "support"),
     "Change": ("label", "merge", "drop", "consensus"),
     "New documents": ("infer",),
     "Corpora and settings": ("check", "convert", "simulate", "config", "backends"),
@@ -59,6 +60,7 @@ MODULES = {
     "fit": ("fit", "refit", "update"),
     "infer": ("infer",),
     "scores": ("eval", "compare", "agree"),
+    "supporting": ("support",),
     "topics": ("topics", "docs"),
     "trees": ("show-tree", "export", "report"),
 }

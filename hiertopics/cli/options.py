@@ -219,6 +219,13 @@ side_option = click.option(
     "with FILE, of a table, or of a file with a line per document.",
 )
 
+supported_option = click.option(
+    "--supported",
+    type=float,
+    metavar="LEAST",
+    help="Make nodes of less support, like 0.5, a part of those above (see support).",
+)
+
 cut_option = click.option(
     "--cut",
     metavar="N,N",

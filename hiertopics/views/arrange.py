@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hiertopics.arrays import F64, I64, Bools
-from hiertopics.data.tree import NODE, ROOT, Arrangement, Tree
+from hiertopics.data.tree import NODE, ROOT, Arrangement, NodeSupport, Tree
 from hiertopics.errors import RunError, UsageError
 from hiertopics.runs.rundir import RunDir
 
@@ -86,7 +86,18 @@ def arrange(tree: Tree, members: Bools) -> Tree:
         n_docs=n_docs,
         n_tokens=_below(tree.n_tokens[topics], n_above),
         arrangement=Arrangement(NOTE, ids, (above - height) / 2),
+        transfer=_support_of_topics(tree, topics, n_above),
     )
+
+
+def _support_of_topics(tree: Tree, topics: I64, n_above: int) -> NodeSupport | None:
+    """Return the support of topics where they stand now; what is above them has none."""
+    if tree.transfer is None:
+        return None
+    documents, words, note = tree.transfer
+    none = np.full(n_above, np.nan)
+    by_words = None if words is None else np.concatenate([none, words[topics]])
+    return NodeSupport(np.concatenate([none, documents[topics]]), by_words, note)
 
 
 def arranged(run: RunDir) -> Tree:
@@ -101,7 +112,7 @@ def arranged(run: RunDir) -> Tree:
             f"{run.path / 'split.npz'} has no train_lengths, which the documents of arranged "
             "topics are counted by; fit the run again in another directory"
         )
-    return arrange(run.tree, documents_with(run.theta, lengths))
+    return arrange(run.supported_tree, documents_with(run.theta, lengths))
 
 
 def _merges(phi: F64) -> tuple[I64, F64]:
@@ -158,10 +169,15 @@ def banded(tree: Tree) -> Tree:
     parent = np.where(above[rows] == ROOT, ROOT, place[above[rows]]).astype(np.int32)
     names = tuple(arrangement.ids[row] for row in rows)
     own = {name: getattr(tree, name)[rows] for name in ("phi", "kind", "weight", "n_docs")}
+    support = tree.transfer
+    if support is not None:
+        words = None if support.words is None else support.words[rows]
+        support = NodeSupport(support.documents[rows], words, support.note)
     return replace(
         tree,
         **own,
         parent=parent,
         n_tokens=tree.n_tokens[rows],
+        transfer=support,
         arrangement=Arrangement(arrangement.note, names, lengths[rows]),
     )

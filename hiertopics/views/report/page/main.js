@@ -185,6 +185,7 @@ class Page {
       h("h2", {}, "Overview"),
       h("p", {}, `${card.about[0].toUpperCase()}${card.about.slice(1)}.`),
       parts.tree.note && h("p", { class: "note" }, visible(parts.tree.note), "."),
+      parts.tree.come_back && h("p", { class: "note" }, visible(parts.tree.come_back), "."),
       h("dl", { class: "facts" }, [
         [whole.format(card.corpus.n_docs), "documents"], [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
         data.tree.kind !== "flat" && [whole.format(deepest), deepest === 1 ? "level" : "levels"],

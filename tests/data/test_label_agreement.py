@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics import adjusted_mutual_info_score
+from small_trees import PARENT, THETA, shares_of
 
 from hiertopics.arrays import F64, I64
 from hiertopics.data.agreement import (
@@ -26,44 +27,16 @@ from hiertopics.data.agreement import (
     torn_labels,
 )
 from hiertopics.data.labelpaths import LabelPaths, label_paths
-from hiertopics.data.tree import NODE, OUTSIDE, Tree
+from hiertopics.data.tree import NODE, OUTSIDE
 from hiertopics.data.treeshares import (
     TreeShares,
     descend,
     linkage_shares,
     pair_scores,
-    tree_shares,
 )
 
-PARENT = (-1, 0, 0, 1, 1, 2, 2)
-THETA = np.array(
-    [
-        [0.1, 0.1, 0, 0.7, 0.1, 0, 0],
-        [0.2, 0.1, 0, 0.5, 0.1, 0.1, 0],
-        [0.1, 0.2, 0.1, 0.1, 0.5, 0, 0],
-        [0, 0, 0.2, 0, 0, 0.6, 0.2],
-        [0.1, 0, 0.1, 0.1, 0, 0.6, 0.1],
-        [0.1, 0.1, 0.2, 0, 0.1, 0.1, 0.4],
-    ]
-)
 PATHS = ("a/x", "a/y", "b/z", "b/z", "a/x", "b/w")
 RIGHT = ("a/x", "a/x", "a/y", "b/z", "b/z", "b/w")
-
-
-def tree_of(parent: Sequence[int], kind: Sequence[int] = ()) -> Tree:
-    n = len(parent)
-    return Tree(
-        np.full((n, 2), 0.5),
-        np.array(parent, np.int32),
-        np.array(kind or [NODE] * n, np.int8),
-        np.full(n, 1 / n),
-        np.ones(n, np.int64),
-        np.ones(n),
-    )
-
-
-def shares_of(parent: Sequence[int], theta: F64, kind: Sequence[int] = ()) -> TreeShares:
-    return tree_shares(tree_of(parent, kind), sparse.csr_array(theta))
 
 
 def paths_of(texts: Sequence[str]) -> LabelPaths:
