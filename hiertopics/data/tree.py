@@ -50,6 +50,9 @@ class Support(NamedTuple):
     n_others: int
 
 
+MEAN_SHARES = "mean_shares"
+"""The array of an imported tree with the mean of theta over its documents, float64 [n_nodes]."""
+
 SUPPORTED = 0.5
 """A node of less support (``NodeSupport``) does not come back."""
 

@@ -80,8 +80,8 @@ def tree_shares(tree: Tree, theta: sparse.csr_array) -> TreeShares:
     return _with_root(parent, own, np.concatenate([[ROOT], shown]))
 
 
-def linkage_shares(merges: F64) -> TreeShares:
-    """Return the tree of a linkage of documents, each of which lies at its own leaf.
+def linkage_tree(merges: F64) -> tuple[I32, sparse.csr_array]:
+    """Return the parents of a linkage of documents, and theta: each lies at its own leaf.
 
     merges: as scipy.cluster.hierarchy gives them, [n_docs - 1, 4].
     """
@@ -94,7 +94,12 @@ def linkage_shares(merges: F64) -> TreeShares:
         parent[[last - left, last - right]] = last - (n_docs + row)
     leaves = last - np.arange(n_docs)
     cells = (np.ones(n_docs), (np.arange(n_docs), leaves))
-    own = sparse.csr_array(cells, shape=(n_docs, len(parent)))
+    return parent, sparse.csr_array(cells, shape=(n_docs, len(parent)))
+
+
+def linkage_shares(merges: F64) -> TreeShares:
+    """Return where documents lie in a linkage of them; see ``linkage_tree``."""
+    parent, own = linkage_tree(merges)
     return _with_root(parent, own, np.arange(len(parent)))
 
 

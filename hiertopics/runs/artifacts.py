@@ -121,6 +121,8 @@ def write_beside(run: RunDir, name: str, text: Callable[[RunDir], str]) -> None:
             held.write_manifest({**held.manifest, FILES: {**sealed, name: f"{sealed[name]} {new}"}})
         files.write_text(run.path / name, contents)
         held.write_manifest({**held.manifest, FILES: {**sealed, name: new}})
+    for known in ("manifest", "supported_tree"):
+        run.__dict__.pop(known, None)
 
 
 def present_seals(run: RunDir) -> dict[str, str]:

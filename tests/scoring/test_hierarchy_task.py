@@ -81,7 +81,7 @@ def test_the_planted_tree_is_told_and_the_baselines_are_there(planted: Path) -> 
     for baseline in record["baselines"].values():
         assert len(baseline["levels"]) == 2
     flat = record["baselines"]["theta_without_tree"]["levels"][0]
-    assert flat["kin"] < 0.9
+    assert flat["kin"] < first["kin"]
     assert record["n_docs"] == len(RunDir(planted).split.train_docs)
     assert sum(one["n_docs"] for one in record["mixed"] if one["level"] == 1) == record["n_docs"]
     assert [one["branches"] for one in record["torn"]] == [1.0] * 12

@@ -39,7 +39,7 @@ def card_of(run: RunDir) -> dict[str, Any]:
     return {
         "title": name,
         "backend": manifest["backend"],
-        "about": registry.BACKENDS[experiment.backend].summary,
+        "about": registry.entry(experiment.backend).summary,
         "status": manifest["status"],
         "seed": experiment.seed,
         "iterations": manifest["iterations"],
