@@ -22,18 +22,19 @@ Parts = dict[str, Any]
 def parts_of_tomotopy(model: Any) -> Parts:
     """Return the tree of a fitted tomotopy ``HLDAModel``, or the topics of its ``LDAModel``.
 
-    The rows of theta are its documents, in the order in which they were added.
+    The rows of theta are its documents, in the order in which they were added: of a tree the
+    shares of their tokens at nodes in the last draw, of flat topics their topic distributions.
     """
     nested = hasattr(model, "parent_topic")
     topics = [k for k in range(model.k) if not nested or model.is_live_topic(k)]
     column = {topic: place for place, topic in enumerate(topics)}
     theta = np.zeros((len(model.docs), len(topics)))
     for doc, own in enumerate(model.docs):
-        shares = np.asarray(own.get_topic_dist(), dtype=np.float64)
         if nested:
-            np.add.at(theta[doc], [column[int(topic)] for topic in own.path], shares)
+            drawn = [column[int(topic)] for topic in own.topics if int(topic) in column]
+            np.add.at(theta[doc], drawn or [0], 1.0)
         else:
-            theta[doc] = shares
+            theta[doc] = own.get_topic_dist()
     parent = [-1] * len(topics)
     if nested:
         parent = [column.get(model.parent_topic(k), -1) if model.level(k) else -1 for k in topics]

@@ -266,9 +266,7 @@ def test_models_of_tomotopy(imported: Call) -> None:
     mixed = [SimpleNamespace(get_topic_dist=lambda: [0.2, 0.3, 0.4, 0.1]) for _ in range(N)]
     flat = imported(parts_of_tomotopy(Topics(k=4, docs=mixed, used_vocabs=words)))
     assert flat.tree.is_flat and flat.theta.toarray()[3] == pytest.approx([0.2, 0.3, 0.4, 0.1])
-    on_paths = [
-        SimpleNamespace(get_topic_dist=lambda: [0.2, 0.3, 0.5], path=[0, 1, 3]) for _ in range(N)
-    ]
+    on_paths = [SimpleNamespace(topics=[0, 1, 3, 3, 1, 3, 3, 3, 3, 0]) for _ in range(N)]
     tree = imported(parts_of_tomotopy(Nested(k=4, docs=on_paths, used_vocabs=words)), "tree")
     assert tree.tree.parent.tolist() == [-1, 0, 1]
-    assert tree.theta.toarray()[0] == pytest.approx([0.2, 0.3, 0.5])
+    assert tree.theta.toarray()[0] == pytest.approx([0.2, 0.2, 0.6])
