@@ -18,6 +18,7 @@ from unsealed import unsealed
 
 import hiertopics
 from hiertopics.data import matching as affinity_of
+from hiertopics.data.arranging import arrange, banded, contexts, documents_with
 from hiertopics.data.corpus import Corpus
 from hiertopics.data.tree import ROOT
 from hiertopics.errors import UsageError
@@ -25,7 +26,6 @@ from hiertopics.formats.writing import write_corpus
 from hiertopics.registry import BACKENDS
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import arrange, banded, documents_with
 from hiertopics.views.documents import top_documents
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
@@ -380,7 +380,11 @@ def test_documents_of_arranged_topics_stay_with_their_topics(
     assert data["tree"]["kind"] == "arranged" and "after the fit" in data["tree"]["note"]
     lengths = run.split.train_lengths
     assert lengths is not None
-    whole = arrange(run.tree, documents_with(run.theta, lengths))
+    members, context = (
+        documents_with(run.theta, lengths),
+        contexts(run.theta, lengths, run.tree.phi),
+    )
+    whole = arrange(run.tree, members, context)
     counts = {whole.id_of(row): int(whole.n_docs[row]) for row in range(whole.n_nodes)}
     ids = data["nodes"]["id"]
     assert data["nodes"]["n_docs"] == [counts[name] for name in ids]

@@ -17,6 +17,7 @@ from scipy import sparse
 from hiertopics import seeds
 from hiertopics.arrays import F64, I64
 from hiertopics.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
+from hiertopics.data.arranging import arrange, banded, contexts, documents_with
 from hiertopics.data.labelpaths import LabelPaths, label_paths
 from hiertopics.data.shelf import in_memory
 from hiertopics.data.tree import by_branch
@@ -67,13 +68,15 @@ class HierarchyOptions(NamedTuple):
 
 
 class _Documents(NamedTuple):
-    """Documents to be scored. rows: int64, of the corpus; counts: CSR, None where it is gone.
-
-    problem: why there are no counts. n_empty: documents without a token, which are left out.
+    """Documents to be scored. flat: where they lie in the topics without the tree; arranged: flat
+    topics in the tree that clustering makes of them (``--arrange``), None where the model has one.
+    rows: int64, of the corpus; counts: CSR, None where it is gone. problem: why there are no
+    counts. n_empty: documents without a token, which are left out.
     """
 
     shares: TreeShares
     flat: TreeShares
+    arranged: TreeShares | None
     rows: I64
     counts: sparse.csr_array | None
     problem: str
@@ -181,11 +184,27 @@ def _documents(request: Request, options: HierarchyOptions) -> _Documents:
     return _Documents(
         tree_shares(run.tree, own),
         flat,
+        _arranged(run, own),
         np.asarray(rows)[full],
         None if counts is None else sparse.csr_array(counts[full]),
         problem,
         len(rows) - len(full),
     )
+
+
+def _arranged(run: RunDir, own: sparse.csr_array) -> TreeShares | None:
+    """Return where documents lie in the tree that clustering makes of flat topics of words."""
+    tree, lengths = run.tree, run.split.train_lengths
+    if not tree.is_flat or tree.vectors is not None or lengths is None:
+        return None
+    members = documents_with(run.theta, lengths)
+    made = banded(arrange(tree, members, contexts(run.theta, lengths, tree.phi)))
+    assert made.arrangement is not None
+    places = [(row, name) for row, name in enumerate(made.arrangement.ids) if isinstance(name, int)]
+    rows, topics = np.array(places, dtype=np.int64).T
+    cells = (np.ones(len(rows)), (topics, rows))
+    moved = sparse.csr_array(cells, shape=(tree.n_nodes, made.n_nodes))
+    return tree_shares(made, sparse.csr_array(own @ moved))
 
 
 def _training_counts(run: RunDir) -> tuple[sparse.csr_array | None, str]:
@@ -254,7 +273,10 @@ def _baselines(
     documents: _Documents, paths: LabelPaths, draws: _Draws, seed: int
 ) -> dict[str, Mapping[str, Any]]:
     """Return the same of trees that need no topics, and of the topics without their tree."""
-    trees = {"theta_without_tree": documents.flat, **_linkages(documents, seed)}
+    trees = {"theta_without_tree": documents.flat}
+    if documents.arranged is not None:
+        trees["topics_arranged"] = documents.arranged
+    trees |= _linkages(documents, seed)
     return {
         name: {"levels": _records(levels(shares, paths, draws.orders, draws.folds))}
         for name, shares in trees.items()

@@ -17,7 +17,7 @@ from hiertopics.data.tree import ROOT, Tree
 from hiertopics.errors import UsageError
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import arrange, banded, documents_with
+from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.remarks import parse_sides, tags_of
 from hiertopics.views.report.card import card_of, key_of
@@ -405,7 +405,7 @@ def _arranged(run: RunDir) -> Tree:
     lengths = run.split.train_lengths
     if not tree.is_flat or len(tree.shown) < 3 or lengths is None or tree.vectors is not None:
         return tree
-    return banded(arrange(tree, documents_with(run.theta, lengths)))
+    return arranged(run)
 
 
 def _places_of_ids(tree: Tree, layout: Layout) -> I64:
