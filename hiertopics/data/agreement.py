@@ -120,7 +120,7 @@ def count_triplets(
         for doc, scores in enumerate(block, first):
             _add_triplets(doc, scores, codes, twice, by_doc)
     totals = _totals(codes)
-    return tuple(
+    triplets, kin = (
         [
             _Counted(
                 twice[kind, 0, :, level] / 2,
@@ -133,6 +133,7 @@ def count_triplets(
         ]
         for kind in (0, 1)
     )
+    return triplets, kin
 
 
 def _add_triplets(doc: int, scores: F64, codes: I32, twice: F64, by_doc: F64) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,15 +126,9 @@ def support(
             first = Context(experiment.seed, 0, engine)
             return fitted_in_memory(experiment, part, settings, first, n_iterations)
 
+        resample = partial(_resample, target, lambda: basis, corpus, fitted)
         found = [
-            _kept(
-                target,
-                f"{number:04d}",
-                key,
-                lambda n=number: _resample(target, basis, corpus, n, fitted),
-                say,
-                resamples,
-            )
+            _kept(target, f"{number:04d}", key, partial(resample, number), say)
             for number in range(resamples)
         ]
         shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
@@ -216,11 +211,12 @@ def _key(run: RunDir, changed: Mapping[str, Any]) -> str:
 
 def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None = None) -> _Basis:
     has_words = tree.vectors is None
+    counts: I64 | None
     if corpus is None:
         assert run is not None
-        lengths, counts = run.split.train_lengths, run.split.word_counts
-        if lengths is None:
+        if run.split.train_lengths is None:
             raise RunError(f"{run.path / 'split.npz'} has no train_lengths; fit the run again")
+        lengths, counts = run.split.train_lengths, run.split.word_counts
     else:
         lengths = getattr(corpus, "doc_lengths", np.ones(theta.shape[0], np.int64))
         counts = corpus.word_counts if has_words else None
@@ -233,7 +229,6 @@ def _kept(
     key: str,
     make: Callable[[], _Found],
     say: Callable[[str], None],
-    n: int,
 ) -> _Found:
     """Return what a resample says: from the run's folder, or made and put there."""
     path = run.path / FOLDER / f"{name}-{key}.npz"
@@ -249,18 +244,23 @@ def _kept(
         arrays |= {"words_found": found.words.found, "words_chance": found.words.chance}
     files.make_folder(path.parent)
     files.write_npz(path, arrays)
-    say(f"resample {name} (from 0) of {n} done")
+    say(f"resample {name} done")
     return found
 
 
 def _resample(
-    run: RunDir, basis: _Basis, corpus: Any, number: int, fitted: Callable[[Any], Summary]
+    run: RunDir,
+    basis: Callable[[], _Basis],
+    corpus: Any,
+    fitted: Callable[[Any], Summary],
+    number: int,
 ) -> _Found:
+    """Fit a resample, and hold the tree of ``basis`` against what comes of it."""
     rows = resampled_rows(run, number)
     part = corpus.select(rows)
     summary = fitted(part)
     counts = getattr(part, "word_counts", None)
-    return _transfers(run, basis, number, rows, summary.tree, summary.theta, counts)
+    return _transfers(run, basis(), number, rows, summary.tree, summary.theta, counts)
 
 
 def _compared(
@@ -304,7 +304,7 @@ def _transfers(
         for one in (basis.tree, tree)
     ]
     words_rng = seeds.derive(seed, "support words", number)
-    words = transfer(*sides, word_orders(tokens, PERMUTATIONS, words_rng))
+    words = transfer(sides[0], sides[1], word_orders(tokens, PERMUTATIONS, words_rng))
     return _Found(documents, words)
 
 
@@ -342,15 +342,9 @@ def _null(
             summary.append(fitted(shuffled))
         return _basis(summary[0].tree, summary[0].theta, shuffled)
 
+    resample = partial(_resample, run, basis, shuffled, fitted)
     found = [
-        _kept(
-            run,
-            f"null-{number:04d}",
-            key,
-            lambda n=number: _resample(run, basis(), shuffled, n, fitted),
-            say,
-            resamples,
-        )
+        _kept(run, f"null-{number:04d}", key, partial(resample, number), say)
         for number in range(resamples)
     ]
     own = basis()

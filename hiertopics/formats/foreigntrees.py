@@ -108,7 +108,8 @@ def _parents_first(parent: I64, source: Path | str) -> I64:
     """Return the nodes, parents before children; DataError for a cycle or several roots."""
     depth = np.full(len(parent), -1)
     level = np.flatnonzero(parent == -1)
-    roots, order = level, []
+    roots = level
+    order: list[I64] = []
     while len(level):
         depth[level] = len(order)
         order.append(level)

@@ -63,7 +63,7 @@ def test_it_goes_on_where_it_stopped(copied: Copied, monkeypatch: pytest.MonkeyP
     resample = module._resample
 
     def counted(*args: Any) -> Any:
-        made.append(args[3])
+        made.append(args[4])
         return resample(*args)
 
     monkeypatch.setattr(module, "_resample", counted)

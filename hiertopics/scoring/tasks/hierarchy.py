@@ -161,6 +161,7 @@ def _label_paths(run: RunDir, options: HierarchyOptions) -> tuple[list[tuple[str
 def _documents(request: Request, options: HierarchyOptions) -> _Documents:
     """Return the documents with a token, and where they lie."""
     run, split = request.run, request.run.split
+    lengths: Any
     if options.heldout:
         if split.within_documents or not len(split.heldout_docs):
             raise UsageError(f"{run.path} put no documents aside (holdout {split.kind})")

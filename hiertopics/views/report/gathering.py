@@ -20,6 +20,7 @@ from hiertopics.runs.rundir import RunDir
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.remarks import parse_sides, tags_of
+from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
     Known,
@@ -198,6 +199,8 @@ class _Gathering:
         if background is not None:
             box.put("word_shares", shortened(background[listed], 3))
         box.put("nodes", nodes)
+        if (agreement := agreement_part(run)) is not None:
+            box.put("agreement", agreement)
         if (groups := self._groups(layout)) is not None:
             box.put("groups", groups)
 

@@ -102,6 +102,7 @@ SCRIPTS = (
     "topic",
     "document",
     "group",
+    "agreement",
     "card",
     "comparison",
     "main",
