@@ -35,7 +35,7 @@ COMMANDS = {
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
     "agree": "Say which nodes of a tree other runs found again.",
-    "support": "Say how far nodes come back in fits to nine tenths of the documents.",
+    "support": "Say how far nodes come back in fits to parts of the documents.",
     "consensus": "Write the tree of the branches that most of several runs have.",
     "export": "Write a run's tree for other tools.",
     "convert": "Write a corpus in another format.",
