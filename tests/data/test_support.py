@@ -122,8 +122,8 @@ def test_words_are_permuted_among_words_of_like_frequency() -> None:
 
 def test_shares_of_words_are_their_tokens_by_node() -> None:
     tree = tree_of((-1, 0, 0))
-    tree.phi[:] = [[0.5, 0.5], [1, 0], [0.25, 0.75]]
-    tree.n_tokens[:] = [4, 2, 4]
+    tree.phi[:] = np.array([[0.5, 0.5], [1, 0], [0.25, 0.75]])
+    tree.n_tokens[:] = np.array([4, 2, 4])
     wanted = [[2 / 5, 2 / 5, 1 / 5], [2 / 5, 0, 3 / 5]]
     assert word_shares(tree).toarray() == pytest.approx(np.array(wanted))
 
@@ -133,7 +133,7 @@ def test_what_is_covered_and_the_bits_of_what_is_left() -> None:
     tree.n_tokens[:] = [10, 10, 20, 30, 40, 50, 60]
     value = np.array([np.nan, 0.2, 0.6, 0.8, 0.1, 0.9, 0.3])
     theta = sparse.csr_array(np.eye(7)[[3, 4, 5, 6, 0]])
-    found = covered(tree, theta, np.ones(5), value)
+    found = covered(tree, theta, np.ones(5, np.int64), value)
     assert found.covered_50 == pytest.approx((20 + 30 + 50 + 60) / 210)
     assert found.covered_70 == pytest.approx((30 + 50) / 210)
     assert found.by_depth == pytest.approx([0.4, 0.525])

@@ -186,13 +186,21 @@ def _cut(split: Any, few: Any) -> Any:
     return replace(split, train_docs=few, heldout_docs=rest, train_lengths=lengths)
 
 
+@pytest.mark.parametrize("heldout", [False, True])
+def test_a_tree_of_rows_of_numbers_has_labels_too(heldout: bool, copied: Call, lines: Call) -> None:
+    run = copied("hca-variational")
+    record = evaluate_task(run, "hierarchy", paths=lines(*two_labels()), heldout=heldout)
+    assert 0 <= record["levels"][0]["triplets"] <= 1
+    assert set(record["baselines"]) == {"theta_without_tree"}
+
+
 def test_without_scikit_learn_a_note_stands_for_the_linkages(
     finished: Call, copied: Call, lines: Call, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     run = copied("hdp-pcvb0")
     monkeypatch.setitem(sys.modules, "sklearn.decomposition", None)
     record = evaluate_task(run, "hierarchy", paths=lines(*two_labels()))
-    assert set(record["baselines"]) == {"theta_without_tree"}
+    assert set(record["baselines"]) == {"theta_without_tree", "topics_arranged"}
     assert "they need scikit-learn" in capsys.readouterr().err
 
 

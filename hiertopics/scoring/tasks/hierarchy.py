@@ -22,6 +22,7 @@ from hiertopics.data.labelpaths import LabelPaths, label_paths
 from hiertopics.data.shelf import in_memory
 from hiertopics.data.tree import by_branch
 from hiertopics.data.treeshares import TreeShares, linkage_shares, tree_shares
+from hiertopics.data.vectors import Vectors
 from hiertopics.errors import HiertopicsError, UsageError
 from hiertopics.formats.labelpaths import (
     label_paths_of_column,
@@ -166,9 +167,12 @@ def _documents(request: Request, options: HierarchyOptions) -> _Documents:
         if split.within_documents or not len(split.heldout_docs):
             raise UsageError(f"{run.path} put no documents aside (holdout {split.kind})")
         rows, counts, problem = split.heldout_docs, split.heldout, ""
-        new = in_memory(read_original(run).whole.select(rows))
+        new = read_original(run).whole.select(rows)
+        if isinstance(new, Vectors):
+            counts, problem, lengths = None, "rows of numbers have no words", np.ones(len(rows))
+        else:
+            new, lengths = in_memory(new), np.asarray(counts.sum(axis=1)).ravel()
         theta = newdocs.infer_theta(run, new, engine=request.engine).theta
-        lengths = np.asarray(counts.sum(axis=1)).ravel()
     else:
         rows, theta, lengths = split.train_docs, run.theta, split.train_lengths
         counts, problem = _training_counts(run)
@@ -210,9 +214,12 @@ def _arranged(run: RunDir, own: sparse.csr_array) -> TreeShares | None:
 
 def _training_counts(run: RunDir) -> tuple[sparse.csr_array | None, str]:
     try:
-        return in_memory(read_original(run).train).counts, ""
+        train = read_original(run).train
     except HiertopicsError as error:
         return None, str(error)
+    if isinstance(train, Vectors):
+        return None, "rows of numbers have no words"
+    return in_memory(train).counts, ""
 
 
 def _drawn(n_docs: int, seed: int) -> _Draws:
