@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 @click.option(
     "--seed",
     type=int,
-    help="Seed of the token partition of --corpus, or of empirical's draws. [default: 0]",
+    help="Seed of the token partition of --corpus, of empirical's draws, or of hierarchy's "
+    "permutations. [default: 0]",
 )
 @click.option(
     "--samples", type=int, metavar="N", help="Documents drawn for empirical. [default: 100000]"

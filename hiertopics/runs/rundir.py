@@ -106,7 +106,7 @@ class RunDir:
                     f"{self.path} is being written by another process; wait for it, "
                     "or choose another directory with -o"
                 ) from None
-            for folder in (".", "checkpoints", "draws", "eval"):
+            for folder in (".", "checkpoints", "draws", "eval", "support"):
                 files.remove_partial(self.path / folder)
             yield
 
