@@ -19,6 +19,7 @@ from hiertopics.cli.options import (
     put_lines,
     run_argument,
     side_option,
+    supported_option,
     tell,
     trust_option,
 )
@@ -46,6 +47,7 @@ from hiertopics.cli.options import (
 @side_option
 @arrange_option
 @cut_option
+@supported_option
 @click.option(
     "--format",
     "form",
@@ -63,6 +65,7 @@ def show_tree_command(
     sides: tuple[str, ...],
     arrange: bool,
     cut: str | None,
+    supported: float | None,
     form: str | None,
     as_json: bool,
 ) -> int:
@@ -76,7 +79,7 @@ def show_tree_command(
     from hiertopics.views.showing import Asked, least_documents, show_tree, tree_on_screen
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
-    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut)
+    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)
         put_lines(lines)
@@ -118,6 +121,7 @@ def show_tree_command(
 @side_option
 @arrange_option
 @cut_option
+@supported_option
 @json_option
 def export_command(**options: Any) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
@@ -149,6 +153,7 @@ def export_command(**options: Any) -> int:
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
 @cut_option
+@supported_option
 @side_option
 def report_command(
     run: str | None,
@@ -159,6 +164,7 @@ def report_command(
     limit: str,
     no_text: bool,
     cut: str | None,
+    supported: float | None,
     sides: tuple[str, ...],
 ) -> int:
     """Write RUN (default: the newest under runs/) as one page for a browser, without a network.
@@ -182,6 +188,7 @@ def report_command(
         text=not no_text,
         sides=sides,
         cut=cut,
+        supported=supported,
     )
     for line in made.left_out:
         tell(f"note: {line}")

@@ -18,7 +18,7 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
-from hiertopics.views.levels import in_levels, parse_cut
+from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.render import Remark, View, few_documents, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.records import to_group_lines
@@ -116,6 +116,7 @@ class Asked(NamedTuple):
     sides: Sequence[str] = ()
     arrange: bool = False
     cut: str | None = None
+    supported: float | None = None
 
     @property
     def fewest(self) -> int | None:
@@ -135,6 +136,7 @@ def show_tree(
     sides: Sequence[str] = (),
     arrange: bool = False,
     cut: str | None = None,
+    supported: float | None = None,
 ) -> str:
     """Return a run's tree as text.
 
@@ -143,11 +145,12 @@ def show_tree(
     of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot,
     graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
-    clustered first. cut: about how many nodes each level has, ``20,80``.
+    clustered first. cut: about how many nodes each level has, ``20,80``. supported: nodes of less
+    support by resamples are part of those above.
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut)
+    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported)
     tree, view = _viewed(target, asked, format)
     if asked.fewest is None:
         view = view._replace(min_docs=least_documents(target, format))
@@ -167,6 +170,8 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     if asked.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = arranged(target) if asked.arrange else target.supported_tree
+    if asked.supported is not None:
+        tree = supported_part(target, tree, asked.supported)
     labels = labels_of(target, tree)
     if asked.words_by != "prob":
         if tree.vectors is not None:
@@ -203,6 +208,7 @@ def export(
     sides: Sequence[str] = (),
     arrange: bool = False,
     cut: str | None = None,
+    supported: float | None = None,
 ) -> Path:
     """Write a run's tree to a file, whole or not at all; return the file's path.
 
@@ -225,7 +231,8 @@ def export(
             )
         if arrange:
             arranged(opened(run))
-        report(run, output=path, words=words or PAGE_WORDS, sides=sides, cut=cut)
+        least = supported
+        report(run, output=path, words=words or PAGE_WORDS, sides=sides, cut=cut, supported=least)
         return path
     shown = show_tree(
         run,
@@ -237,6 +244,7 @@ def export(
         sides=sides,
         arrange=arrange,
         cut=cut,
+        supported=supported,
     )
     files.write_text(path, shown)
     return path

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.arrays import I64
-from hiertopics.data.tree import NONE, ROOT, Label, Labels, Tree
+from hiertopics.data.tree import NONE, ROOT, SUPPORTED, Label, Labels, Tree
 from hiertopics.visible import steady
 
 LARGE = 200
@@ -90,6 +90,19 @@ class View(NamedTuple):
         """Return the top documents of ``node``, each with its share."""
         top = () if self.documents is None else self.documents[node]
         return ", ".join(f"{name} {share:.2f}" for name, share in top)
+
+
+def comes_back(tree: Tree, node: int) -> float | None:
+    """Return the support of a node by resamples; None where there is none to speak of."""
+    if tree.transfer is None or np.isnan(tree.transfer.value[node]):
+        return None
+    return float(tree.transfer.value[node])
+
+
+def is_weak(tree: Tree, node: int) -> bool:
+    """Tell whether a node does not come back in resamples."""
+    support = comes_back(tree, node)
+    return support is not None and support < SUPPORTED
 
 
 def share(tree: Tree, node: int) -> str:
