@@ -88,11 +88,12 @@ StartIterations = Annotated[
     int, Meta(ge=0, description="Iterations of the flat topics that the tree starts from.")
 ]
 Start = Annotated[
-    Literal["branches", "words", "random"],
+    Literal["groups", "branches", "words", "random"],
     Meta(
-        description="What the flat topics begin with: few topics of the whole corpus, and topics "
-        "of what each of them holds; clusters of words by context; or a random draw. The first "
-        "two are the same for every seed."
+        description="What the tree begins with. groups: few branches by factorisations of the "
+        "corpus, topics of what each of them holds, and groups of branches. branches: the same "
+        "from few topics, without groups. words: topics from clusters of words by context. "
+        "random: topics from a draw. All but the last are the same for every seed."
     ),
 ]
 Responsibilities = Annotated[

@@ -153,6 +153,12 @@ none needs to be in most documents."""
 BROAD_WITHIN = 12
 """Children that a family has at most within a branch that was found first."""
 
+GRID = 2.0**20
+"""Distances are rounded to 1 / GRID where noise in their last bits must not decide."""
+
+APART = 1e3
+"""What is added to distances between clusters that are merged last."""
+
 SMALL_CORPUS = 100_000
 POWERS = {True: (0.52,), False: (0.4, 0.68)}
 """Into how many clusters a broad family is cut at each level, as powers of its size, in small
@@ -349,3 +355,74 @@ def find_within(branch: I64, features: F64, n_named: int = 0) -> Arranged:
         found.append(shortened(renamed(root, topics)))
     root = Node(sorted(found, key=lambda node: node.first), -1)
     return numbered(with_names(root, n_named))
+
+
+FAMILY = 12
+"""Children that a node above topics has at most."""
+
+
+def find_grouped(branch: I64, group: I64, features: F64, n_named: int = 0) -> Arranged:
+    """Return the tree above topics of branches that were found first, and of groups of these.
+
+    branch: int64 [T], that of each topic; group: int64 [n_branches]; a group of one is that branch.
+    features: float64 [T, n_words]. The first ``n_named`` topics are those of as many branches,
+    which stand in no group with another.
+    """
+    found: dict[int, list[Node]] = {}
+    for name in np.unique(branch):
+        topics = np.flatnonzero(branch == name)
+        inside = [leaf(int(topic)) for topic in topics]
+        if len(topics) > FAMILY:
+            inside = _families(topics, np.sqrt(features[topics]))
+        found.setdefault(int(group[name]), []).append(shortened(Node(inside, -1)))
+    groups = [shortened(Node(_in_order(inside), -1)) for inside in found.values()]
+    root = Node(_in_order(groups), -1) if len(groups) > 1 else groups[0]
+    if root.topic >= 0:
+        root = Node([root], -1)
+    return numbered(with_names(root, n_named))
+
+
+def _families(topics: I64, points: F64) -> list[Node]:
+    """Return topics as children of one node: gathered, and again, until no family is too large."""
+    if len(topics) <= FAMILY:
+        return [leaf(int(topic)) for topic in topics]
+    labels = labels_at(ward_on_grid(points), round(len(topics) ** 0.5))
+    found = [labels == label for label in np.unique(labels)]
+    return _in_order([shortened(Node(_families(topics[at], points[at]), -1)) for at in found])
+
+
+def _in_order(nodes: list[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: node.first)
+
+
+def ward_on_grid(points: F64, labels: I64 | None = None) -> F64:
+    """Return Ward's linkage of points [n, k] by distances on a grid: noise decides nothing.
+
+    labels: int64 [n], of clusters that are merged last.
+    """
+    if len(points) < 2:
+        return np.zeros((0, 4))
+    distances = np.rint(pdist(points) * GRID) / GRID
+    if labels is not None:
+        one, other = np.triu_indices(len(points), 1)
+        distances += APART * (labels[one] != labels[other])
+    return np.asarray(linkage(distances, "ward"))
+
+
+def arrange_grouped(
+    branch: I64,
+    groups: Sequence[I64],
+    features: F64,
+    finer: Sequence[int] = (),
+    n_named: int = 0,
+) -> Arranged:
+    """Return the tree of levels of groups, coarse to fine, of branches and of their families.
+
+    branch: int64 [T]; groups: int64 [n_branches] each; finer: how many families there are in all,
+    at each level below the branches.
+    """
+    merges = ward_on_grid(np.sqrt(features), branch)
+    cuts = [n for n in finer if len(np.unique(branch)) < n < len(branch)]
+    levels = [group[branch] for group in groups]
+    levels += [branch, *(labels_at(merges, n) for n in cuts)]
+    return numbered(with_names(nested(levels, len(branch)), n_named))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -28,7 +29,14 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
-from hiertopics.families.nhdp import document_kernels, documents, flat_starts, mixing, reshaping
+from hiertopics.families.nhdp import (
+    branching,
+    document_kernels,
+    documents,
+    flat_starts,
+    mixing,
+    reshaping,
+)
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within
 from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
@@ -37,7 +45,9 @@ from hiertopics.families.nhdp.shapes import (
     Arranged,
     Usage,
     arrange,
+    arrange_grouped,
     find,
+    find_grouped,
     find_within,
     nested,
     numbered,
@@ -81,13 +91,14 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     if settings.inference.start != "random":
         # What entries take of chance is the same for every seed.
         context = replace(context, seed=0, chain=())
-    n_branches, n_named = 0, len(data.seeds.names)
-    if settings.inference.start == "branches" and cuts == "auto":
-        n_branches = flat_starts.number_of_branches(
-            flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
-        )
-    if n_branches > 1:
-        flat, branch = topics_within(n_branches, sample, settings, context, dtype)
+    n_named = len(data.seeds.names)
+    n_branches = branches_first(sample, settings)
+    if n_branches > 1 and settings.inference.start == "groups":
+        flat, arranged = grouped(n_branches, sample, settings, context, dtype)
+    elif n_branches > 1:
+        branch = branch_of_pairs(n_branches, sample, settings, context, dtype)
+        before = round(FIRST * settings.inference.start_iterations)
+        flat, branch = topics_within(branch, sample, settings, context, dtype, before)
         arranged = find_within(branch, features(flat, sample), n_named)
     else:
         flat = flat_topics(sample, settings, context, dtype)
@@ -126,56 +137,111 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
     return some_of(data, np.sort(order[:n_docs]))
 
 
-def topics_within(
-    n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
-) -> tuple[FlatTopics, I64]:
-    """Return topics that were found within branches, and the branch of each, int64 [T]."""
-    model, n_iterations = settings.model, settings.inference.start_iterations
-    stages = [round(share * n_iterations) for share in (FIRST, INSIDE, TOGETHER)]
-    steps = np.cumsum([0, stages[0], n_branches, stages[2]])
-    quiet = replace(context, report=lambda done, total: None)
-
-    def told(stage: int) -> Context:
-        def report(done: int, total: int) -> None:
-            context.report(int(steps[stage]) + done, int(steps[-1]))
-
-        return replace(context, report=report)
-
-    kept = settings.inference.responsibilities
-    n_branches = max(n_branches, len(data.seeds.names) + 1)
-    first = Settings(
-        structs.replace(model, truncation=n_branches, branches=[]),
-        VariationalInference(start_iterations=stages[0], responsibilities=kept),
+def branches_first(sample: Data, settings: Settings) -> int:
+    """Return how many branches are found before topics are; 0: none."""
+    start, cuts = (
+        settings.inference.start,
+        settings.model.branches,
     )
-    branch = branch_of_pairs(data, first, told(0), dtype)
-    counts = counts_of(data)
+    if start not in ("groups", "branches") or (start == "branches" and cuts != "auto"):
+        return 0
+    n_topics = flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
+    n_branches = flat_starts.number_of_branches(n_topics)
+    if cuts == "auto":
+        return n_branches
+    levels = [n for n in cuts if 1 < n < n_topics]
+    if not n_branches or not levels:
+        return 0
+    return max(branch_level(levels, n_branches) - len(sample.seeds.names), 2)
+
+
+def branch_level(levels: Sequence[int], n_branches: int) -> int:
+    """Return which number of nodes is nearest to that of the branches, by ratio."""
+    return min(levels, key=lambda n: (max(n / n_branches, n_branches / n), n))
+
+
+def grouped(
+    n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> tuple[FlatTopics, Arranged]:
+    """Return topics that were found within branches, and the tree of groups of these branches."""
+    counts, n_named = counts_of(data), len(data.seeds.names)
+    branch = branching.branches_of(counts, n_branches, data.seeds)
+    flat, inside = topics_within(branch, data, settings, context, dtype)
+    described = features(flat, data)
+    linked = branching.Linked(counts, branch, n_named)
+    cuts = settings.model.branches
+    if cuts == "auto":
+        return flat, find_grouped(inside, linked.groups(), described, n_named)
+    levels = [n for n in cuts if 1 < n < len(flat.phi)]
+    middle = levels.index(n_branches + n_named) if n_branches + n_named in levels else 0
+    groups = [linked.groups(n - n_named) for n in levels[:middle]]
+    return flat, arrange_grouped(inside, groups, described, levels[middle + 1 :], n_named)
+
+
+def topics_within(
+    branch: I64,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+    before: int = 0,
+) -> tuple[FlatTopics, I64]:
+    """Return topics that were found within branches, and the branch of each, int64 [T].
+
+    branch: int64 [n_pairs], of each pair. before: iterations of the start that were done.
+    """
+    model, n_iterations = settings.model, settings.inference.start_iterations
+    counts, quiet = counts_of(data), replace(context, report=lambda done, total: None)
     parts = flat_starts.parts(branch, counts)
+    stages = [round(share * n_iterations) for share in (INSIDE, TOGETHER)]
+    total = before + len(parts) + stages[1]
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
     def inside(part: Part) -> FlatTopics:
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
-            VariationalInference(start_iterations=stages[1], responsibilities=kept),
+            VariationalInference(
+                start_iterations=stages[0],
+                responsibilities=settings.inference.responsibilities,
+                start="words",
+            ),
         )
         return flat_topics(part.data, own, replace(quiet, workers=Workers()), dtype)
 
-    told(1).report(0, n_branches)
+    context.report(before, total)
     flats = [(flat.theta, flat.phi) for flat in context.map(inside, parts)]
     within = flat_starts.joined(parts, flats, counts, data.seeds)
     order = order_of(model.truncation, len(data.cells.word), settings.inference)
     begun = known(within, data, order, context, dtype)
-    flat, live = fit_flat(begun, data, stages[2], order, told(2))
+    done = before + len(parts)
+    told = replace(context, report=lambda now, _: context.report(done + now, total))
+    flat, live = fit_flat(begun, data, stages[1], order, told)
     return flat, within.branch[live]
 
 
-def branch_of_pairs(data: Data, settings: Settings, context: Context, dtype: DTypeLike) -> I64:
+def branch_of_pairs(
+    n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> I64:
     """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
-    flat = flat_topics(data, settings, context, dtype)
+    n_iterations = settings.inference.start_iterations
+    stages = [round(share * n_iterations) for share in (FIRST, TOGETHER)]
+    total = sum(stages) + n_branches
+    n_topics = max(n_branches, len(data.seeds.names) + 1)
+    first = Settings(
+        structs.replace(settings.model, truncation=n_topics, branches=[]),
+        VariationalInference(
+            start_iterations=stages[0],
+            responsibilities=settings.inference.responsibilities,
+            start="words",
+        ),
+    )
+    told = replace(context, report=lambda now, _: context.report(now, total))
+    flat = flat_topics(data, first, told, dtype)
     each = numbered(nested([], len(flat.phi)))
-    state = begin(flat, each, data, settings, context, dtype)
-    for iteration in range(1, settings.inference.iterations + 1):
-        refit(state, data, settings, replace(context, iteration=iteration))
+    state = begin(flat, each, data, first, context, dtype)
+    for iteration in range(1, first.inference.iterations + 1):
+        refit(state, data, first, replace(context, iteration=iteration))
     mixing, n_nodes = state.mixing, state.mixing.shape.n_nodes
     locals_ = (state.local.state_of(number) for number in range(state.local.n_pieces))
     counts = [rows for local in locals_ for rows in documents.counts_of(local, n_nodes)]
