@@ -30,7 +30,7 @@ PRIOR, ROUNDS = 1e-3, 20
 CHANCE = 1e-12
 """Of a word in a branch that does not have it."""
 
-VECTORS = 100
+VECTORS = 50
 """Singular vectors in which documents are compared."""
 
 GRID = 2.0**20
@@ -92,18 +92,20 @@ def branch_topics(counts: sparse.csr_array, n_branches: int) -> F64:
 class Linked:
     """Branches, linked by what their documents are about.
 
-    A branch is where its documents are, by tokens, in singular vectors of the weighted corpus,
-    less the mean of all branches. counts: [n_docs, n_words]; branch: int64 [n_pairs], of each
-    pair. The first ``n_named`` branches are in no group with another.
+    A branch is where its documents are, by the roots of their tokens, in singular vectors of the
+    weighted corpus, less the mean of all branches. counts: [n_docs, n_words]; branch: int64
+    [n_pairs], of each pair. The first ``n_named`` branches are in no group with another.
     """
 
     def __init__(self, counts: sparse.csr_array, branch: I64, n_named: int = 0) -> None:
         doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         shape = (counts.shape[0], max(int(branch.max(initial=-1)) + 1, n_named))
         tokens = sparse.coo_array((counts.data, (doc, branch)), shape=shape).tocsr()
+        tokens.sum_duplicates()
         held = np.asarray(tokens.sum(axis=0)).ravel()
         held[:n_named] = 0
         self._rest, self._n_branches = np.flatnonzero(held), len(held)
+        tokens.data = np.sqrt(tokens.data)
         places = factors.unit(np.ascontiguousarray(tokens.T @ embedded(counts))[self._rest])
         share = held[self._rest] / max(float(held.sum()), 1.0)
         self._places = factors.unit(places - factor_kernels.product(share[None], places))

@@ -17,15 +17,20 @@ from scipy.spatial.distance import pdist
 from hiertopics.arrays import F64, I64, Bools
 from hiertopics.families.nhdp.layout import Shape, shape_of
 
+OTHER, BRANCH, GROUP = 0, 1, 2
+"""A branch was found before its topics were, a group has branches below it."""
+
 
 class Arranged(NamedTuple):
     """A tree above topics.
 
     node: int64 [n_topics], where each topic stands: at a leaf, or, as its own, at an inner node.
+    kind: int64 [K], what each node is: ``BRANCH``, ``GROUP`` or ``OTHER``.
     """
 
     shape: Shape
     node: I64
+    kind: I64
 
     @property
     def members(self) -> Bools:
@@ -59,19 +64,23 @@ def labels_at(merges: F64, n_clusters: int) -> I64:
     return labels
 
 
-def nested(levels: Sequence[I64], n_topics: int) -> Node:
+def nested(levels: Sequence[I64], n_topics: int, kinds: Sequence[int] = ()) -> Node:
     """Return the tree of clusters within clusters; levels: [n_topics] each, coarse to fine.
+
+    kinds: what the clusters of each level are; others are ``OTHER``.
 
     An inner node with one child, the root excepted, is replaced by that child. Siblings stand in
     the order of the smallest topic below them.
     """
+    kind = [OTHER, *kinds] + [OTHER] * (len(levels) - len(kinds))
 
     def grow(topics: I64, level: int) -> Node:
         if level == len(levels):
-            return Node([leaf(int(topic)) for topic in topics], -1)
+            return Node([leaf(int(topic)) for topic in topics], -1, kind=kind[level])
         labels = levels[level][topics]
         names = labels[np.sort(np.unique(labels, return_index=True)[1])]
-        return Node([shortened(grow(topics[labels == name], level + 1)) for name in names], -1)
+        below = [shortened(grow(topics[labels == name], level + 1)) for name in names]
+        return Node(below, -1, kind=kind[level])
 
     return grow(np.arange(n_topics), 0)
 
@@ -79,12 +88,14 @@ def nested(levels: Sequence[I64], n_topics: int) -> Node:
 class Node(NamedTuple):
     """A node of a tree that has no numbers yet.
 
-    topic: of a leaf; -1 at inner nodes, which may have topics of their own.
+    topic: of a leaf; -1 at inner nodes, which may have topics of their own. kind: as in
+    ``Arranged``.
     """
 
     children: list[Node]
     topic: int
     own: tuple[int, ...] = ()
+    kind: int = OTHER
 
     @property
     def topics(self) -> list[int]:
@@ -107,7 +118,7 @@ def renamed(node: Node, names: I64) -> Node:
     """Return the tree of topics ``names`` where those of ``node`` are numbered from 0."""
     children = [renamed(child, names) for child in node.children]
     topic = int(names[node.topic]) if node.topic >= 0 else -1
-    return Node(children, topic, tuple(int(names[own]) for own in node.own))
+    return Node(children, topic, tuple(int(names[own]) for own in node.own), node.kind)
 
 
 def shortened(node: Node) -> Node:
@@ -115,10 +126,26 @@ def shortened(node: Node) -> Node:
     return node.children[0] if len(node.children) == 1 else node
 
 
+def at_least(root: Node, n_children: int) -> Node:
+    """Return the tree without inner nodes of fewer children, whose children take their places.
+
+    The root stays, and so does a node that has topics of its own.
+    """
+
+    def kept(node: Node) -> list[Node]:
+        below = [found for child in node.children for found in kept(child)]
+        few = node.topic < 0 and not node.own and len(below) < n_children
+        return below if few else [node._replace(children=_in_order(below))]
+
+    below = [found for child in root.children for found in kept(child)]
+    return root._replace(children=_in_order(below))
+
+
 def numbered(root: Node) -> Arranged:
     """Return a tree whose nodes are numbered breadth first."""
     row = [(root, -1)]
     parent: list[int] = []
+    kind: list[int] = []
     places: dict[int, int] = {}
     while row:
         below = []
@@ -126,10 +153,10 @@ def numbered(root: Node) -> Arranged:
             below += [(child, len(parent)) for child in node.children]
             places |= dict.fromkeys(node.own if node.topic < 0 else (node.topic,), len(parent))
             parent.append(above)
+            kind.append(node.kind)
         row = below
-    return Arranged(
-        shape_of(np.array(parent)), np.array([places[topic] for topic in sorted(places)])
-    )
+    at = np.array([places[topic] for topic in sorted(places)])
+    return Arranged(shape_of(np.array(parent)), at, np.array(kind))
 
 
 GAP = 0.75
@@ -311,10 +338,10 @@ def _rest(node: Node, topic: int) -> Node:
     return shortened(node._replace(children=sorted(kept, key=lambda child: child.first)))
 
 
-def find(merges: F64, usage: Usage, n_named: int = 0) -> Arranged:
+def find(merges: F64, usage: Usage, n_named: int = 0, least: int = 2) -> Arranged:
     """Return the tree above topics of this linkage, used like this.
 
-    The first ``n_named`` topics are those of as many branches.
+    The first ``n_named`` topics are those of as many branches. least: children of an inner node.
     """
     small, distinct = usage.n_k.sum() < SMALL_CORPUS, distinct_topics(merges)
     root = cut_broad(by_gaps(merges), merges, POWERS[small])
@@ -326,10 +353,10 @@ def find(merges: F64, usage: Usage, n_named: int = 0) -> Arranged:
     root = without(root, merges, lambda topics: unfit(topics, MANY))
     if len(root.children) >= BRANCHES:
         root = without(root, merges, lambda topics: unfit(topics, 1))
-    return numbered(with_names(root, n_named))
+    return numbered(at_least(with_names(root, n_named), least))
 
 
-def arrange(merges: F64, branches: Sequence[int], n_named: int = 0) -> Arranged:
+def arrange(merges: F64, branches: Sequence[int], n_named: int = 0, least: int = 2) -> Arranged:
     """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
 
     The first ``n_named`` topics are those of as many branches: a cluster of several is cut further.
@@ -338,10 +365,10 @@ def arrange(merges: F64, branches: Sequence[int], n_named: int = 0) -> Arranged:
     cuts = [n for n in branches if 1 < n < n_topics]
     root = nested([labels_at(merges, n) for n in cuts], n_topics)
     root = without(root, merges, lambda topics: have_several(topics, n_named))
-    return numbered(with_names(root, n_named))
+    return numbered(at_least(with_names(root, n_named), least))
 
 
-def find_within(branch: I64, features: F64, n_named: int = 0) -> Arranged:
+def find_within(branch: I64, features: F64, n_named: int = 0, least: int = 2) -> Arranged:
     """Return the tree above topics of branches that were found first.
 
     branch: int64 [T], that of each topic; features: float64 [T, n_words]. The first ``n_named``
@@ -354,14 +381,16 @@ def find_within(branch: I64, features: F64, n_named: int = 0) -> Arranged:
         root = cut_broad(by_gaps(merges), merges, POWERS[True], BROAD_WITHIN)
         found.append(shortened(renamed(root, topics)))
     root = Node(sorted(found, key=lambda node: node.first), -1)
-    return numbered(with_names(root, n_named))
+    return numbered(at_least(with_names(root, n_named), least))
 
 
 FAMILY = 12
 """Children that a node above topics has at most."""
 
 
-def find_grouped(branch: I64, group: I64, features: F64, n_named: int = 0) -> Arranged:
+def find_grouped(
+    branch: I64, group: I64, features: F64, n_named: int = 0, least: int = 2
+) -> Arranged:
     """Return the tree above topics of branches that were found first, and of groups of these.
 
     branch: int64 [T], that of each topic; group: int64 [n_branches]; a group of one is that branch.
@@ -374,12 +403,11 @@ def find_grouped(branch: I64, group: I64, features: F64, n_named: int = 0) -> Ar
         inside = [leaf(int(topic)) for topic in topics]
         if len(topics) > FAMILY:
             inside = _families(topics, np.sqrt(features[topics]))
-        found.setdefault(int(group[name]), []).append(shortened(Node(inside, -1)))
-    groups = [shortened(Node(_in_order(inside), -1)) for inside in found.values()]
-    root = Node(_in_order(groups), -1) if len(groups) > 1 else groups[0]
-    if root.topic >= 0:
-        root = Node([root], -1)
-    return numbered(with_names(root, n_named))
+        found.setdefault(int(group[name]), []).append(shortened(Node(inside, -1, kind=BRANCH)))
+    groups = [shortened(Node(_in_order(inside), -1, kind=GROUP)) for inside in found.values()]
+    only = len(groups) == 1 and groups[0].topic < 0
+    root = Node(groups[0].children if only else _in_order(groups), -1)
+    return numbered(at_least(with_names(root, n_named), least))
 
 
 def _families(topics: I64, points: F64) -> list[Node]:
@@ -415,6 +443,7 @@ def arrange_grouped(
     features: F64,
     finer: Sequence[int] = (),
     n_named: int = 0,
+    least: int = 2,
 ) -> Arranged:
     """Return the tree of levels of groups, coarse to fine, of branches and of their families.
 
@@ -425,4 +454,6 @@ def arrange_grouped(
     cuts = [n for n in finer if len(np.unique(branch)) < n < len(branch)]
     levels = [group[branch] for group in groups]
     levels += [branch, *(labels_at(merges, n) for n in cuts)]
-    return numbered(with_names(nested(levels, len(branch)), n_named))
+    kinds = [GROUP] * len(groups) + [BRANCH]
+    root = nested(levels, len(branch), kinds)
+    return numbered(at_least(with_names(root, n_named), least))

@@ -39,9 +39,11 @@ from hiertopics.families.nhdp import (
 )
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within
-from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
+from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.shapes import (
+    GROUP,
+    OTHER,
     Arranged,
     Usage,
     arrange,
@@ -67,6 +69,9 @@ FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
 """Of the flat topics' iterations: for the branches, for the topics within each, and for these
 topics together."""
 
+PASSING = 0.1
+"""What stopping at branches and groups weighs, of its weight at other inner nodes."""
+
 WORDS_AT_ONCE = 1024
 """Words whose part in q(z) is made at a time."""
 
@@ -91,7 +96,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     if settings.inference.start != "random":
         # What entries take of chance is the same for every seed.
         context = replace(context, seed=0, chain=())
-    n_named = len(data.seeds.names)
+    n_named, least = len(data.seeds.names), settings.model.least_children
     n_branches = branches_first(sample, settings)
     if n_branches > 1 and settings.inference.start == "groups":
         flat, arranged = grouped(n_branches, sample, settings, context, dtype)
@@ -99,14 +104,14 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         branch = branch_of_pairs(n_branches, sample, settings, context, dtype)
         before = round(FIRST * settings.inference.start_iterations)
         flat, branch = topics_within(branch, sample, settings, context, dtype, before)
-        arranged = find_within(branch, features(flat, sample), n_named)
+        arranged = find_within(branch, features(flat, sample), n_named, least)
     else:
         flat = flat_topics(sample, settings, context, dtype)
         merges = ward(features(flat, sample))
         if cuts == "auto":
-            arranged = find(merges, Usage(flat.theta, flat.n_k), n_named)
+            arranged = find(merges, Usage(flat.theta, flat.n_k), n_named, least)
         else:
-            arranged = arrange(merges, cuts, n_named)
+            arranged = arrange(merges, cuts, n_named, least)
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
 
@@ -119,7 +124,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
             return found
     division = divide(flat, arranged, data, settings.inference, dtype)
     flat = flat._replace(theta=flat.theta[:0], phi=flat.phi[:0])  # nobody needs them any more
-    return divided(division, arranged.shape, data, settings, context, dtype)
+    return divided(division, arranged, data, settings, context, dtype)
 
 
 def sampled(data: Data, settings: Settings, context: Context) -> Data:
@@ -139,10 +144,7 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
 
 def branches_first(sample: Data, settings: Settings) -> int:
     """Return how many branches are found before topics are; 0: none."""
-    start, cuts = (
-        settings.inference.start,
-        settings.model.branches,
-    )
+    start, cuts = settings.inference.start, settings.model.branches
     if start not in ("groups", "branches") or (start == "branches" and cuts != "auto"):
         return 0
     n_topics = flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
@@ -169,13 +171,14 @@ def grouped(
     flat, inside = topics_within(branch, data, settings, context, dtype)
     described = features(flat, data)
     linked = branching.Linked(counts, branch, n_named)
-    cuts = settings.model.branches
+    cuts, least = settings.model.branches, settings.model.least_children
     if cuts == "auto":
-        return flat, find_grouped(inside, linked.groups(), described, n_named)
+        return flat, find_grouped(inside, linked.groups(), described, n_named, least)
     levels = [n for n in cuts if 1 < n < len(flat.phi)]
     middle = levels.index(n_branches + n_named) if n_branches + n_named in levels else 0
     groups = [linked.groups(n - n_named) for n in levels[:middle]]
-    return flat, arrange_grouped(inside, groups, described, levels[middle + 1 :], n_named)
+    finer = levels[middle + 1 :]
+    return flat, arrange_grouped(inside, groups, described, finer, n_named, least)
 
 
 def topics_within(
@@ -344,12 +347,12 @@ def begin(
 ) -> State:
     """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
     division = divide(flat, arranged, data, settings.inference, dtype)
-    return divided(division, arranged.shape, data, settings, context, dtype)
+    return divided(division, arranged, data, settings, context, dtype)
 
 
 def divided(
     division: Division,
-    shape: Shape,
+    arranged: Arranged,
     data: Data,
     settings: Settings,
     context: Context,
@@ -357,7 +360,10 @@ def divided(
 ) -> State:
     """Return the state of topics that were divided among the nodes of a tree."""
     model = settings.model
-    begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
+    begun = mixing.even(arranged.shape, model.concentration, model.stop_weight, model.go_weight)
+    passed = arranged.kind != OTHER
+    passed &= begun.shape.n_children > 0
+    begun = begun._replace(stop_a=np.where(passed, PASSING * begun.stop_a, begun.stop_a))
     bounds = data.cells.doc_bounds[1:-1]
     messages = [division._replace(theta=part) for part in np.split(division.theta, bounds)]
     del division
@@ -441,12 +447,14 @@ def _divided_words(
     shape, at = arranged.shape, arranged.node
     above = np.zeros((shape.n_nodes, phi.shape[1]))
     above[shape.inner] = shared
+    above[arranged.kind == GROUP] = 0
     # Sums along the path: what all nodes above a leaf would give to a word.
-    along = above.copy()
+    along, lenders = above.copy(), (arranged.kind != GROUP).astype(np.int64)
     for node in range(1, shape.n_nodes):
         along[node] += along[shape.parent[node]]
+        lenders[node] += lenders[shape.parent[node]]
     lending = np.where(shape.n_children[at] == 0, inference.inner_share, 0.0)[:, None]
-    depth = np.maximum(shape.depth[at], 1)[:, None]
+    depth = np.maximum(lenders[at] - 1, 1)[:, None]
     own = (1.0 - lending) * phi
     total = own + lending / depth * along[at]
     leaf_part, lent = np.zeros_like(above), np.zeros_like(above)
