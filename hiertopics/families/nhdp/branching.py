@@ -13,6 +13,7 @@ from scipy import sparse
 from scipy.cluster.hierarchy import linkage
 
 from hiertopics.arrays import F64, I64
+from hiertopics.data import seedwords
 from hiertopics.data.seedwords import Seeds
 from hiertopics.families.nhdp.shapes import labels_at
 from hiertopics.numeric import factor_kernels, factors
@@ -38,17 +39,15 @@ GRID = 2.0**20
 
 
 def branches_of(counts: sparse.csr_array, n_branches: int, seeds: Seeds) -> I64:
-    """Return the branch of each pair, int64 [n_pairs], from 0.
+    """Return the branch of each pair, int64 [n_pairs], from 0: at most n_branches.
 
-    counts: float64 [n_docs, n_words]. The first branches are those of ``seeds``: words that
-    documents with seed words have, and the seed words themselves, which are in no other. Beside
-    these there are at most n_branches.
+    counts: float64 [n_docs, n_words]. The first branches are those of the names of ``seeds``, and
+    no other has their words.
     """
-    topics = branch_topics(counts, n_branches)
-    phi = np.concatenate([_named_topics(counts, seeds), topics])
-    phi = np.maximum(phi, CHANCE)
+    phi = branch_topics(counts, max(n_branches, len(seeds.names) + 1), seeds)
+    own = phi[seeds.name, seeds.word]
     phi[:, seeds.word] = CHANCE
-    phi[seeds.name, seeds.word] = 1 / np.bincount(seeds.name)[seeds.name] if len(seeds.name) else 0
+    phi[seeds.name, seeds.word] += own
     phi /= phi.sum(axis=1, keepdims=True)
     return factor_kernels.best_parts(
         counts.indptr.astype(np.int64),
@@ -60,33 +59,37 @@ def branches_of(counts: sparse.csr_array, n_branches: int, seeds: Seeds) -> I64:
     )
 
 
-def _named_topics(counts: sparse.csr_array, seeds: Seeds) -> F64:
-    """Return the words of the documents that have seed words, [n_names, n_words], by tokens."""
-    found = np.zeros((len(seeds.names), counts.shape[1]))
-    lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
-    for name in range(len(found)):
-        seen = np.asarray(counts[:, seeds.word[seeds.name == name]].sum(axis=1)).ravel() / lengths
-        found[name] = seen @ counts / max(float(seen @ lengths), 1e-300)
-    return found
-
-
-def branch_topics(counts: sparse.csr_array, n_branches: int) -> F64:
+def branch_topics(counts: sparse.csr_array, n_branches: int, seeds: Seeds = seedwords.NONE) -> F64:
     """Return the words of branches that several factorisations have in common, rows sum to 1.
 
-    The rows of all factors, each of length 1, are gathered in as many clusters by Ward's linkage;
-    a branch is the mean of a cluster.
+    The rows of all factors, each of length 1, and one for each name are gathered in as many
+    clusters by Ward's linkage; a branch is the mean of a cluster. The first are those of the
+    names: of the clusters that have their rows.
     """
     rarity = factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts)))
-    found = []
+    found = [factors.unit(_around(counts, seeds) * rarity)]
     for weigh in WEIGHTS:
         weighted = _weighted(counts, weigh(counts.data) * rarity[counts.indices])
         basis = factors.singular(weighted, n_branches)
         found.append(factors.unit(factors.non_negative(weighted, basis)[1]))
-    rows = np.concatenate(found)
+    rows, n_names = np.concatenate(found), len(seeds.names)
     labels = clusters(rows, n_branches)
     means = np.array([rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)])
-    topics = means / np.maximum(rarity, 1 / GRID) + CHANCE
+    # Names of one cluster differ by their own rows.
+    named = means[labels[:n_names]] + rows[:n_names]
+    rest = np.delete(means, np.unique(labels[:n_names]), axis=0)
+    topics = np.concatenate([named, rest]) / np.maximum(rarity, 1 / GRID) + CHANCE
     return np.asarray(topics / topics.sum(axis=1, keepdims=True))
+
+
+def _around(counts: sparse.csr_array, seeds: Seeds) -> F64:
+    """Return the words of the documents that have seed words, by these, [n_names, n_words]."""
+    found = np.zeros((len(seeds.names), counts.shape[1]))
+    lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
+    for name in range(len(found)):
+        seen = np.asarray(counts[:, seeds.word[seeds.name == name]].sum(axis=1)).ravel()
+        found[name] = counts.T @ (seen / lengths)
+    return found
 
 
 class Linked:

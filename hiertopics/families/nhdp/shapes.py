@@ -414,7 +414,7 @@ def _families(topics: I64, points: F64) -> list[Node]:
     """Return topics as children of one node: gathered, and again, until no family is too large."""
     if len(topics) <= FAMILY:
         return [leaf(int(topic)) for topic in topics]
-    labels = labels_at(ward_on_grid(points), round(len(topics) ** 0.5))
+    labels = labels_at(ward_on_grid(points), min(round(len(topics) ** 0.5), FAMILY))
     found = [labels == label for label in np.unique(labels)]
     return _in_order([shortened(Node(_families(topics[at], points[at]), -1)) for at in found])
 

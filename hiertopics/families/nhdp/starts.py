@@ -154,7 +154,7 @@ def branches_first(sample: Data, settings: Settings) -> int:
     levels = [n for n in cuts if 1 < n < n_topics]
     if not n_branches or not levels:
         return 0
-    return max(branch_level(levels, n_branches) - len(sample.seeds.names), 2)
+    return branch_level(levels, n_branches)
 
 
 def branch_level(levels: Sequence[int], n_branches: int) -> int:
@@ -175,7 +175,7 @@ def grouped(
     if cuts == "auto":
         return flat, find_grouped(inside, linked.groups(), described, n_named, least)
     levels = [n for n in cuts if 1 < n < len(flat.phi)]
-    middle = levels.index(n_branches + n_named) if n_branches + n_named in levels else 0
+    middle = levels.index(n_branches) if n_branches in levels else 0
     groups = [linked.groups(n - n_named) for n in levels[:middle]]
     finer = levels[middle + 1 :]
     return flat, arrange_grouped(inside, groups, described, finer, n_named, least)
