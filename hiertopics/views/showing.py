@@ -19,7 +19,7 @@ from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
 from hiertopics.views.levels import in_levels, parse_cut
-from hiertopics.views.render import Remark, View, few_documents, for_reading
+from hiertopics.views.render import Remark, View, few_documents, first_levels, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.records import to_group_lines
 from hiertopics.views.render.trees import to_html, to_lines, to_text
@@ -110,7 +110,7 @@ class Asked(NamedTuple):
 
     depth: int | None = None
     words: int = 8
-    words_by: str = "prob"
+    words_by: str | None = None
     min_docs: int | None = None
     docs: int | None = None
     sides: Sequence[str] = ()
@@ -128,7 +128,7 @@ def show_tree(
     *,
     depth: int | None = None,
     words: int = 8,
-    words_by: str = "prob",
+    words_by: str | None = None,
     min_docs: int | None = None,
     format: str = "text",
     docs: int | None = None,
@@ -138,10 +138,11 @@ def show_tree(
 ) -> str:
     """Return a run's tree as text.
 
-    depth: most levels. words: top words per node. words_by: ``prob``, a node's own most probable
-    words, or one of ``RANKINGS``. min_docs: fewest documents
-    of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot,
-    graphml or html.
+    depth: most levels; None: all, in text two below the root of a tree of more than 60 nodes.
+    words: top words per node. words_by: ``prob``, a node's own most probable words, or one of
+    ``RANKINGS``; None: ``branch`` where two levels are shown by default, else ``prob``. min_docs:
+    fewest documents of a node; None: 0, in text 1% of them for large trees. format: text, json,
+    csv, newick, dot, graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
     clustered first. cut: about how many nodes each level has, ``20,80``.
     Raises UsageError, DataError or RunError.
@@ -168,11 +169,13 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = arranged(target) if asked.arrange else target.supported_tree
     labels = labels_of(target, tree)
-    if asked.words_by != "prob":
+    if format == "text":
+        asked = at_first(tree, asked)
+    if asked.words_by not in (None, "prob"):
         if tree.vectors is not None:
             needs = f"--words-by {asked.words_by} needs a tree of words"
             raise UsageError(f"{needs}; this one is of vectors")
-        tree = RANKINGS[asked.words_by](tree)
+        tree = RANKINGS[str(asked.words_by)](tree)
     if asked.cut is not None:
         tree = in_levels(tree, parse_cut(asked.cut))
     view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels)
@@ -184,6 +187,15 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
         view = view._replace(documents=documents_of(target, tree, asked.docs))
     remarks = _remarks(target, tree, format, asked.sides, asked.arrange)
     return tree, view._replace(remarks=_with_notes(remarks, labels, format))
+
+
+def at_first(tree: Tree, asked: Asked) -> Asked:
+    """Return what is shown of a tree to somebody who says neither how deep nor by which words."""
+    if asked.depth is not None or asked.cut is not None or asked.arrange:
+        return asked
+    depth = first_levels(tree)
+    by_branch = depth is not None and asked.words_by is None and tree.vectors is None
+    return asked._replace(depth=depth, words_by="branch" if by_branch else asked.words_by)
 
 
 def least_documents(run: RunDir, format: str) -> int:

@@ -23,6 +23,10 @@ MOST_READ, FEWEST_READ = 60, 15
 """Nodes of a tree that are read at one time; and so many are left, where that can be."""
 
 
+FIRST_LEVELS = 2
+"""Levels below the root of a tree that has more nodes than are read at one time."""
+
+
 class Remark(NamedTuple):
     """Something more on a node: its name, what is printed, and the same as a JSON value."""
 
@@ -106,8 +110,21 @@ def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
     have. Flat topics all stay, by tokens.
     """
     if min_docs is None:
-        min_docs = 0 if tree.is_flat else _fewest_read(tree.n_docs[tree.shown])
+        nodes = (
+            tree.shown if view.depth is None else tree.shown[tree.depth[tree.shown] < view.depth]
+        )
+        min_docs = 0 if tree.is_flat else _fewest_read(tree.n_docs[nodes])
     return view._replace(min_docs=min_docs, by_size=not tree.is_flat)
+
+
+def first_levels(tree: Tree) -> int | None:
+    """Return how many levels of a tree are read at first, the root's among them; None: all.
+
+    ``FIRST_LEVELS`` below a single root of trees with more than ``MOST_READ`` nodes.
+    """
+    if tree.is_flat or len(tree.shown) <= MOST_READ:
+        return None
+    return FIRST_LEVELS + int((tree.parent[tree.shown] == ROOT).sum() == 1)
 
 
 def _fewest_read(n_docs: I64) -> int:
