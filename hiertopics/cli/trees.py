@@ -81,15 +81,15 @@ def show_tree_command(
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
     asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut)
+    shown = at_first(target.tree, asked).depth if form == "text" else depth
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)
         put_lines(lines)
     else:
         put(show_tree(target, format=form, **asked._asdict()), nl=False)
-        fewest = least_documents(target, form)
+        fewest = least_documents(target, form, shown)
     note_hidden(target)
-    levels = int(target.tree.depth[target.tree.shown].max()) + 1
-    shown = at_first(target.tree, asked).depth if form == "text" else None
+    levels = int(target.tree.depth[target.tree.shown].max(initial=0)) + 1
     if depth is None and shown is not None and shown < levels:
         tell(f"{shown} of {levels} levels are shown; --depth {levels} shows all")
     if fewest and asked.fewest is None:

@@ -151,7 +151,7 @@ def show_tree(
     asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut)
     tree, view = _viewed(target, asked, format)
     if asked.fewest is None:
-        view = view._replace(min_docs=least_documents(target, format))
+        view = view._replace(min_docs=least_documents(target, format, view.depth))
     text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
     return text + plain(_groups(target, view)) if format == "text" else text
 
@@ -198,9 +198,12 @@ def at_first(tree: Tree, asked: Asked) -> Asked:
     return asked._replace(depth=depth, words_by="branch" if by_branch else asked.words_by)
 
 
-def least_documents(run: RunDir, format: str) -> int:
-    """Return ``min_docs`` where nobody gives one: what people read leaves out the small nodes."""
-    return few_documents(run.tree) if format == "text" else 0
+def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:
+    """Return ``min_docs`` where nobody gives one: what people read leaves out the small nodes.
+
+    depth: levels that are shown.
+    """
+    return few_documents(run.tree, depth) if format == "text" else 0
 
 
 def export(
