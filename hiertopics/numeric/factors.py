@@ -57,7 +57,7 @@ def singular(matrix: sparse.csr_array, n_vectors: int) -> Singular:
     block = min(n_vectors + FURTHER, *matrix.shape)
     turned = sparse.csr_array(matrix.T)
     signs = np.random.Generator(np.random.PCG64(0)).integers(0, 2, (block, matrix.shape[1]))
-    basis = 2.0 * signs - 1.0
+    basis: F64 = 2.0 * signs.astype(np.float64) - 1.0
     kernels.orthonormalise(basis)
     for _ in range(POWERS):
         basis = _columns(turned @ (matrix @ _columns(basis)))
