@@ -176,6 +176,11 @@ class Tree:
         return np.asarray(mine[order])
 
     @cached_property
+    def most_docs(self) -> I64:
+        """The most documents that a node at or below each has, int64 [n_nodes]."""
+        return self.below(np.asarray(self.n_docs, np.int64), np.maximum)
+
+    @cached_property
     def subtree_weight(self) -> F64:
         """Share of the training tokens at or below each node, float64 [n_nodes]."""
         return self.below(self.weight)

@@ -54,6 +54,7 @@ NAMES = (
     "model.npz",
     "paths.npz",
     "split.npz",
+    "support.json",
     "theta.npz",
     "theta_groups.npz",
     "topics.csv",

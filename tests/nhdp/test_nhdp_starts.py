@@ -55,7 +55,7 @@ def test_topics_are_divided_as_the_page_says() -> None:
     """6.3, pair by pair; topic 4 is an inner node's own and lends nothing."""
     data = lay_out(TEXT, 3, np.float64)
     shape = shape_of(np.array([-1, 0, 0, 1, 1, 1]))
-    arranged = Arranged(shape, np.array([3, 2, 4, 5, 1]))
+    arranged = Arranged(shape, np.array([3, 2, 4, 5, 1]), np.zeros(6, int))
     flat = starts.FlatTopics(
         RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
     )
