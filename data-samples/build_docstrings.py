@@ -432,6 +432,11 @@ def ldac_line(words: Iterable[str], ids: Mapping[str, int]) -> str:
     return " ".join([str(len(counts)), *(f"{word}:{count}" for word, count in counts)])
 
 
+def holder_of(name: str) -> str:
+    """Return the dotted name of what holds an object: its label path; of a module, its own."""
+    return name.rpartition(".")[0] or name
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines with the same line ends on every platform."""
     path.write_text("".join(line + "\n" for line in lines), encoding="ascii", newline="\n")
@@ -453,6 +458,7 @@ def write_corpus(folder: Path, documents: Sequence[Document], vocabulary: Sequen
     write_lines(folder / "docstrings.ldac", (ldac_line(doc.words, ids) for doc in documents))
     write_lines(folder / "docstrings.vocab", vocabulary)
     write_lines(folder / "docstrings.docs", (doc.name for doc in documents))
+    write_lines(folder / "docstrings.paths", (holder_of(doc.name) for doc in documents))
     write_memberships(folder / "docstrings.authors", [doc.groups for doc in documents])
     write_memberships(folder / "docstrings.labels", [chapters(doc, table) for doc in documents])
 

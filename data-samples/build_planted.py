@@ -168,6 +168,8 @@ def write_corpus(
     write_lines(folder / "planted.vocab", vocabulary)
     write_lines(folder / "planted.labels", map(str, np.searchsorted(leaves, corpus.paths[:, -1])))
     write_lines(folder / "planted.labels.key", (tree.names[leaf] for leaf in leaves))
+    named = ([tree.names[node] for node in path[1:]] for path in corpus.paths)
+    write_lines(folder / "planted.paths", map("/".join, named))
     nodes = node_records(tree, phi, vocabulary, corpus)
     write_lines(folder / "planted.truth.json", json_lines(nodes, corpus))
     np.savez(

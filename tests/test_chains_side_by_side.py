@@ -35,6 +35,9 @@ NUMBERED = ("hlda-gibbs", "tssb-mcmc")
 """The first chain, too, puts its number before its keys."""
 
 ITERATIONS, N_CHAINS = 5, 3
+COUNTED = ("n_wk", "n_dl", "z", "node")
+"""Arrays that say where tokens or documents are."""
+
 Bits = dict[str, tuple[object, ...]]
 
 
@@ -98,6 +101,24 @@ def test_each_chain_is_the_chain_alone_under_keys_of_its_own(
     alone = fitted(name, settings_of(name, small, *how))
     assert bits(alone.now[0]) == bits(beside.now[0])
     assert len({str(bits(now)) for now in beside.now}) == N_CHAINS
+
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_chains_that_begin_alike_go_apart(way: tuple[str, ...], small: Any) -> None:
+    """One state, moved once under the keys of two chains: no table of counts, nor tree, is one."""
+    name, *how = way
+    settings = settings_of(name, small, *how)
+    one = of_one_chain(loaded(name, settings))
+    data = one.prepare(corpus_for(one), settings)
+    state = fitted(name, settings).now[0]
+    moved = []
+    for number in (1, 2):
+        context = Context(0, ITERATIONS + 1, SERIAL, chain=(number,))
+        now, _ = one.step(copy.deepcopy(state), data, settings, context)
+        counts = {k: v for k, v in bits(now).items() if k.split(".")[-1] in COUNTED}
+        assert counts
+        moved.append(counts)
+    assert moved[0] != moved[1]
 
 
 @pytest.mark.parametrize(

@@ -187,13 +187,24 @@ def _topics(data: Any, truth: Truth, rng: np.random.Generator) -> tuple[Array, A
 
 def _counted(state: Any, data: Any, doc: Array, z: Array) -> None:
     """Write topics of tokens and their counts into the state of an HDP."""
-    state.z[:] = z
+    _write(state, "z", z)
     if hasattr(state, "n_dk"):
-        state.n_dk[:] = 0
-        np.add.at(state.n_dk, (doc, z), 1)
+        n_dk = np.zeros((data.n_docs, len(state.n_k)), np.int32)
+        np.add.at(n_dk, (doc, z), 1)
+        _write(state, "n_dk", n_dk)
     state.n_wk[:] = 0
     np.add.at(state.n_wk, (_tokens(data)[1], z), 1)
     state.n_k[:] = state.n_wk.sum(axis=0)
+
+
+def _write(state: Any, name: str, rows: Array) -> None:
+    """Write rows of all documents or tokens into the pieces of a state, in their order."""
+    first = 0
+    for number in range(state.local.n_pieces):
+        own = getattr(state.local.state_of(number), name)
+        own[:] = rows[first : first + len(own)]
+        first += len(own)
+    assert first == len(rows)
 
 
 def hdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Generator) -> Any:
@@ -495,7 +506,8 @@ def nhdp_state(data: Any, truth: Truth, settings: Settings, rng: np.random.Gener
     for nodes, weights in zip(levels_of(shape), truth["stop"], strict=True):
         begun.stop_a[nodes], begun.stop_b[nodes] = weights
     mixing = begun._replace(share=share, concentration=concentration)
-    return with_nodes(z.astype(np.int32), mixing, float(truth["eta"]), data.tokens, at(0))
+    eta = float(truth.get("eta", np.float64(settings.model.eta)))
+    return with_nodes(z.astype(np.int32), mixing, eta, data.tokens, at(0))
 
 
 def nhdp_measure(state: Any, data: Any, settings: Settings) -> dict[str, float]:
@@ -521,6 +533,15 @@ OF_NHDP = {
     **{f"{what} of {node}": stats.expon() for what in ("stop", "go") for node in range(2)},
     "eta": stats.expon(scale=1 / 5),
 }
+
+
+def of_nhdp(*overrides: str) -> Case:
+    """Return a case of nhdp-gibbs."""
+    keys = ("model.truncation=5", "model.branches=[2]", "model.stop=learned", *overrides)
+    priors = dict(OF_NHDP)
+    if "inference.sample_eta=false" in overrides:
+        del priors["eta"]
+    return Case("nhdp-gibbs", keys, (), FEW, nhdp_state, nhdp_measure, priors)
 
 
 def of_tree(*overrides: str) -> Case:
@@ -551,15 +572,7 @@ CASES = {
     ),
     "hlda-gibbs": of_tree(),
     "hlda-gibbs partial": of_tree("inference.collapse=partial"),
-    "nhdp-gibbs": Case(
-        "nhdp-gibbs",
-        ("model.truncation=5", "model.branches=[2]", "model.stop=learned"),
-        (),
-        FEW,
-        nhdp_state,
-        nhdp_measure,
-        OF_NHDP,
-    ),
+    "nhdp-gibbs": of_nhdp(),
     "chdp-gibbs superposition": of_chdp(),
     "chdp-gibbs learned weights": of_chdp("model.weights=learned"),
     "chdp-gibbs maximization": of_chdp("model.cooperation=maximization"),
@@ -570,3 +583,19 @@ CASES = {
         "model.likelihood=binary", "model.variance=[0.1,2]", variance=stats.uniform(0.1, 1.9)
     ),
 }
+
+DENSE, SHARDS = "inference.sweep=dense", "inference.shards=3"
+SEEDS = ("model.seeds={first: [w0], second: [w1, w2]}", "model.seed_weight=3")
+NIGHTLY = {
+    "hdp-gibbs dense": of_hdp(DENSE),
+    "hdp-gibbs partial in shards": of_hdp(*PARTIAL, SHARDS),
+    "lda-gibbs lists": of_lda("inference.sweep=sparse"),
+    "nhdp-gibbs seed words": of_nhdp(*SEEDS, "inference.sample_eta=false"),
+    "chdp-gibbs dense": of_chdp(DENSE),
+}
+"""Other sweeps, several shards, seed words; with many replicates, at night alone.
+
+Of several shards that sampler whose draws are exact then: the others see totals late, and say so.
+With seed words eta is held: they count as words that were seen, so that the law of a drawn eta is
+that given them (theory/nhdp 2.3).
+"""

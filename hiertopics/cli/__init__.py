@@ -32,9 +32,11 @@ COMMANDS = {
     "drop": "Make a run without a node of a run.",
     "refit": "Fit the documents of a node alone.",
     "update": "Go on from a run with further documents.",
+    "import": "Make a run of a tree that another program made.",
     "infer": "Place new documents under a run's topics.",
     "compare": "Compare runs scored on the same split, best first.",
     "agree": "Say which nodes of a tree other runs found again.",
+    "support": "Say how far nodes come back in fits to parts of the documents.",
     "consensus": "Write the tree of the branches that most of several runs have.",
     "export": "Write a run's tree for other tools.",
     "convert": "Write a corpus in another format.",
@@ -48,8 +50,8 @@ COMMANDS = {
 SECTIONS = {
     "Fit": ("fit", "refit", "update", "sweep"),
     "Look": ("show-tree", "topics", "docs", "report", "export"),
-    "Score": ("eval", "compare", "agree"),
-    "Change": ("label", "merge", "drop", "consensus"),
+    "Score": ("eval", "compare", "agree", "support"),
+    "Change": ("label", "merge", "drop", "consensus", "import"),
     "New documents": ("infer",),
     "Corpora and settings": ("check", "convert", "simulate", "config", "backends"),
 }
@@ -58,8 +60,10 @@ MODULES = {
     "changing": ("label", "merge", "drop", "consensus"),
     "corpora": ("check", "convert", "simulate", "backends", "config", "sweep"),
     "fit": ("fit", "refit", "update"),
+    "importing": ("import",),
     "infer": ("infer",),
     "scores": ("eval", "compare", "agree"),
+    "supporting": ("support",),
     "topics": ("topics", "docs"),
     "trees": ("show-tree", "export", "report"),
 }

@@ -121,11 +121,14 @@ def put_result(result: Any, as_json: bool, quiet: bool) -> int:
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from hiertopics.base.units import format_duration
-    from hiertopics.views.render import View, for_reading
+    from hiertopics.corpus.data.tree import by_branch
+    from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
     run, tree = result.run, result.run.supported_tree
-    put_lines(to_lines(tree, run.vocab, for_reading(tree, View()), SHOWN_LINES), err=True)
+    view = View(depth=first_levels(tree))
+    shown = by_branch(tree) if view.depth is not None and tree.vectors is None else tree
+    put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
     tell(
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "

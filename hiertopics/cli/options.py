@@ -155,6 +155,27 @@ average_option = click.option(
     "--average", is_flag=True, help="Average chances over a sampler's kept draws."
 )
 
+PATHS = ("paths", "separator", "path_field", "path_from_folder")
+"""Options that say where label paths come from."""
+
+
+def paths_options(command: F) -> F:
+    """Add an option for each of ``PATHS``."""
+    command = click.option(
+        "--path-from-folder", is_flag=True, help="hierarchy: label paths are the folders of texts."
+    )(command)
+    command = click.option(
+        "--path-field", metavar="TEXT", help="hierarchy: field of the table with the label path."
+    )(command)
+    command = click.option(
+        "--separator",
+        metavar="TEXT",
+        help="hierarchy: stands between parts of a path. [default: /]",
+    )(command)
+    told = "hierarchy: a label path for each line of the fitted file. [default: X.paths]"
+    return click.option("--paths", metavar="FILE", help=told)(command)
+
+
 workers_option = click.option(
     "--workers",
     type=click.IntRange(min=1),
@@ -197,6 +218,13 @@ side_option = click.option(
     metavar="NAME[=FILE]",
     help="Also a column of what is known of documents (authors, years): of the run's metadata or, "
     "with FILE, of a table, or of a file with a line per document.",
+)
+
+supported_option = click.option(
+    "--supported",
+    type=float,
+    metavar="LEAST",
+    help="Make nodes of less support, like 0.5, a part of those above (see support).",
 )
 
 cut_option = click.option(

@@ -9,6 +9,7 @@ import click
 
 from hiertopics.cli.options import (
     LINES,
+    PATHS,
     Sectioned,
     average_option,
     chosen_run,
@@ -17,6 +18,7 @@ from hiertopics.cli.options import (
     corpus_settings,
     forms,
     note_single_draws,
+    paths_options,
     protocol_option,
     put,
     put_records,
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 @click.option(
     "--task",
     metavar="NAME",
-    help="Score a task beside its baselines: neighbours, links, reconstruction, groups or labels, "
-    "or that of an installed package.",
+    help="Score a task beside its baselines: neighbours, links, reconstruction, groups, labels or "
+    "hierarchy, or that of an installed package.",
 )
 @protocol_option
 @click.option("--corpus", metavar="FILE", help="Score this file instead of what was put aside.")
@@ -48,7 +50,8 @@ if TYPE_CHECKING:
 @click.option(
     "--seed",
     type=int,
-    help="Seed of the token partition of --corpus, or of empirical's draws. [default: 0]",
+    help="Seed of the token partition of --corpus, of empirical's draws, or of hierarchy's "
+    "permutations. [default: 0]",
 )
 @click.option(
     "--samples", type=int, metavar="N", help="Documents drawn for empirical. [default: 100000]"
@@ -61,6 +64,7 @@ if TYPE_CHECKING:
     help="Instead: the same fit N times to the corpus with its words shuffled over documents.",
 )
 @click.option("--score", metavar="RULE", help="How groups are told: mixture, single or documents.")
+@paths_options
 @click.option(
     "--hide-groups", is_flag=True, help="Predict without the groups of the held-out documents."
 )
@@ -99,6 +103,10 @@ def eval_command(**options: Any) -> int:
             records.append(score(chosen[-1]))
         if form in LINES:
             put_records(records[-1:])
+    if task == "hierarchy":
+        if form not in LINES:
+            _put_hierarchy(records, form)
+        return 0
     by_task = None if task is None else written.task_rows(records)
     if form == "csv":
         put(written.to_rows_csv(*by_task) if by_task else written.to_score_csv(records), nl=False)
@@ -117,6 +125,22 @@ def _set_options(task: str | None, overrides: tuple[str, ...]) -> dict[str, Any]
     if overrides and task is None:
         raise click.UsageError("-s has no meaning without --task")
     return parse_set(overrides)
+
+
+def _put_hierarchy(records: list[dict[str, Any]], form: str) -> None:
+    """Write the levels of runs and baselines, and what each run tears and mixes."""
+    from hiertopics.views.render import agreement
+    from hiertopics.views.render.records import to_score_csv
+
+    if form == "csv":
+        put(to_score_csv(agreement.level_rows(records)), nl=False)
+        return
+    put_table(agreement.to_level_table(records))
+    for record in records if len(records) == 1 else ():
+        put("\nlabels torn over branches")
+        put_table(agreement.to_torn_table(record))
+        put("\nbranches that mix labels")
+        put_table(agreement.to_mixed_table(record))
 
 
 def _null(options: dict[str, Any]) -> int:
@@ -152,14 +176,17 @@ def _score_of(
     # False is a flag left out; 0 is a number that somebody gave.
     given = {n: value for n, value in options.items() if value is not None and value is not False}
     if task is not None:
-        if heldout:
-            raise click.UsageError("--heldout and --task exclude each other")
+        if heldout and task != "hierarchy":
+            raise click.UsageError("--heldout and --task exclude each other, but for hierarchy")
+        given |= {"heldout": True} if heldout else {}
         return partial(evaluate_task, task=task, data=data, **given)
     if not heldout and "corpus" not in given:
         raise click.UsageError("say what to score: --heldout, --task NAME, or --corpus FILE")
-    for name, owner in (("k", "neighbours"), ("score", "groups")):
+    own = {"k": "neighbours", "score": "groups", **dict.fromkeys(PATHS, "hierarchy")}
+    for name, owner in own.items():
         if name in given:
-            raise click.UsageError(f"--{name} has no meaning without --task {owner}")
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{flag} has no meaning without --task {owner}")
     return partial(evaluate, data=data, **given)
 
 
@@ -167,8 +194,22 @@ def _score_of(
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
 @protocol_option
 @average_option
+@click.option(
+    "--task",
+    type=click.Choice(["hierarchy"]),
+    help="Instead: by agreement of the trees with label paths.",
+)
+@paths_options
+@click.option("--heldout", is_flag=True, help="hierarchy: of the documents that were put aside.")
 @forms("csv")
-def compare_command(runs: tuple[str, ...], protocol: str | None, average: bool, form: str) -> int:
+def compare_command(
+    runs: tuple[str, ...],
+    protocol: str | None,
+    average: bool,
+    task: str | None,
+    form: str,
+    **options: Any,
+) -> int:
     """Score RUNS on their common split, best first; unequal splits are refused.
 
     behind: nats per word below the best run, with the standard error over the same documents; csv
@@ -179,6 +220,13 @@ def compare_command(runs: tuple[str, ...], protocol: str | None, average: bool, 
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
+    if task is not None:
+        if protocol is not None or average:
+            raise click.UsageError("--protocol and --average have no meaning with --task")
+        return _compare_trees(runs, options, form)
+    for name, value in options.items():
+        if value:
+            raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
     rows = compare(runs, protocol=protocol, average=average)
     if form in LINES:
         put_records(rows)
@@ -189,6 +237,17 @@ def compare_command(runs: tuple[str, ...], protocol: str | None, average: bool, 
             put_table(to_comparison_table(rows))
         if not average:
             note_single_draws((RunDir(row["run"]), row["protocol"]) for row in rows)
+    return 0 if len(rows) == len(runs) else 1
+
+
+def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) -> int:
+    from hiertopics.scoring.comparison import compare_trees
+
+    rows = compare_trees(runs, **options)
+    if form in LINES:
+        put_records(rows)
+    else:
+        _put_hierarchy(rows, form)
     return 0 if len(rows) == len(runs) else 1
 
 

@@ -19,6 +19,7 @@ from hiertopics.cli.options import (
     put_lines,
     run_argument,
     side_option,
+    supported_option,
     tell,
     trust_option,
 )
@@ -26,15 +27,19 @@ from hiertopics.cli.options import (
 
 @click.command("show-tree")
 @run_argument
-@click.option("--depth", type=click.IntRange(min=1), help="Most levels shown.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    help="Most levels shown. Default: all; in text two below the root of a tree of more than 60 "
+    "nodes.",
+)
 @count_option("--words", default=8, help="Top words per node.")
 @click.option(
     "--words-by",
     type=click.Choice(["prob", "branch", "relevance", "frex"]),
-    default="prob",
-    show_default=True,
     help="A node's own words by probability, by relevance (with lift) or by FREX (with "
-    "exclusivity); branch: what all below it has more of than the corpus.",
+    "exclusivity); branch: what all below it has more of than the corpus. Default: prob; branch "
+    "where only the first levels are shown.",
 )
 @click.option(
     "--min-docs",
@@ -46,6 +51,7 @@ from hiertopics.cli.options import (
 @side_option
 @arrange_option
 @cut_option
+@supported_option
 @click.option(
     "--format",
     "form",
@@ -57,12 +63,13 @@ def show_tree_command(
     run: str | None,
     depth: int | None,
     words: int,
-    words_by: str,
+    words_by: str | None,
     min_docs: int | None,
     n_docs: int | None,
     sides: tuple[str, ...],
     arrange: bool,
     cut: str | None,
+    supported: float | None,
     form: str | None,
     as_json: bool,
 ) -> int:
@@ -73,17 +80,21 @@ def show_tree_command(
     """
     if as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other")
-    from hiertopics.views.showing import Asked, least_documents, show_tree, tree_on_screen
+    from hiertopics.views.showing import Asked, at_first, least_documents, show_tree, tree_on_screen
 
     target, form = chosen_run(run), "json" if as_json else form or "text"
-    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut)
+    asked = Asked(depth, words, words_by, min_docs, n_docs, sides, arrange, cut, supported)
+    shown = at_first(target.tree, asked).depth if form == "text" else depth
     if form == "text" and sys.stdout.isatty():
         lines, fewest = tree_on_screen(target, asked)
         put_lines(lines)
     else:
         put(show_tree(target, format=form, **asked._asdict()), nl=False)
-        fewest = least_documents(target, form)
+        fewest = least_documents(target, form, shown)
     note_hidden(target)
+    levels = int(target.tree.depth[target.tree.shown].max(initial=0)) + 1
+    if depth is None and shown is not None and shown < levels:
+        tell(f"{shown} of {levels} levels are shown; --depth {levels} shows all")
     if fewest and asked.fewest is None:
         what = f"nodes with fewer than {fewest} documents are not shown; --min-docs 0 shows all"
         tell(what)
@@ -118,6 +129,7 @@ def show_tree_command(
 @side_option
 @arrange_option
 @cut_option
+@supported_option
 @json_option
 def export_command(**options: Any) -> int:
     """Write the tree of RUN (default: the newest under runs/) for other tools."""
@@ -149,6 +161,7 @@ def export_command(**options: Any) -> int:
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
 @cut_option
+@supported_option
 @side_option
 def report_command(
     run: str | None,
@@ -159,6 +172,7 @@ def report_command(
     limit: str,
     no_text: bool,
     cut: str | None,
+    supported: float | None,
     sides: tuple[str, ...],
 ) -> int:
     """Write RUN (default: the newest under runs/) as one page for a browser, without a network.
@@ -182,6 +196,7 @@ def report_command(
         text=not no_text,
         sides=sides,
         cut=cut,
+        supported=supported,
     )
     for line in made.left_out:
         tell(f"note: {line}")

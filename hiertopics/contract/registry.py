@@ -148,13 +148,32 @@ BACKENDS: Table[Entry] = Table(
 """Every backend: those above, and those of installed packages."""
 
 
+UNFITTED: dict[str, Entry] = {
+    "imported": Entry("hiertopics.families.imported", "a tree that another program made"),
+}
+"""What runs may be of that no fit makes: nobody is offered these."""
+
+
+def entry(name: str) -> Entry:
+    """Return the entry of a backend by its full name."""
+    return UNFITTED[name] if name in UNFITTED else BACKENDS[name]
+
+
+def refuse_unfitted(name: str) -> None:
+    """Raise UsageError for what nothing is fitted with."""
+    if name in UNFITTED:
+        raise UsageError(
+            f"{name} trees are not fitted; hiertopics import makes such a run of files"
+        )
+
+
 def load(name: str, **sections: object) -> AnyBackend:
     """Return the backend of that name, which may be shortened (``named``).
 
     sections: ``model`` and ``inference`` of its config, without which it is that of the defaults.
     """
     full = named(name)
-    return _backend(full, BACKENDS[full].module_for(sections))
+    return _backend(full, entry(full).module_for(sections))
 
 
 def named(name: str) -> str:
@@ -162,7 +181,7 @@ def named(name: str) -> str:
 
     Raises UsageError with the choices where several have, or the nearest name where none has.
     """
-    if name in BACKENDS:
+    if name in BACKENDS or name in UNFITTED:
         return name
     begun = [full for full in BACKENDS if name and full.startswith(name)]
     if len(begun) == 1:
@@ -176,7 +195,7 @@ def named(name: str) -> str:
 
 def _backend(name: str, place: str) -> AnyBackend:
     """Return the backend at ``module:value``; UsageError where a package's cannot be loaded."""
-    package = BACKENDS.package_of(name)
+    package = "" if name in UNFITTED else BACKENDS.package_of(name)
     if not package:
         return _imported(place)
     about = f"backend {name!r} of package {package!r}"
@@ -215,7 +234,7 @@ def refuse_shelf(experiment: Experiment) -> None:
     if load_for(experiment).shelves:
         return
     fit = " or ".join(able(lambda backend: backend.shelves))
-    chosen = BACKENDS[experiment.backend].chosen(_sections(experiment))
+    chosen = entry(experiment.backend).chosen(_sections(experiment))
     name = experiment.backend + (f" -s {chosen}" if chosen else "")
     what = f"{name} holds the corpus in memory; of shards fit {fit}"
     raise UsageError(f"{what}, or convert them to another format")
@@ -275,4 +294,4 @@ def config(backend: str) -> str:
 
     name = named(backend)
     chosen = load(name)
-    return template(name, BACKENDS[name].summary, chosen.Model, chosen.Inference)
+    return template(name, entry(name).summary, chosen.Model, chosen.Inference)

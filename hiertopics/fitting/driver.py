@@ -80,9 +80,10 @@ def fit(
     target = RunDir(run if run is not None else default_run(experiment))
     if target.exists:
         experiment = read_experiment(flags, config, overrides, target.path)
+    registry.refuse_unfitted(experiment.backend)
     aside = parse_holdout(experiment.data.holdout)
     observed = observed_by(experiment)
-    about = registry.BACKENDS[experiment.backend].compiling
+    about = registry.entry(experiment.backend).compiling
     display = Progress(shown=not quiet, compiling=about)
     with display.phase("reading"):
         whole, located, bins, unknown = observed.load(experiment.data, None)

@@ -96,27 +96,6 @@ def _degrees(training: sparse.csr_array) -> F64:
     return np.bincount(training.indices, minlength=training.shape[1]).astype(np.float64)
 
 
-def inverse_document_frequency(counts: sparse.csr_array) -> F64:
-    """Return log((1 + N) / (1 + df)) + 1 of each word, float64 [n_words]; counts: N documents."""
-    n_docs, n_words = counts.shape
-    frequency = np.bincount(counts.indices, minlength=n_words)
-    idf: F64 = np.log((1 + n_docs) / (1 + frequency)) + 1
-    return idf
-
-
-def unit_vectors(counts: sparse.csr_array, idf: F64, *, sublinear: bool) -> sparse.csr_array:
-    """Return term frequency times ``idf``, rows of length 1 (a document without words: 0).
-
-    sublinear: 1 + log of the count is the term frequency, not the count.
-    """
-    frequency = 1 + np.log(counts.data) if sublinear else counts.data
-    weights = frequency * idf[counts.indices]
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    length = np.sqrt(np.bincount(rows, weights**2, minlength=counts.shape[0]))
-    parts = (weights / length[rows], counts.indices, counts.indptr)
-    return sparse.csr_array(parts, shape=counts.shape)
-
-
 def logistic_scores(
     train: sparse.csr_array, labels: Bools, test: sparse.csr_array
 ) -> tuple[F64, F64] | None:

@@ -12,11 +12,11 @@ from hiertopics.base import seeds
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.names import pack_short_names
-from hiertopics.papers.task_baselines import inverse_document_frequency, unit_vectors
 from hiertopics.papers.task_sides import Sides, profiles, read_sides
 from hiertopics.papers.task_tagging import RULES, Tagger, tag_scores
 from hiertopics.runs import newdocs
 from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
+from hiertopics.scoring.tfidf import inverse_document_frequency, unit_vectors
 
 RANKS = (1, 5, 10)
 STRENGTH = 1.0

@@ -22,10 +22,10 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Corpus, Tags
 from hiertopics.corpus.data.names import pack_short_names
-from hiertopics.papers.task_baselines import inverse_document_frequency, unit_vectors
 from hiertopics.papers.task_sides import read_documents
 from hiertopics.runs import newdocs
 from hiertopics.scoring.request import Metrics, Request, Scorer, TaskResult
+from hiertopics.scoring.tfidf import inverse_document_frequency, unit_vectors
 
 CELLS = 1 << 21
 """Similarities held at a time: 16 MB."""

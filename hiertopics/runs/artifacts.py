@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from scipy import sparse
@@ -89,27 +89,40 @@ def write_summary(
 def write_support(run: RunDir, support: Support) -> None:
     """Write to tree.json how many other runs found each node again, and renew its seal.
 
+    Raises RunError as ``write_beside`` does.
+    """
+
+    def text(held: RunDir) -> str:
+        tree = replace(held.supported_tree, support=support, transfer=None)
+        rows = node_rows(tree, held.vocab, N_WORDS)
+        backend = str(held.manifest["backend"])
+        return files.to_json(tree_json(rows, backend, others=support.n_others), indent=1) + "\n"
+
+    write_beside(run, "tree.json", text)
+
+
+def write_beside(run: RunDir, name: str, text: Callable[[RunDir], str]) -> None:
+    """Replace a text file of a finished run, and renew its seal.
+
     The manifest first says that the file may be the old one or the new one, then the file is
     replaced, then the manifest knows the new one alone: wherever a kill comes, the run is whole.
     Raises RunError where another process writes to the run, or has written since it was read.
     """
-    name = "tree.json"
     with run.locked():
         held = RunDir(run.path)
         if held.manifest.get(FILES) != run.manifest.get(FILES):
             raise RunError(f"{run.path} has been written by another process since; try again")
-        tree = replace(held.supported_tree, support=support)
-        rows = node_rows(tree, held.vocab, N_WORDS)
-        backend = str(held.manifest["backend"])
-        text = files.to_json(tree_json(rows, backend, others=support.n_others), indent=1) + "\n"
-        sealed = held.manifest.get(FILES)
+        contents, sealed = text(held), held.manifest.get(FILES)
         if sealed is None:
-            files.write_text(run.file(name), text)
+            files.write_text(run.file(name), contents)
             return
-        new = files.seal_of(text.encode())
-        held.write_manifest({**held.manifest, FILES: {**sealed, name: f"{sealed[name]} {new}"}})
-        files.write_text(run.file(name), text)
+        new = files.seal_of(contents.encode())
+        if name in sealed:
+            held.write_manifest({**held.manifest, FILES: {**sealed, name: f"{sealed[name]} {new}"}})
+        files.write_text(run.file(name), contents)
         held.write_manifest({**held.manifest, FILES: {**sealed, name: new}})
+    for known in ("manifest", "supported_tree"):
+        run.__dict__.pop(known, None)
 
 
 def present_seals(run: RunDir) -> dict[str, str]:

@@ -45,6 +45,7 @@ def refuse_unfitted(run: RunDir) -> None:
     command = str(run.manifest.get(MADE_BY, FITTED[0])).partition(" ")[0]
     if command not in FITTED:
         names = ", ".join(str(parent.get("run")) for parent in run.manifest.get(PARENTS, ()))
+        names = names or "files"
         raise UsageError(
             f"{run.path} was made by {command} of {names}: there is no fit to go on with; "
             "choose another -o"

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from hiertopics.base.errors import UsageError
 from hiertopics.contract.observed import observed_by
 from hiertopics.corpus.holdouts.spec import parse_holdout
+from hiertopics.corpus.holdouts.split import GIVEN
 from hiertopics.runs.rundir import RunDir
 
 
@@ -29,5 +30,7 @@ def read_original(run: RunDir) -> Original:
     whole = observed.load(config).corpus
     if whole.fingerprint != run.manifest["corpus"]["fingerprint"]:
         raise UsageError(f"{config.corpus}: the corpus has changed since the fit")
+    if run.split.kind == GIVEN:
+        return Original(whole, whole.select(run.split.train_docs))
     train, _ = observed.split(whole, parse_holdout(config.holdout))
     return Original(whole, train)

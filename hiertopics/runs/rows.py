@@ -48,6 +48,7 @@ def node_rows(
             **_norm(tree, node),
             **_split_probability(tree, node),
             **({} if tree.support is None else {"support": int(tree.support.found[node])}),
+            **_transfer(tree, node),
             "words": [
                 [vocab[word], tree.chance(node, word)] for word in tree.top_words(node, n_words)
             ],
@@ -68,6 +69,21 @@ def _norm(tree: Tree, node: int) -> dict[str, float]:
     if tree.vectors is None or tree.has_words:
         return {}
     return {"norm": float(np.linalg.norm(tree.vectors[node]))}
+
+
+TRANSFER = ("transfer_support", "transfer_by_documents", "transfer_by_words")
+"""Entries of a node that was held against trees of resamples."""
+
+
+def _transfer(tree: Tree, node: int) -> dict[str, float | None]:
+    """Return the support of a node by resamples; None for a root, and where there are no words."""
+    if tree.transfer is None:
+        return {}
+    parts = (tree.transfer.value, tree.transfer.documents, tree.transfer.words)
+    numbers = [
+        None if part is None or np.isnan(part[node]) else float(part[node]) for part in parts
+    ]
+    return dict(zip(TRANSFER, numbers, strict=True))
 
 
 def _split_probability(tree: Tree, node: int) -> dict[str, float]:
@@ -102,7 +118,7 @@ def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """
     said = [name for name in ("name", "note") if rows and name in rows[0]]
     columns = ["id", *said, "parent", "depth", "weight", "n_docs", "n_tokens"]
-    columns += ["support"] if rows and "support" in rows[0] else []
+    columns += [name for name in ("support", *TRANSFER) if rows and name in rows[0]]
     lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
     cells = [
         [*(row[name] for name in columns), *(listed(row, name) for name in lists)] for row in rows

@@ -26,7 +26,7 @@ from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import require_below, require_numbers, require_whole
 from hiertopics.base.errors import HiertopicsError, RunError, UsageError
 from hiertopics.contract.model import Paths
-from hiertopics.corpus.data.tree import Support, Tree
+from hiertopics.corpus.data.tree import NodeSupport, Support, Tree
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, Documents, read_documents
 from hiertopics.runs.experiment import CONFIG, fitted_experiment
@@ -54,6 +54,7 @@ NAMES = (
     "model.npz",
     "paths.npz",
     "split.npz",
+    "support.json",
     "theta.npz",
     "theta_groups.npz",
     "topics.csv",
@@ -65,10 +66,13 @@ NAMES = (
 CORPORA = ("corpus", "corpus.shards")
 """Folders of a run that keeps its corpus."""
 
-FOLDERS = ("checkpoints", "draws", "eval", *CORPORA)
+FOLDERS = ("checkpoints", "draws", "eval", "support", *CORPORA)
 
 DRAWS = "draws/"
 """How the names of sealed draws begin."""
+
+SUPPORT = "support.json"
+"""The file with the support of nodes by resamples (``fitting.support``)."""
 
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
@@ -195,7 +199,7 @@ class RunDir:
                     f"{self.path} is being written by another process; wait for it, "
                     "or choose another directory with -o"
                 ) from None
-            for folder in (".", *FOLDERS[:3]):
+            for folder in (".", *FOLDERS[:4]):
                 files.remove_partial(self.file(folder))
             yield
 
@@ -291,7 +295,7 @@ class RunDir:
         """The summarised tree with what tree.json says of several chains and of other runs."""
         if not self.has_model:
             return self.tree
-        path = self.sealed("tree.json")
+        path, transfer = self.sealed("tree.json"), self._node_support()
         flaws = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
         with files.readable(path, *flaws):
             written = json.loads(path.read_text(encoding="utf-8"))
@@ -300,7 +304,31 @@ class RunDir:
             support = None
             if found is not None and n_others is not None:
                 support = Support(found.astype(np.int64), int(n_others))
-        return replace(self.tree, split_probability=splits, support=support)
+        return replace(self.tree, split_probability=splits, support=support, transfer=transfer)
+
+    def _node_support(self) -> NodeSupport | None:
+        """Return what support.json says of the nodes; None where it speaks of an earlier model."""
+        path = self.path / SUPPORT
+        if not path.exists() and SUPPORT not in self.manifest.get(FILES, ()):
+            return None
+        if FILES in self.manifest and SUPPORT not in self.manifest[FILES]:
+            return None  # a kill came before the manifest knew it
+        flaws = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
+        with files.readable(self.sealed(SUPPORT), *flaws):
+            written = json.loads(path.read_text(encoding="utf-8"))
+            if written["model"] != self.seals(["model.npz"])["model.npz"]:
+                return None
+            by: dict[str, F64 | None] = {}
+            for name in ("documents", "words"):
+                values = np.full(self.tree.n_nodes, np.nan)
+                told = [(node["id"], node[name]) for node in written["nodes"]]
+                known = [(node, value) for node, value in told if value is not None]
+                for node, value in known:
+                    values[node] = value
+                by[name] = values if known else None
+            if by["documents"] is None:
+                return None
+            return NodeSupport(by["documents"], by["words"], str(written["note"]))
 
     def _told(self, nodes: list[dict[str, Any]], name: str) -> F64 | None:
         """Return what tree.json says of each node under a name, if it says so of all of them."""

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base import files
@@ -20,7 +21,10 @@ from hiertopics.runs.origin import refuse_unlike
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.request import choose_options, not_default
 from hiertopics.scoring.scores import pool
+from hiertopics.scoring.tasks import evaluate_task
+from hiertopics.scoring.tasks.hierarchy import HierarchyOptions
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -42,16 +46,49 @@ def compare(
     does not hide the others; where that is so of all, the first error is raised. Raises UsageError
     where the splits differ, naming them.
     """
+    rows = _rows(runs, partial(_row, protocol=protocol, average=average))
+    rows.sort(key=lambda row: -_log_likelihood(row))
+    return [row | _behind(row, rows[0]) for row in rows]
+
+
+def compare_trees(runs: Sequence[Path | str | RunDir], **options: Any) -> list[dict[str, Any]]:
+    """Return the agreement of runs with label paths on their common split, best first.
+
+    By triplets of the first level. options: those of task ``hierarchy``. Beside the fields of
+    ``evaluate_task``: behind, by how much the triplets of the first level are below those of the
+    best run, and behind_error, the standard error of this difference over documents (both None for
+    the best). Runs are left out, and errors raised, as by ``compare``.
+    """
+    rows = _rows(runs, partial(evaluate_task, task="hierarchy", **options))
+    rows.sort(key=lambda row: -row["levels"][0]["triplets"])
+    return [row | _triplets_behind(row, rows[0], options) for row in rows]
+
+
+def _triplets_behind(
+    row: dict[str, Any], best: dict[str, Any], options: dict[str, Any]
+) -> dict[str, float | None]:
+    if row is best:
+        return {"behind": None, "behind_error": None}
+    given = not_default(choose_options(HierarchyOptions, options, {}, "task hierarchy"))
+    mine, first = (read_arrays(RunDir(one["run"]), "hierarchy", given) for one in (row, best))
+    lost = first["triplets_influence"][0] - mine["triplets_influence"][0]
+    behind = best["levels"][0]["triplets"] - row["levels"][0]["triplets"]
+    return {"behind": behind, "behind_error": float(np.sqrt((lost**2).sum()))}
+
+
+def _rows(
+    runs: Sequence[Path | str | RunDir], score: Callable[[RunDir], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the records of the runs on their common split that can be scored; name the others."""
     problems: list[HiertopicsError] = []
     targets = _each(_opened, runs, problems)
     _refuse_unequal_splits(targets)
-    rows = _each(partial(_row, protocol=protocol, average=average), targets, problems)
+    rows = _each(score, targets, problems)
     if problems and not rows:
         raise problems[0]
     for problem in problems:
         print(f"warning: left out: {steady(str(problem))}", file=sys.stderr)
-    rows.sort(key=lambda row: -_log_likelihood(row))
-    return [row | _behind(row, rows[0]) for row in rows]
+    return rows
 
 
 def _each(

@@ -12,25 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from hiertopics.base import seeds
-from hiertopics.base.errors import NumericalError, UsageError
+from hiertopics.base.errors import UsageError
 from hiertopics.base.units import format_duration
-from hiertopics.contract import registry
 from hiertopics.contract.engine import Workers
-from hiertopics.contract.model import AnyBackend, Context, Settings, Summary
+from hiertopics.contract.model import Context, Settings, Summary
 from hiertopics.contract.observed import refuse_other_kind
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.matching import marks_of, supported_by
 from hiertopics.corpus.data.quality import hierarchy_quality, topic_quality
+from hiertopics.corpus.data.shuffling import shuffle
 from hiertopics.corpus.data.tree import ROOT, Support, Tree
 from hiertopics.corpus.formats.trust import trusts
+from hiertopics.runs.inmemoryfits import fitted_in_memory
 from hiertopics.runs.manifest import MADE_BY
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import keep_score
-from hiertopics.runs.soundness import blamed, check_summary
 
 LARGEST = 2**31
 
@@ -77,11 +76,11 @@ def null_check(
         int(seeds.derive(experiment.seed, "null", number).integers(LARGEST))
         for number in range(n_fits)
     ]
-    backend = registry.load_for(experiment)
+    iterations = int(manifest["iterations"])
     settings = Settings(experiment.model, experiment.inference)
     with Workers(workers) as pool:
         made = [
-            _fitted(target, backend, each, settings, Context(seed, 0, pool))
+            fitted_in_memory(target.experiment, each, settings, Context(seed, 0, pool), iterations)
             for each, seed in zip(shuffled, own_seeds, strict=True)
         ]
     found = _stabilities(made)
@@ -98,34 +97,6 @@ def null_check(
     }
     keep_score(target, "null", {"n": n_fits}, record, {"seed": np.array(own_seeds)})
     return record
-
-
-def shuffle(corpus: Corpus, rng: np.random.Generator) -> Corpus:
-    """Return the corpus with its tokens dealt out anew: lengths and words' counts stay."""
-    counts = corpus.counts
-    words = rng.permutation(np.repeat(counts.indices, counts.data))
-    docs = np.repeat(np.arange(corpus.n_docs), corpus.doc_lengths)
-    dealt = sparse.coo_array((np.ones_like(words), (docs, words)), shape=counts.shape).tocsr()
-    dealt.sum_duplicates()
-    return corpus.with_counts(sparse.csr_array(dealt.astype(counts.dtype)))
-
-
-def _fitted(
-    run: RunDir, backend: AnyBackend, corpus: Corpus, settings: Settings, first: Context
-) -> Summary:
-    """Return what a fit of as many iterations as the run's summarises."""
-    context = first
-    data = backend.prepare(corpus, settings)
-    state = backend.init(data, settings, first)
-    for iteration in range(1, int(run.manifest["iterations"]) + 1):
-        context = Context(first.seed, iteration, first.workers)
-        state, _ = backend.step(state, data, settings, context)
-    summary = backend.summarise(state, data, settings, context)
-    try:
-        check_summary(summary)
-    except NumericalError as error:
-        raise NumericalError(f"{error}{blamed(run.experiment, corpus)}") from error
-    return summary
 
 
 def _figures(tree: Tree, corpus: Corpus, stability: float | None) -> dict[str, Any]:

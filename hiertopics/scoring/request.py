@@ -15,7 +15,8 @@ from hiertopics.runs.rundir import RunDir
 
 ResultT = TypeVar("ResultT")
 
-Metrics = Mapping[str, float | None]
+Metrics = Mapping[str, Any]
+"""Numbers by name, None where there is none; or ``levels``, a record of numbers for each."""
 
 
 class Request(NamedTuple):
@@ -118,6 +119,8 @@ def _flag(name: str) -> str:
 
 
 def _shown(name: str, value: Any) -> Any:
-    if name == "corpus":
+    if name in ("corpus", "paths"):
         return Path(value).name
+    if isinstance(value, str):
+        return value.replace("/", "%2F")  # a file's name has none
     return f"{value:g}" if isinstance(value, float) else value

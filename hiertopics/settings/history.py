@@ -97,6 +97,11 @@ CHANGES: tuple[Change, ...] = (
         for backend in ("hdp-gibbs", "lda-gibbs", "chdp-gibbs")
         for key, before in (("inference.chains", 1), ("inference.summarise", "last"))
     ),
+    *(
+        Change(3, backend, key, before)
+        for backend in ("nhdp-variational", "nhdp-gibbs")
+        for key, before in (("inference.start", "words"), ("model.least_children", 2))
+    ),
 )
 
 

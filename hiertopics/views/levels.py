@@ -1,4 +1,8 @@
-"""``--cut 20,80``: a tree in levels of about so many nodes, by opening its largest nodes first."""
+"""Trees with fewer nodes, for reading: ``--cut 20,80`` and ``--supported 0.5``.
+
+The one makes levels of about so many nodes, by opening the largest nodes first; the other keeps
+the nodes that come back in resamples.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from hiertopics.base.arrays import F64
 from hiertopics.base.errors import UsageError
-from hiertopics.corpus.data.tree import OUTSIDE, ROOT, Tree
+from hiertopics.corpus.data.support import collapsed
+from hiertopics.corpus.data.tree import ROOT, Tree
+from hiertopics.runs.rundir import RunDir
 
 
 def parse_cut(text: str) -> tuple[int, ...]:
@@ -70,21 +75,20 @@ def _opened(tree: Tree, level: list[int], size: int) -> tuple[list[int], dict[in
 
 def _of(tree: Tree, parents: dict[int, int]) -> Tree:
     """Return the tree of these nodes under these parents; what others have counts above them."""
-    kept = np.zeros(tree.n_nodes, dtype=bool)
-    kept[list(parents)] = True
-    parent, kind = tree.parent.copy(), tree.kind.copy()
-    weight, n_tokens = tree.weight.copy(), tree.n_tokens.copy()
-    for node in tree.shown[::-1].tolist():
-        if kept[node]:
-            parent[node] = parents[node]
-            continue
-        kind[node] = OUTSIDE
-        _give(weight, node, int(tree.parent[node]))
-        _give(n_tokens, node, int(tree.parent[node]))
-    return replace(tree, parent=parent, kind=kind, weight=weight, n_tokens=n_tokens)
+    gone = np.ones(tree.n_nodes, dtype=bool)
+    gone[list(parents)] = False
+    found = tree.without(gone)
+    parent = found.parent.copy()
+    for node, above in parents.items():
+        parent[node] = above
+    return replace(found, parent=parent)
 
 
-def _give(amount: F64, node: int, above: int) -> None:
-    if above != ROOT:
-        amount[above] += amount[node]
-        amount[node] = 0.0
+def supported_part(run: RunDir, tree: Tree, least: float) -> Tree:
+    """Return a tree without the nodes of less support by resamples; UsageError without any."""
+    if not 0 <= least <= 1:
+        raise UsageError(f"--supported must be from 0 to 1, got {least:g}")
+    if tree.transfer is None:
+        what = "has no support of its nodes"
+        raise UsageError(f"{run.path} {what}; hiertopics support {run.path} finds it")
+    return collapsed(tree, tree.transfer.value, least)

@@ -19,8 +19,8 @@ from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
-from hiertopics.views.levels import in_levels, parse_cut
-from hiertopics.views.render import Remark, View, few_documents, for_reading
+from hiertopics.views.levels import in_levels, parse_cut, supported_part
+from hiertopics.views.render import Remark, View, few_documents, first_levels, for_reading
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.records import to_group_lines
 from hiertopics.views.render.trees import to_html, to_lines, to_text
@@ -110,12 +110,13 @@ class Asked(NamedTuple):
 
     depth: int | None = None
     words: int = 8
-    words_by: str = "prob"
+    words_by: str | None = None
     min_docs: int | None = None
     docs: int | None = None
     sides: Sequence[str] = ()
     arrange: bool = False
     cut: str | None = None
+    supported: float | None = None
 
     @property
     def fewest(self) -> int | None:
@@ -128,29 +129,32 @@ def show_tree(
     *,
     depth: int | None = None,
     words: int = 8,
-    words_by: str = "prob",
+    words_by: str | None = None,
     min_docs: int | None = None,
     format: str = "text",
     docs: int | None = None,
     sides: Sequence[str] = (),
     arrange: bool = False,
     cut: str | None = None,
+    supported: float | None = None,
 ) -> str:
     """Return a run's tree as text.
 
-    depth: most levels. words: top words per node. words_by: ``prob``, a node's own most probable
-    words, or one of ``RANKINGS``. min_docs: fewest documents
-    of a node; None: 0, in text 1% of them for large trees. format: text, json, csv, newick, dot,
-    graphml or html.
+    depth: most levels; None: all, in text two below the root of a tree of more than 60 nodes.
+    words: top words per node. words_by: ``prob``, a node's own most probable words, or one of
+    ``RANKINGS``; None: ``branch`` where two levels are shown by default, else ``prob``. min_docs:
+    fewest documents of a node; None: 0, in text 1% of them for large trees. format: text, json,
+    csv, newick, dot, graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
-    clustered first. cut: about how many nodes each level has, ``20,80``.
+    clustered first. cut: about how many nodes each level has, ``20,80``. supported: nodes of less
+    support by resamples are part of those above.
     Raises UsageError, DataError or RunError.
     """
     target, form = opened(run), form_named(format)
-    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut)
+    asked = Asked(depth, words, words_by, min_docs, docs, sides, arrange, cut, supported)
     tree, view = _viewed(target, asked, format)
     if asked.fewest is None:
-        view = view._replace(min_docs=least_documents(target, format))
+        view = view._replace(min_docs=least_documents(target, format, view.depth))
     text = form.write(tree, target.vocab, view, str(target.manifest["backend"]))
     return text + plain(_groups(target, view)) if format == "text" else text
 
@@ -167,12 +171,16 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     if asked.docs is not None and format not in WITH_DOCUMENTS:
         raise UsageError(f"--docs has no meaning for format {format}")
     tree = arranged(target) if asked.arrange else target.supported_tree
+    if asked.supported is not None:
+        tree = supported_part(target, tree, asked.supported)
     labels = labels_of(target, tree)
-    if asked.words_by != "prob":
+    if format == "text":
+        asked = at_first(tree, asked)
+    if asked.words_by not in (None, "prob"):
         if tree.vectors is not None:
             needs = f"--words-by {asked.words_by} needs a tree of words"
             raise UsageError(f"{needs}; this one is of vectors")
-        tree = RANKINGS[asked.words_by](tree)
+        tree = RANKINGS[str(asked.words_by)](tree)
     if asked.cut is not None:
         tree = in_levels(tree, parse_cut(asked.cut))
     view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels)
@@ -186,9 +194,21 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     return tree, view._replace(remarks=_with_notes(remarks, labels, format))
 
 
-def least_documents(run: RunDir, format: str) -> int:
-    """Return ``min_docs`` where nobody gives one: what people read leaves out the small nodes."""
-    return few_documents(run.tree) if format == "text" else 0
+def at_first(tree: Tree, asked: Asked) -> Asked:
+    """Return what is shown of a tree to somebody who says neither how deep nor by which words."""
+    if asked.depth is not None or asked.cut is not None or asked.arrange:
+        return asked
+    depth = first_levels(tree)
+    by_branch = depth is not None and asked.words_by is None and tree.vectors is None
+    return asked._replace(depth=depth, words_by="branch" if by_branch else asked.words_by)
+
+
+def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:
+    """Return ``min_docs`` where nobody gives one: what people read leaves out the small nodes.
+
+    depth: levels that are shown.
+    """
+    return few_documents(run.tree, depth) if format == "text" else 0
 
 
 def export(
@@ -203,6 +223,7 @@ def export(
     sides: Sequence[str] = (),
     arrange: bool = False,
     cut: str | None = None,
+    supported: float | None = None,
 ) -> Path:
     """Write a run's tree to a file, whole or not at all; return the file's path.
 
@@ -225,7 +246,8 @@ def export(
             )
         if arrange:
             arranged(opened(run))
-        report(run, output=path, words=words or PAGE_WORDS, sides=sides, cut=cut)
+        least = supported
+        report(run, output=path, words=words or PAGE_WORDS, sides=sides, cut=cut, supported=least)
         return path
     shown = show_tree(
         run,
@@ -237,6 +259,7 @@ def export(
         sides=sides,
         arrange=arrange,
         cut=cut,
+        supported=supported,
     )
     files.write_text(path, shown)
     return path

@@ -98,6 +98,8 @@ def topic_text(record: dict[str, Any]) -> str:
     lines[1] += f", {record['n_docs']} documents"
     if "split_probability" in record:
         lines[1] += f", split {record['split_probability']:.2f}"
+    if record.get("transfer_support") is not None:
+        lines[1] += f", support {record['transfer_support']:.2f}"
     lines += [f"{key}: {record[key]}" for key in ("note", "norm") if record.get(key)]
     if record["above"]:
         lines.append(f"above: {' > '.join(map(_named, record['above']))}")

@@ -13,8 +13,9 @@ from naive import log_joint
 from stepping import advance, at, corpus_of, docs_of, settings_of
 
 from hiertopics.contract.engine import Here, Workers, joined
+from hiertopics.contract.model import Context
 from hiertopics.families.flat import sticks
-from hiertopics.families.hdp import gibbs, gibbs_kernels, partial, summary
+from hiertopics.families.hdp import blocks, gibbs, gibbs_kernels, partial, summary
 from hiertopics.numeric.mixtures import log_rising
 
 CORPUS = random_corpus(91, n_docs=6, n_words=7, largest=4)
@@ -136,3 +137,19 @@ def test_what_is_written_has_the_priors_that_were_drawn(backend: Any, prior: str
     theta = n_dk + doc_prior
     theta = (theta / theta.sum(axis=1, keepdims=True))[:, live]
     np.testing.assert_allclose(found.theta.toarray()[:, :n_live], theta, rtol=1e-9)
+
+
+def test_chains_draw_topics_with_numbers_of_their_own() -> None:
+    """From one state: other topics and another key of the sweep for each chain."""
+    settings = settings_of(partial, truncation=4, start="uniform")
+    state, data = stepping.begin(partial, CORPUS, settings)
+    arrays = {"n_wk": state.n_wk, "tau": state.tau}
+    tables, keys = [], []
+    for chain in ((), (1,), (2,)):
+        context = Context(0, 3, stepping.SERIAL, chain=chain)
+        prior, table = state.alpha * state.pi, np.zeros_like(data.table)
+        told = blocks.drawn(state.word_mass, prior, arrays, table, context)
+        held, _ = told.make(told.arrays, told.recipe, told.table, stepping.SERIAL)
+        tables.append(table.tobytes())
+        keys.append(int(held.key))
+    assert len(set(tables)) == len(set(keys)) == 3

@@ -55,7 +55,7 @@ def test_topics_are_divided_as_the_page_says() -> None:
     """6.3, pair by pair; topic 4 is an inner node's own and lends nothing."""
     data = lay_out(TEXT, 3, np.float64)
     shape = shape_of(np.array([-1, 0, 0, 1, 1, 1]))
-    arranged = Arranged(shape, np.array([3, 2, 4, 5, 1]))
+    arranged = Arranged(shape, np.array([3, 2, 4, 5, 1]), np.zeros(6, int))
     flat = starts.FlatTopics(
         RNG.dirichlet(np.ones(5), 20), RNG.dirichlet(np.ones(15), 5), np.array([9.0, 5, 3, 2, 7])
     )
@@ -148,17 +148,17 @@ def test_what_no_document_has_counts_at_the_nearest_node_that_is_stored() -> Non
         np.array([1.0, 0.6, 0.4, 0.7, 0.3, 1.0, 0.5, 0.5, 1.0]),
         *(np.where(leaf, at_leaf, row) for at_leaf, row in rows),
     )
-    n = np.zeros((5, 9))
+    n = np.zeros((6, 9))  # the last document is empty
     n[0, 7], n[1, 4], n[2, 0], n[3, [2, 6]], n[4, 8] = 3, 2, 4, 1, 5
     found = weigh([n[:2], n[2:]], Pruning(mixing, np.arange(9)), Room())
     whole = mixing.weights(n)
-    assert whole.shape == (5, 9) and (whole > 0).all()
-    theta = np.zeros((5, 9))
-    theta[np.repeat(np.arange(5), found.theta.lengths), found.theta.columns] = found.theta.values
+    assert whole.shape == (6, 9) and (whole > 0).all()
+    theta = np.zeros((6, 9))
+    theta[np.repeat(np.arange(6), found.theta.lengths), found.theta.columns] = found.theta.values
     stored = below(shape, n) > 0
     stored[:, 0] = True
-    wanted = np.zeros((5, 9))
-    for doc, node in np.ndindex(5, 9):
+    wanted = np.zeros((6, 9))
+    for doc, node in np.ndindex(6, 9):
         at = node
         while not stored[doc, at]:
             at = int(parent[at])

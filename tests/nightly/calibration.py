@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 import records  # noqa: E402
 from joint import Outcome  # noqa: E402
 from scipy import stats  # noqa: E402
-from truth import CASES, Case, judged, replicate  # noqa: E402
+from truth import CASES, NIGHTLY, Case, judged, replicate  # noqa: E402
 
 import hiertopics  # noqa: E402
 from hiertopics.base import files  # noqa: E402
@@ -44,6 +44,7 @@ DECIDE = (
     "tests/truth.py",
     "tests/nightly/calibration.py",
 )
+STAYS = {**CASES, **NIGHTLY}
 N_DRAWS, N_BINS = 31, 8
 LARGEST_Z, SMALLEST_P = 4.2, 1e-4
 FAILED = "failed"
@@ -137,7 +138,7 @@ def fitted(case: Case, plan: Plan, corpus: Any, seed: int, run: Path) -> list[di
 
 def stay(name: str, first: int, n_steps: int) -> dict[str, list[list[float]]]:
     """Return each statistic of some replicates, at the truth and after the steps."""
-    runs = [replicate(CASES[name], first + n, n_steps) for n in range(AT_ONCE)]
+    runs = [replicate(STAYS[name], first + n, n_steps) for n in range(AT_ONCE)]
     names = runs[0][0]
     return {key: [[float(f"{side[key]:.9g}") for side in pair] for pair in runs] for key in names}
 
@@ -169,10 +170,11 @@ def works(given: argparse.Namespace) -> Iterator[Work]:
     """Yield all lines, a little of every case at a time."""
     n_ranks, n_stays = given.ranks * (1 + given.long), given.stays * (1 + given.long)
     for start in range(0, max(n_ranks, n_stays), AT_ONCE):
-        for name in given.only or CASES:
+        for name in given.only or STAYS:
             if start < n_stays:
                 yield Work("stay", name, start, given.steps)
-            last = min(start + AT_ONCE, n_ranks) if CASES[name].backend in PLANS else start
+            ranked = name in CASES and CASES[name].backend in PLANS
+            last = min(start + AT_ONCE, n_ranks) if ranked else start
             for seed in range(start, last):
                 yield Work("rank", name, seed, 0)
 
@@ -206,7 +208,7 @@ def p_values(ranks: I64) -> tuple[float, float]:
 
 def said(ledger: records.Ledger, part: str) -> dict[str, list[Any]]:
     """Return what the ledger has of a part, by case, in the order of cases."""
-    found: dict[str, dict[str, Any]] = {name: {} for name in CASES}
+    found: dict[str, dict[str, Any]] = {name: {} for name in STAYS}
     for row in ledger.rows():
         if row["part"] == part and FAILED not in row["said"]:
             found[row["name"]][row["key"]] = row["said"]
@@ -231,7 +233,7 @@ def stayed(ledger: records.Ledger) -> dict[str, tuple[int, Outcome]]:
             for line in lines
             for n in range(AT_ONCE)
         ]
-        found[name] = (len(runs), judged(CASES[name], runs))
+        found[name] = (len(runs), judged(STAYS[name], runs))
     return found
 
 
@@ -293,7 +295,7 @@ def main(words: list[str] | None = None) -> int:
     )
     parser.add_argument("--steps", type=int, default=6, help="their steps (default 6)")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", action="append", choices=[*CASES], help="this case alone")
+    parser.add_argument("--only", action="append", choices=[*STAYS], help="this case alone")
     given = parser.parse_args(words)
     ledger = records.Ledger("calibration", *DECIDE)
     ranks, stays = table_of_ranks(ledger), table_of_stays(ledger)

@@ -267,10 +267,10 @@ class Change:
         if len(fitting) > 1:
             fitting = [each for each in fitting if self.near in each[0].file]
         if len(fitting) != 1:
-            seen = [f"{n} times in {p.file}" for p, n in zip(places, counts, strict=True)]
+            seen = [f"{n} times in {p.file}" for p, n in zip(places, counts, strict=True) if n]
             raise Unfit(
                 f"{self.function}: {self.find} must stand {number} times, and stands "
-                f"{', '.join(seen)}"
+                f"{', '.join(seen) or 'nowhere'}"
             )
         return fitting[0]
 

@@ -25,7 +25,8 @@ Call = Callable[..., Any]
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_is_a_function(name: str) -> None:
-    word = "evaluate" if name == "eval" else name.replace("-", "_")
+    apart = {"eval": "evaluate", "import": "import_tree"}
+    word = apart.get(name, name.replace("-", "_"))
     assert word in ht.__all__ and word in dir(ht) and callable(getattr(ht, word))
 
 

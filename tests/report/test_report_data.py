@@ -20,12 +20,13 @@ import hiertopics
 from hiertopics.base.errors import UsageError
 from hiertopics.contract.registry import BACKENDS
 from hiertopics.corpus.data import matching as affinity_of
+from hiertopics.corpus.data.arranging import arrange, banded, contexts, documents_with
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.corpus.formats.writing import write_corpus
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import arrange, banded, documents_with
+from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.views.documents import top_documents
 from hiertopics.views.report.packing import parse_size, size_told
 from hiertopics.views.report.topics import LAMBDAS, lay_out, words_of
@@ -380,7 +381,11 @@ def test_documents_of_arranged_topics_stay_with_their_topics(
     assert data["tree"]["kind"] == "arranged" and "after the fit" in data["tree"]["note"]
     lengths = run.split.train_lengths
     assert lengths is not None
-    whole = arrange(run.tree, documents_with(run.theta, lengths))
+    members, context = (
+        documents_with(run.theta, lengths),
+        contexts(run.theta, lengths, run.tree.phi),
+    )
+    whole = arrange(run.tree, members, context)
     counts = {whole.id_of(row): int(whole.n_docs[row]) for row in range(whole.n_nodes)}
     ids = data["nodes"]["id"]
     assert data["nodes"]["n_docs"] == [counts[name] for name in ids]
@@ -478,3 +483,20 @@ def test_a_cut_tree_keeps_the_shares_of_what_it_left_out(
         assert shares[1] == pytest.approx(shares[0], abs=0.01)
         assert other["home"] >= 0
     assert hiertopics.export(run.path, tmp_path / "x.html", cut=cut).read_text().startswith("<!doc")
+
+
+@pytest.mark.slow
+def test_agreement_with_labels_has_a_part_of_its_own(finished: Finished, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(finished("hlda-variational"), tmp_path / "run"))
+    assert "agreement" not in data_of(page_of(run, tmp_path))
+    paths = tmp_path / "given.paths"
+    paths.write_text("".join(f"{('a/x', 'a/y', 'b/z')[doc % 3]}\n" for doc in range(30)))
+    record = evaluate_task(run, "hierarchy", paths=paths)
+    data = data_of(page_of(run, tmp_path))
+    part = data["agreement"]
+    assert [row["level"] for row in part["rows"] if row["method"] == "this tree"] == [1, 2]
+    assert part["rows"][0]["kin"] == record["levels"][0]["kin"]
+    assert {row["method"] for row in part["rows"]} == {"this tree", *record["baselines"]}
+    assert {row["label"] for row in part["torn"]} == {"a", "b"}
+    assert not [score for score in data["card"]["scores"] if score.get("task") == "hierarchy"]
+    assert str(tmp_path) not in json.dumps(data)

@@ -88,11 +88,11 @@ def test_three_quarters_of_the_others_are_enough(
     finished: Finished, n_others: int, n_alike: int, back: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last of the others have no word and no document in common with the first run."""
-    run, made = finished("nhdp-variational"), marks_of
+    run = finished("nhdp-variational")
     calls = iter(range(1 + n_others))
 
     def marked(tree: Tree, theta: F64) -> Marks:
-        found = made(tree, theta)
+        found = marks_of(tree, theta)
         alike = next(calls) <= n_alike
         return found if alike else Marks(found.depth, ~found.words & False, ~found.docs)
 

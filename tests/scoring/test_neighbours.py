@@ -22,12 +22,12 @@ from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.source import Source
 from hiertopics.papers import task_neighbours as neighbours
-from hiertopics.papers.task_baselines import inverse_document_frequency, unit_vectors
 from hiertopics.papers.task_neighbours import predict
 from hiertopics.runs import newdocs
 from hiertopics.runs.newdocs import infer_theta
 from hiertopics.runs.rundir import RunDir
 from hiertopics.scoring.tasks import evaluate_task
+from hiertopics.scoring.tfidf import inverse_document_frequency, unit_vectors
 
 Fit = Callable[..., Any]
 

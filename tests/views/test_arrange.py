@@ -16,10 +16,10 @@ from scipy import sparse
 from hiertopics.base.arrays import F64, Bools
 from hiertopics.base.errors import UsageError
 from hiertopics.base.files import read_npz
+from hiertopics.corpus.data.arranging import NOTE, arrange, banded, contexts, documents_with
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, OWN, ROOT, Tree
 from hiertopics.runs.rows import node_rows
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import NOTE, arrange, documents_with
 from hiertopics.views.render import View
 from hiertopics.views.render.graphs import to_dot, to_graphml, to_newick
 from hiertopics.views.render.trees import to_text
@@ -77,17 +77,23 @@ def hellinger(left: F64, right: F64) -> float:
     return float(np.sqrt(((np.sqrt(left) - np.sqrt(right)) ** 2).sum() / 2))
 
 
+def ward_height(phi: F64, left: frozenset[int], right: frozenset[int]) -> float:
+    """Return Ward's distance of two clusters: how much their merge adds to squared distances."""
+    means = [np.sqrt(phi[sorted(side)]).mean(axis=0) / np.sqrt(2) for side in (left, right)]
+    sizes = 2 * len(left) * len(right) / (len(left) + len(right))
+    return float(np.sqrt(sizes * ((means[0] - means[1]) ** 2).sum()))
+
+
 def brute_force(phi: F64) -> dict[frozenset[int], float]:
-    """Return each cluster of an agglomeration written out, with the mean distance at its merge."""
+    """Return each cluster of an agglomeration written out, with Ward's distance at its merge."""
     clusters = [frozenset([topic]) for topic in range(len(phi))]
     heights = {}
     while len(clusters) > 1:
-        distance, left, right = min(
-            (np.mean([hellinger(phi[x], phi[y]) for x in a for y in b]), a, b)
-            for a, b in itertools.combinations(clusters, 2)
+        height, left, right = min(
+            (ward_height(phi, a, b), a, b) for a, b in itertools.combinations(clusters, 2)
         )
         clusters = [c for c in clusters if c not in (left, right)] + [left | right]
-        heights[left | right] = float(distance)
+        heights[left | right] = height
     return heights
 
 
@@ -106,6 +112,25 @@ def test_clusters_and_heights_are_those_of_an_agglomeration_written_out(
         while tree.parent[node] != ROOT:
             way, node = way + lengths(tree)[node], int(tree.parent[node])
             assert way == pytest.approx(expected[leaves(tree, node)] / 2, abs=1e-12)
+
+
+def test_topics_of_the_same_documents_go_together() -> None:
+    """Three topics without a word in common; the first and the last are in the same documents."""
+    tree = flat(np.eye(3))
+    theta = sparse.csr_array([[0.5, 0, 0.5, 0], [0.4, 0, 0.6, 0], [0, 1.0, 0, 0]])
+    context = contexts(theta, np.array([10, 10, 10]), tree.phi)
+    assert context[0] == pytest.approx([4.1 / 9, 0, 4.9 / 9])
+    found = arrange(tree, np.ones((3, 4), dtype=bool), context)
+    assert leaves(found, 1) == {0, 2}
+    assert contexts(theta, np.array([10, 10, 10]), tree.phi)[3] == pytest.approx(tree.phi[3])
+
+
+def test_topics_do_not_chain() -> None:
+    """Of these topics average linkage puts 53 into one of four clusters, and one into two."""
+    phi = np.random.default_rng(1).dirichlet(np.full(60, 0.3), 60)
+    tree = banded(arranged(flat(phi)))
+    sizes = [len(leaves(tree, int(row))) for row in np.flatnonzero(tree.parent == 0)]
+    assert len(sizes) == 4 and min(sizes) >= 5 and max(sizes) <= 30
 
 
 def test_two_planted_groups_end_in_two_subtrees() -> None:
@@ -261,8 +286,9 @@ def test_newick_has_the_lengths_of_branches() -> None:
     phi = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     phi[1] = [0.36, 0.64, 0.0]
     tree = arranged(flat(phi, [20, 10, 40]))
-    near = hellinger(phi[0], phi[1])
-    far = (hellinger(phi[0], phi[2]) + hellinger(phi[1], phi[2])) / 2
+    near = ward_height(phi, frozenset([0]), frozenset([1]))
+    far = ward_height(phi, frozenset([0, 1]), frozenset([2]))
+    assert near == pytest.approx(hellinger(phi[0], phi[1]))
     assert to_newick(tree, ("x", "y", "z"), View(n_words=1)) == (
         f"('2 z':{far / 2:.6f},('0 x':{near / 2:.6f},'1 y':{near / 2:.6f})"
         f"'a1 x':{(far - near) / 2:.6f})'a0 z';\n"

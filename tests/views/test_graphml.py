@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from hiertopics.corpus.data.arranging import NOTE, arrange
 from hiertopics.corpus.data.tree import OUTSIDE, Tree
-from hiertopics.views.arrange import NOTE, arrange
 from hiertopics.views.render import View
 from hiertopics.views.render.graphs import to_graphml
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from hiertopics.corpus.data.tree import OUTSIDE, Tree
-from hiertopics.views.render import View
+from hiertopics.views import render
+from hiertopics.views.render import View, first_levels
 from hiertopics.views.render.graphs import to_dot, to_newick
 from hiertopics.views.render.records import to_table
 from hiertopics.views.render.trees import to_text
+from hiertopics.views.showing import Asked, at_first
 
 VOCAB = ("o'clock", 'say "hi"', "back\\slash", "(paren", "zoë")
 PARENT = (-1, 0, 0, 2, 2, -1)
@@ -157,3 +160,30 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
         "name        size   share\na              5  0.5000\nlong name  12345       -\n"
     )
     assert str(to_table([], ("name",))) == ""
+
+
+def test_of_a_large_tree_two_levels_are_read_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the words of branches; whoever says how deep, or by which words, has that."""
+    parent = np.array([-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    n = len(parent)
+    rng = np.random.default_rng(0)
+    large = Tree(
+        phi=rng.dirichlet(np.ones(6), n),
+        parent=parent.astype(np.int32),
+        kind=np.zeros(n, np.int8),
+        weight=np.full(n, 1 / n),
+        n_docs=np.full(n, 9),
+        n_tokens=np.full(n, 20.0),
+    )
+    assert first_levels(large) is None
+    assert at_first(large, Asked()) == Asked()
+    monkeypatch.setattr(render, "MOST_READ", n - 1)
+    assert first_levels(large) == 3
+    assert at_first(large, Asked()) == Asked(depth=3, words_by="branch")
+    assert at_first(large, Asked(words_by="prob")) == Asked(depth=3, words_by="prob")
+    for asked in (Asked(depth=2), Asked(depth=9), Asked(cut="2"), Asked(arrange=True)):
+        assert at_first(large, asked) == asked
+    forest = replace(large, parent=np.array([-1, -1, 0, 1, 1, 2, 2, 3, 3, 4, 4], np.int32))
+    assert first_levels(forest) == 2
+    flat = replace(large, parent=np.full(n, -1, np.int32))
+    assert first_levels(flat) is None

@@ -65,6 +65,30 @@ class Support(NamedTuple):
     n_others: int
 
 
+MEAN_SHARES = "mean_shares"
+"""The array of an imported tree with the mean of theta over its documents, float64 [n_nodes]."""
+
+SUPPORTED = 0.5
+"""A node of less support (``NodeSupport``) does not come back."""
+
+
+class NodeSupport(NamedTuple):
+    """How far each node comes back in trees of resamples, 0 to 1 (``corpus.data.support``).
+
+    documents: float64 [n_nodes], by documents; words: by words, None where there are none; NaN for
+    a single root and what is outside. note: what of the whole tree comes back, in one sentence.
+    """
+
+    documents: F64
+    words: F64 | None
+    note: str = ""
+
+    @property
+    def value(self) -> F64:
+        """The smaller one of the two, float64 [n_nodes]."""
+        return self.documents if self.words is None else np.minimum(self.documents, self.words)
+
+
 @dataclass(frozen=True)
 class Tree:
     """The node table.
@@ -83,6 +107,7 @@ class Tree:
     (``hiertopics.fitting.sampling``).
     support: only where the tree was held against those of other runs
     (``hiertopics.scoring.comparison``).
+    transfer: only where the tree was held against those of resamples (``fitting.support``).
     ranking: float64 [n_nodes, n_words], what top words are ranked by; None: phi.
     """
 
@@ -96,6 +121,7 @@ class Tree:
     arrangement: Arrangement | None = None
     split_probability: F64 | None = None
     support: Support | None = None
+    transfer: NodeSupport | None = None
     ranking: F64 | None = None
 
     @property
@@ -150,6 +176,11 @@ class Tree:
         return np.asarray(mine[order])
 
     @cached_property
+    def most_docs(self) -> I64:
+        """The most documents that a node at or below each has, int64 [n_nodes]."""
+        return self.below(np.asarray(self.n_docs, np.int64), np.maximum)
+
+    @cached_property
     def subtree_weight(self) -> F64:
         """Share of the training tokens at or below each node, float64 [n_nodes]."""
         return self.below(self.weight)
@@ -164,6 +195,28 @@ class Tree:
             if self.parent[node] != ROOT:
                 total[self.parent[node]] = join(total[self.parent[node]], total[node])
         return total
+
+    def without(self, gone: NDArray[np.bool_]) -> Tree:
+        """Return the tree without some nodes, to be looked at only; rows keep their numbers.
+
+        gone: bool [n_nodes]. What hangs below them, and their tokens, go to the next node above
+        that stays.
+        """
+        parent, kind = self.parent.copy(), self.kind.copy()
+        weight, n_tokens = self.weight.copy(), self.n_tokens.copy()
+        for node in self.shown.tolist():
+            above = parent[node]
+            if above != ROOT and gone[above]:
+                parent[node] = parent[above]
+        for node in self.shown[::-1].tolist():
+            if not gone[node]:
+                continue
+            kind[node] = OUTSIDE
+            for amount in (weight, n_tokens):
+                if self.parent[node] != ROOT:
+                    amount[self.parent[node]] += amount[node]
+                    amount[node] = 0.0
+        return replace(self, parent=parent, kind=kind, weight=weight, n_tokens=n_tokens)
 
     def path(self, node: int) -> list[int]:
         """Return the way from the root to ``node``."""

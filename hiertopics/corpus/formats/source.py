@@ -145,6 +145,11 @@ def find_labels(path: Path, *, columns: bool = False) -> Path | None:
     return _first(path, names + [f"{x}.xml" for x in _stems(path)] if columns else names)
 
 
+def find_paths(path: Path) -> Path | None:
+    """Return ``X.paths`` or ``X.paths.gz`` if one exists."""
+    return _first(path, [stem(path) + ".paths", stem(path) + ".paths.gz"])
+
+
 def names_columns(path: Path) -> bool:
     """Tell whether a labels file names columns of a table: XML as MULAN writes it."""
     return unpacked(path.name).lower().endswith(".xml")

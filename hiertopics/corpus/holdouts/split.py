@@ -159,7 +159,22 @@ def make_split(corpus: AnyBags, holdout: Holdout) -> tuple[AnyBags, Split]:
             what = f"holdout {holdout.kind} puts a part of each document aside, all in memory"
             raise UsageError(f"{what}; of shards whole documents can be (docs, fold, train, none)")
         return _withhold(corpus, holdout)
-    train_docs, heldout_docs = docs_apart(corpus.n_docs, holdout)
+    return _apart(corpus, holdout, *docs_apart(corpus.n_docs, holdout))
+
+
+GIVEN = "given"
+"""The kind of a split whose training documents were listed by hand."""
+
+
+def split_of_docs(corpus: AnyBags, train_docs: I64) -> tuple[AnyBags, Split]:
+    """Return the training corpus of listed documents, ascending, and what was put aside."""
+    heldout_docs = np.setdiff1d(np.arange(corpus.n_docs), train_docs)
+    return _apart(corpus, Holdout(GIVEN), train_docs, heldout_docs)
+
+
+def _apart(
+    corpus: AnyBags, holdout: Holdout, train_docs: I64, heldout_docs: I64
+) -> tuple[AnyBags, Split]:
     heldout = corpus.counts_of(heldout_docs)
     observed, scored = partition(heldout, heldout_docs, holdout.seed)
     train = corpus.select(train_docs)

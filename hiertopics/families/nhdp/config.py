@@ -22,6 +22,14 @@ class Model(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "[12, 70], [] for none; auto: found from the corpus."
         ),
     ] = "auto"
+    least_children: Annotated[
+        int,
+        Meta(
+            ge=2,
+            description="Children of a node between the root and the leaves, at least: the "
+            "children of one with fewer take its place when the fit begins.",
+        ),
+    ] = 2
     truncation: Truncation = 500
     gamma: Annotated[
         float, Meta(gt=0, description="How evenly the children of a node share its documents.")
@@ -88,11 +96,12 @@ StartIterations = Annotated[
     int, Meta(ge=0, description="Iterations of the flat topics that the tree starts from.")
 ]
 Start = Annotated[
-    Literal["branches", "words", "random"],
+    Literal["groups", "branches", "words", "random"],
     Meta(
-        description="What the flat topics begin with: few topics of the whole corpus, and topics "
-        "of what each of them holds; clusters of words by context; or a random draw. The first "
-        "two are the same for every seed."
+        description="What the tree begins with. groups: few branches by factorisations of the "
+        "corpus, topics of what each of them holds, and groups of branches. branches: the same "
+        "from few topics, without groups. words: topics from clusters of words by context. "
+        "random: topics from a draw. All but the last are the same for every seed."
     ),
 ]
 Responsibilities = Annotated[
@@ -137,7 +146,7 @@ class VariationalInference(InferenceConfig, frozen=True, kw_only=True):
 
     iterations: Iterations = 25
     hyper_every: HyperEvery = 5
-    start: Start = "words"
+    start: Start = "groups"
     start_iterations: StartIterations = 200
     responsibilities: Responsibilities = "auto"
     inner_share: InnerShare = 0.8
@@ -153,7 +162,7 @@ class GibbsInference(SamplerConfig, frozen=True, kw_only=True):
         int, Meta(ge=0, description="Iterations before the first draw that is kept.")
     ] = 60
     keep_every: Annotated[int, Meta(ge=1, description="Iterations between two kept draws.")] = 40
-    start: Start = "words"
+    start: Start = "groups"
     start_iterations: StartIterations = 200
     responsibilities: Responsibilities = "auto"
     variational_sweeps: Annotated[

@@ -17,15 +17,20 @@ from scipy.spatial.distance import pdist
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.families.nhdp.layout import Shape, shape_of
 
+OTHER, BRANCH, GROUP = 0, 1, 2
+"""A branch was found before its topics were, a group has branches below it."""
+
 
 class Arranged(NamedTuple):
     """A tree above topics.
 
     node: int64 [n_topics], where each topic stands: at a leaf, or, as its own, at an inner node.
+    kind: int64 [K], what each node is: ``BRANCH``, ``GROUP`` or ``OTHER``.
     """
 
     shape: Shape
     node: I64
+    kind: I64
 
     @property
     def members(self) -> Bools:
@@ -59,19 +64,23 @@ def labels_at(merges: F64, n_clusters: int) -> I64:
     return labels
 
 
-def nested(levels: Sequence[I64], n_topics: int) -> Node:
+def nested(levels: Sequence[I64], n_topics: int, kinds: Sequence[int] = ()) -> Node:
     """Return the tree of clusters within clusters; levels: [n_topics] each, coarse to fine.
+
+    kinds: what the clusters of each level are; others are ``OTHER``.
 
     An inner node with one child, the root excepted, is replaced by that child. Siblings stand in
     the order of the smallest topic below them.
     """
+    kind = [OTHER, *kinds] + [OTHER] * (len(levels) - len(kinds))
 
     def grow(topics: I64, level: int) -> Node:
         if level == len(levels):
-            return Node([leaf(int(topic)) for topic in topics], -1)
+            return Node([leaf(int(topic)) for topic in topics], -1, kind=kind[level])
         labels = levels[level][topics]
         names = labels[np.sort(np.unique(labels, return_index=True)[1])]
-        return Node([shortened(grow(topics[labels == name], level + 1)) for name in names], -1)
+        below = [shortened(grow(topics[labels == name], level + 1)) for name in names]
+        return Node(below, -1, kind=kind[level])
 
     return grow(np.arange(n_topics), 0)
 
@@ -79,12 +88,14 @@ def nested(levels: Sequence[I64], n_topics: int) -> Node:
 class Node(NamedTuple):
     """A node of a tree that has no numbers yet.
 
-    topic: of a leaf; -1 at inner nodes, which may have topics of their own.
+    topic: of a leaf; -1 at inner nodes, which may have topics of their own. kind: as in
+    ``Arranged``.
     """
 
     children: list[Node]
     topic: int
     own: tuple[int, ...] = ()
+    kind: int = OTHER
 
     @property
     def topics(self) -> list[int]:
@@ -107,7 +118,7 @@ def renamed(node: Node, names: I64) -> Node:
     """Return the tree of topics ``names`` where those of ``node`` are numbered from 0."""
     children = [renamed(child, names) for child in node.children]
     topic = int(names[node.topic]) if node.topic >= 0 else -1
-    return Node(children, topic, tuple(int(names[own]) for own in node.own))
+    return Node(children, topic, tuple(int(names[own]) for own in node.own), node.kind)
 
 
 def shortened(node: Node) -> Node:
@@ -115,10 +126,26 @@ def shortened(node: Node) -> Node:
     return node.children[0] if len(node.children) == 1 else node
 
 
+def at_least(root: Node, n_children: int) -> Node:
+    """Return the tree without inner nodes of fewer children, whose children take their places.
+
+    The root stays, and so does a node that has topics of its own.
+    """
+
+    def kept(node: Node) -> list[Node]:
+        below = [found for child in node.children for found in kept(child)]
+        few = node.topic < 0 and not node.own and len(below) < n_children
+        return below if few else [node._replace(children=_in_order(below))]
+
+    below = [found for child in root.children for found in kept(child)]
+    return root._replace(children=_in_order(below))
+
+
 def numbered(root: Node) -> Arranged:
     """Return a tree whose nodes are numbered breadth first."""
     row = [(root, -1)]
     parent: list[int] = []
+    kind: list[int] = []
     places: dict[int, int] = {}
     while row:
         below = []
@@ -126,10 +153,10 @@ def numbered(root: Node) -> Arranged:
             below += [(child, len(parent)) for child in node.children]
             places |= dict.fromkeys(node.own if node.topic < 0 else (node.topic,), len(parent))
             parent.append(above)
+            kind.append(node.kind)
         row = below
-    return Arranged(
-        shape_of(np.array(parent)), np.array([places[topic] for topic in sorted(places)])
-    )
+    at = np.array([places[topic] for topic in sorted(places)])
+    return Arranged(shape_of(np.array(parent)), at, np.array(kind))
 
 
 GAP = 0.75
@@ -152,6 +179,12 @@ none needs to be in most documents."""
 
 BROAD_WITHIN = 12
 """Children that a family has at most within a branch that was found first."""
+
+GRID = 2.0**20
+"""Distances are rounded to 1 / GRID where noise in their last bits must not decide."""
+
+APART = 1e3
+"""What is added to distances between clusters that are merged last."""
 
 SMALL_CORPUS = 100_000
 POWERS = {True: (0.52,), False: (0.4, 0.68)}
@@ -305,10 +338,10 @@ def _rest(node: Node, topic: int) -> Node:
     return shortened(node._replace(children=sorted(kept, key=lambda child: child.first)))
 
 
-def find(merges: F64, usage: Usage, n_named: int = 0) -> Arranged:
+def find(merges: F64, usage: Usage, n_named: int = 0, least: int = 2) -> Arranged:
     """Return the tree above topics of this linkage, used like this.
 
-    The first ``n_named`` topics are those of as many branches.
+    The first ``n_named`` topics are those of as many branches. least: children of an inner node.
     """
     small, distinct = usage.n_k.sum() < SMALL_CORPUS, distinct_topics(merges)
     root = cut_broad(by_gaps(merges), merges, POWERS[small])
@@ -320,10 +353,10 @@ def find(merges: F64, usage: Usage, n_named: int = 0) -> Arranged:
     root = without(root, merges, lambda topics: unfit(topics, MANY))
     if len(root.children) >= BRANCHES:
         root = without(root, merges, lambda topics: unfit(topics, 1))
-    return numbered(with_names(root, n_named))
+    return numbered(at_least(with_names(root, n_named), least))
 
 
-def arrange(merges: F64, branches: Sequence[int], n_named: int = 0) -> Arranged:
+def arrange(merges: F64, branches: Sequence[int], n_named: int = 0, least: int = 2) -> Arranged:
     """Return the tree of these cuts: 1 < n < topics clusters at each level, coarse to fine.
 
     The first ``n_named`` topics are those of as many branches: a cluster of several is cut further.
@@ -332,10 +365,10 @@ def arrange(merges: F64, branches: Sequence[int], n_named: int = 0) -> Arranged:
     cuts = [n for n in branches if 1 < n < n_topics]
     root = nested([labels_at(merges, n) for n in cuts], n_topics)
     root = without(root, merges, lambda topics: have_several(topics, n_named))
-    return numbered(with_names(root, n_named))
+    return numbered(at_least(with_names(root, n_named), least))
 
 
-def find_within(branch: I64, features: F64, n_named: int = 0) -> Arranged:
+def find_within(branch: I64, features: F64, n_named: int = 0, least: int = 2) -> Arranged:
     """Return the tree above topics of branches that were found first.
 
     branch: int64 [T], that of each topic; features: float64 [T, n_words]. The first ``n_named``
@@ -348,4 +381,79 @@ def find_within(branch: I64, features: F64, n_named: int = 0) -> Arranged:
         root = cut_broad(by_gaps(merges), merges, POWERS[True], BROAD_WITHIN)
         found.append(shortened(renamed(root, topics)))
     root = Node(sorted(found, key=lambda node: node.first), -1)
-    return numbered(with_names(root, n_named))
+    return numbered(at_least(with_names(root, n_named), least))
+
+
+FAMILY = 12
+"""Children that a node above topics has at most."""
+
+
+def find_grouped(
+    branch: I64, group: I64, features: F64, n_named: int = 0, least: int = 2
+) -> Arranged:
+    """Return the tree above topics of branches that were found first, and of groups of these.
+
+    branch: int64 [T], that of each topic; group: int64 [n_branches]; a group of one is that branch.
+    features: float64 [T, n_words]. The first ``n_named`` topics are those of as many branches,
+    which stand in no group with another.
+    """
+    found: dict[int, list[Node]] = {}
+    for name in np.unique(branch):
+        topics = np.flatnonzero(branch == name)
+        inside = [leaf(int(topic)) for topic in topics]
+        if len(topics) > FAMILY:
+            inside = _families(topics, np.sqrt(features[topics]))
+        found.setdefault(int(group[name]), []).append(shortened(Node(inside, -1, kind=BRANCH)))
+    groups = [shortened(Node(_in_order(inside), -1, kind=GROUP)) for inside in found.values()]
+    only = len(groups) == 1 and groups[0].topic < 0
+    root = Node(groups[0].children if only else _in_order(groups), -1)
+    return numbered(at_least(with_names(root, n_named), least))
+
+
+def _families(topics: I64, points: F64) -> list[Node]:
+    """Return topics as children of one node: gathered, and again, until no family is too large."""
+    if len(topics) <= FAMILY:
+        return [leaf(int(topic)) for topic in topics]
+    labels = labels_at(ward_on_grid(points), min(round(len(topics) ** 0.5), FAMILY))
+    found = [labels == label for label in np.unique(labels)]
+    return _in_order([shortened(Node(_families(topics[at], points[at]), -1)) for at in found])
+
+
+def _in_order(nodes: list[Node]) -> list[Node]:
+    return sorted(nodes, key=lambda node: node.first)
+
+
+def ward_on_grid(points: F64, labels: I64 | None = None) -> F64:
+    """Return Ward's linkage of points [n, k] by distances on a grid: noise decides nothing.
+
+    labels: int64 [n], of clusters that are merged last.
+    """
+    if len(points) < 2:
+        return np.zeros((0, 4))
+    distances = np.rint(pdist(points) * GRID) / GRID
+    if labels is not None:
+        one, other = np.triu_indices(len(points), 1)
+        distances += APART * (labels[one] != labels[other])
+    return np.asarray(linkage(distances, "ward"))
+
+
+def arrange_grouped(
+    branch: I64,
+    groups: Sequence[I64],
+    features: F64,
+    finer: Sequence[int] = (),
+    n_named: int = 0,
+    least: int = 2,
+) -> Arranged:
+    """Return the tree of levels of groups, coarse to fine, of branches and of their families.
+
+    branch: int64 [T]; groups: int64 [n_branches] each; finer: how many families there are in all,
+    at each level below the branches.
+    """
+    merges = ward_on_grid(np.sqrt(features), branch)
+    cuts = [n for n in finer if len(np.unique(branch)) < n < len(branch)]
+    levels = [group[branch] for group in groups]
+    levels += [branch, *(labels_at(merges, n) for n in cuts)]
+    kinds = [GROUP] * len(groups) + [BRANCH]
+    root = nested(levels, len(branch), kinds)
+    return numbered(at_least(with_names(root, n_named), least))

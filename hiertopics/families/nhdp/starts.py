@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -31,16 +32,27 @@ from hiertopics.families.flat.summary import LIVE_TOKENS, document_weights
 from hiertopics.families.flat.variational import IN_FIXED_ORDER, Order, Responsibilities
 from hiertopics.families.hdp import posteriors
 from hiertopics.families.hdp.few import FEW, are_many
-from hiertopics.families.nhdp import document_kernels, documents, flat_starts, mixing, reshaping
+from hiertopics.families.nhdp import (
+    branching,
+    document_kernels,
+    documents,
+    flat_starts,
+    mixing,
+    reshaping,
+)
 from hiertopics.families.nhdp.config import VariationalInference
 from hiertopics.families.nhdp.flat_starts import Part, Within
-from hiertopics.families.nhdp.layout import Ancestry, Local, Shape
+from hiertopics.families.nhdp.layout import Ancestry, Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.shapes import (
+    GROUP,
+    OTHER,
     Arranged,
     Usage,
     arrange,
+    arrange_grouped,
     find,
+    find_grouped,
     find_within,
     nested,
     numbered,
@@ -57,6 +69,12 @@ ROUNDS = 10
 FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
 """Of the flat topics' iterations: for the branches, for the topics within each, and for these
 topics together."""
+
+TOGETHER_GROUPED = 0.3
+"""The last of these where branches are found by factorisations, which take no iterations."""
+
+PASSING = 0.1
+"""What stopping at branches and groups weighs, of its weight at other inner nodes."""
 
 WORDS_AT_ONCE = 1024
 """Words whose part in q(z) is made at a time."""
@@ -84,21 +102,22 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
         context = replace(context, seed=0, chain=())
     # Sweeps over a sample are short; their tables of words would travel at each turn of each.
     here = replace(context, workers=context.workers.here)
-    n_branches, n_named = 0, len(data.seeds.names)
-    if settings.inference.start == "branches" and cuts == "auto":
-        n_branches = flat_starts.number_of_branches(
-            flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
-        )
-    if n_branches > 1:
-        flat, branch = topics_within(n_branches, sample, settings, here, dtype)
-        arranged = find_within(branch, features(flat, sample), n_named)
+    n_named, least = len(data.seeds.names), settings.model.least_children
+    n_branches = branches_first(sample, settings)
+    if n_branches > 1 and settings.inference.start == "groups":
+        flat, arranged = grouped(n_branches, sample, settings, here, dtype)
+    elif n_branches > 1:
+        branch = branch_of_pairs(n_branches, sample, settings, here, dtype)
+        before = round(FIRST * settings.inference.start_iterations)
+        flat, branch = topics_within(branch, sample, settings, here, dtype, TOGETHER, before)
+        arranged = find_within(branch, features(flat, sample), n_named, least)
     else:
         flat = flat_topics(sample, settings, here, dtype)
         merges = ward(features(flat, sample))
         if cuts == "auto":
-            arranged = find(merges, Usage(flat.theta, flat.n_k), n_named)
+            arranged = find(merges, Usage(flat.theta, flat.n_k), n_named, least)
         else:
-            arranged = arrange(merges, cuts, n_named)
+            arranged = arrange(merges, cuts, n_named, least)
     small = cuts == "auto" and reshaping.is_small(arranged.shape.n_nodes, data)
     if small and settings.inference.trials and len(flat.theta) == data.n_docs:
 
@@ -111,7 +130,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
             return replace(found, local=sent_from_here(found.local, data, context))
     division = divide(flat, arranged, data, settings.inference, dtype)
     flat = flat._replace(theta=flat.theta[:0], phi=flat.phi[:0])  # nobody needs them any more
-    return divided(division, arranged.shape, data, settings, context, dtype)
+    return divided(division, arranged, data, settings, context, dtype)
 
 
 def is_seen_whole(data: Data, settings: Settings) -> bool:
@@ -134,56 +153,111 @@ def sampled(data: Data, settings: Settings, context: Context) -> Data:
     return some_of(data, np.sort(order[:n_docs]))
 
 
-def topics_within(
+def branches_first(sample: Data, settings: Settings) -> int:
+    """Return how many branches are found before topics are; 0: none."""
+    start, cuts = settings.inference.start, settings.model.branches
+    if start not in ("groups", "branches") or (start == "branches" and cuts != "auto"):
+        return 0
+    n_topics = flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
+    n_branches = flat_starts.number_of_branches(n_topics)
+    if cuts == "auto":
+        return n_branches
+    levels = [n for n in cuts if 1 < n < n_topics]
+    if not n_branches or not levels:
+        return 0
+    return branch_level(levels, n_branches)
+
+
+def branch_level(levels: Sequence[int], n_branches: int) -> int:
+    """Return which number of nodes is nearest to that of the branches, by ratio."""
+    return min(levels, key=lambda n: (max(n / n_branches, n_branches / n), n))
+
+
+def grouped(
     n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> tuple[FlatTopics, Arranged]:
+    """Return topics that were found within branches, and the tree of groups of these branches."""
+    counts, n_named = counts_of(data), len(data.seeds.names)
+    branch = branching.branches_of(counts, n_branches, data.seeds)
+    flat, inside = topics_within(branch, data, settings, context, dtype, TOGETHER_GROUPED)
+    described = features(flat, data)
+    linked = branching.Linked(counts, branch, n_named)
+    cuts, least = settings.model.branches, settings.model.least_children
+    if cuts == "auto":
+        return flat, find_grouped(inside, linked.groups(), described, n_named, least)
+    levels = [n for n in cuts if 1 < n < len(flat.phi)]
+    middle = levels.index(n_branches) if n_branches in levels else 0
+    groups = [linked.groups(n - n_named) for n in levels[:middle]]
+    finer = levels[middle + 1 :]
+    return flat, arrange_grouped(inside, groups, described, finer, n_named, least)
+
+
+def topics_within(
+    branch: I64,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    dtype: DTypeLike,
+    together: float,
+    before: int = 0,
 ) -> tuple[FlatTopics, I64]:
-    """Return topics that were found within branches, and the branch of each, int64 [T]."""
+    """Return topics that were found within branches, and the branch of each, int64 [T].
+
+    branch: int64 [n_pairs], of each pair. together: share of the iterations for all topics.
+    before: iterations of the start that were done.
+    """
     model, n_iterations = settings.model, settings.inference.start_iterations
-    stages = [round(share * n_iterations) for share in (FIRST, INSIDE, TOGETHER)]
-    steps = np.cumsum([0, stages[0], n_branches, stages[2]])
-    quiet = replace(context, report=lambda done, total: None)
-
-    def told(stage: int) -> Context:
-        def report(done: int, total: int) -> None:
-            context.report(int(steps[stage]) + done, int(steps[-1]))
-
-        return replace(context, report=report)
-
-    kept = settings.inference.responsibilities
-    n_branches = max(n_branches, len(data.seeds.names) + 1)
-    first = Settings(
-        structs.replace(model, truncation=n_branches, branches=[]),
-        VariationalInference(start_iterations=stages[0], responsibilities=kept),
-    )
-    branch = branch_of_pairs(data, first, told(0), dtype)
-    counts = counts_of(data)
+    counts, quiet = counts_of(data), replace(context, report=lambda done, total: None)
     parts = flat_starts.parts(branch, counts)
+    stages = [round(share * n_iterations) for share in (INSIDE, together)]
+    total = before + len(parts) + stages[1]
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
     def inside(part: Part) -> FlatTopics:
         share = part.counts.sum() / counts.sum()
         own = Settings(
             structs.replace(model, truncation=max(round(share * n_topics), 2), seeds=None),
-            VariationalInference(start_iterations=stages[1], responsibilities=kept),
+            VariationalInference(
+                start_iterations=stages[0],
+                responsibilities=settings.inference.responsibilities,
+                start="words",
+            ),
         )
         return flat_topics(part.data, own, replace(quiet, workers=Workers()), dtype)
 
-    told(1).report(0, n_branches)
+    context.report(before, total)
     flats = [(flat.theta, flat.phi) for flat in context.map(inside, parts)]
     within = flat_starts.joined(parts, flats, counts, data.seeds)
     order = order_of(model.truncation, len(data.cells.word), settings.inference)
     begun = known(within, data, order, context, dtype)
-    flat, live = fit_flat(begun, data, stages[2], order, told(2))
+    done = before + len(parts)
+    told = replace(context, report=lambda now, _: context.report(done + now, total))
+    flat, live = fit_flat(begun, data, stages[1], order, told)
     return flat, within.branch[live]
 
 
-def branch_of_pairs(data: Data, settings: Settings, context: Context, dtype: DTypeLike) -> I64:
+def branch_of_pairs(
+    n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> I64:
     """Return which of few topics suits each pair best, int64 [n_pairs], the root left out."""
-    flat = flat_topics(data, settings, context, dtype)
+    n_iterations = settings.inference.start_iterations
+    stages = [round(share * n_iterations) for share in (FIRST, TOGETHER)]
+    total = sum(stages) + n_branches
+    n_topics = max(n_branches, len(data.seeds.names) + 1)
+    first = Settings(
+        structs.replace(settings.model, truncation=n_topics, branches=[]),
+        VariationalInference(
+            start_iterations=stages[0],
+            responsibilities=settings.inference.responsibilities,
+            start="words",
+        ),
+    )
+    told = replace(context, report=lambda now, _: context.report(now, total))
+    flat = flat_topics(data, first, told, dtype)
     each = numbered(nested([], len(flat.phi)))
-    state = begin(flat, each, data, settings, context, dtype)
-    for iteration in range(1, settings.inference.iterations + 1):
-        refit(state, data, settings, replace(context, iteration=iteration))
+    state = begin(flat, each, data, first, context, dtype)
+    for iteration in range(1, first.inference.iterations + 1):
+        refit(state, data, first, replace(context, iteration=iteration))
     mixing, n_nodes = state.mixing, state.mixing.shape.n_nodes
     locals_ = (state.local.state_of(number) for number in range(state.local.n_pieces))
     counts = [rows for local in locals_ for rows in documents.counts_of(local, n_nodes)]
@@ -286,12 +360,12 @@ def begin(
 ) -> State:
     """Return the state of these topics as the leaves of this tree (theory/nhdp 6.3)."""
     division = divide(flat, arranged, data, settings.inference, dtype)
-    return divided(division, arranged.shape, data, settings, context, dtype)
+    return divided(division, arranged, data, settings, context, dtype)
 
 
 def divided(
     division: Division,
-    shape: Shape,
+    arranged: Arranged,
     data: Data,
     settings: Settings,
     context: Context,
@@ -299,7 +373,10 @@ def divided(
 ) -> State:
     """Return the state of topics that were divided among the nodes of a tree."""
     model = settings.model
-    begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
+    begun = mixing.even(arranged.shape, model.concentration, model.stop_weight, model.go_weight)
+    passed = arranged.kind != OTHER
+    passed &= begun.shape.n_children > 0
+    begun = begun._replace(stop_a=np.where(passed, PASSING * begun.stop_a, begun.stop_a))
     bounds = data.cells.doc_bounds[1:-1]
     messages = [division._replace(theta=part) for part in np.split(division.theta, bounds)]
     del division
@@ -383,12 +460,14 @@ def _divided_words(
     shape, at = arranged.shape, arranged.node
     above = np.zeros((shape.n_nodes, phi.shape[1]))
     above[shape.inner] = shared
+    above[arranged.kind == GROUP] = 0
     # Sums along the path: what all nodes above a leaf would give to a word.
-    along = above.copy()
+    along, lenders = above.copy(), (arranged.kind != GROUP).astype(np.int64)
     for node in range(1, shape.n_nodes):
         along[node] += along[shape.parent[node]]
+        lenders[node] += lenders[shape.parent[node]]
     lending = np.where(shape.n_children[at] == 0, inference.inner_share, 0.0)[:, None]
-    depth = np.maximum(shape.depth[at], 1)[:, None]
+    depth = np.maximum(lenders[at] - 1, 1)[:, None]
     own = (1.0 - lending) * phi
     total = own + lending / depth * along[at]
     leaf_part, lent = np.zeros_like(above), np.zeros_like(above)

@@ -25,12 +25,15 @@ from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_
 OWN: dict[str, Scorer[TaskResult] | str] = {
     name: f"hiertopics.papers.task_{name}:task"
     for name in ("neighbours", "links", "reconstruction", "groups", "labels")
-}
+} | {"hierarchy": "hiertopics.scoring.tasks.hierarchy:task"}
 
 TASKS: Table[Scorer[TaskResult]] = Table(
     "task", "hiertopics.tasks", "hiertopics.scoring.request:Scorer", OWN
 )
 """Every task: those above, and those of installed packages."""
+
+FILES = ("corpus", "paths")
+"""Options that name a file."""
 
 
 @trusts
@@ -47,9 +50,9 @@ def evaluate_task(
     """Score a run on a task, beside baselines; the result is also written to its ``eval`` folder.
 
     options: ``k`` and ``corpus`` for neighbours, ``average`` for links, ``score`` and ``corpus``
-    for groups, ``corpus`` for labels and reconstruction, and those of a package's task; None and
-    False are defaults. data: entries that describe the corpus file. Raises UsageError, DataError or
-    RunError.
+    for groups, ``corpus`` for labels and reconstruction, those of ``HierarchyOptions`` for
+    hierarchy, and those of a package's task; None and False are defaults. data: entries that
+    describe the corpus file. Raises UsageError, DataError or RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -62,10 +65,10 @@ def evaluate_task(
 
 
 def _record(run: RunDir, task: str, options: Any, result: TaskResult) -> dict[str, Any]:
-    corpus = getattr(options, "corpus", None)
     if not result.baselines:
         raise UsageError(f"task {task} compares the run with nothing: a task has a baseline")
-    shown = options._asdict() | ({} if corpus is None else {"corpus": str(corpus)})
+    given = {name: getattr(options, name, None) for name in FILES}
+    shown = options._asdict() | {name: str(path) for name, path in given.items() if path}
     return {
         "run": str(run.path),
         "backend": run.manifest["backend"],

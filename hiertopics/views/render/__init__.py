@@ -13,7 +13,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.visible import steady
-from hiertopics.corpus.data.tree import NONE, ROOT, Label, Labels, Tree
+from hiertopics.corpus.data.tree import NONE, ROOT, SUPPORTED, Label, Labels, Tree
 
 LARGE = 200
 """Nodes above which a tree is too large to be read whole."""
@@ -21,6 +21,10 @@ LARGE = 200
 
 MOST_READ, FEWEST_READ = 60, 15
 """Nodes of a tree that are read at one time; and so many are left, where that can be."""
+
+
+FIRST_LEVELS = 2
+"""Levels below the root of a tree that has more nodes than are read at one time."""
 
 
 class Remark(NamedTuple):
@@ -33,6 +37,8 @@ class Remark(NamedTuple):
 
 class View(NamedTuple):
     """What of a tree is shown: levels, words per node, and the fewest documents of a node.
+
+    A node of fewer stays where one below it has enough.
 
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
@@ -50,7 +56,7 @@ class View(NamedTuple):
     def children(self, tree: Tree, node: int) -> I64:
         """Return the children of ``node`` (-1: the roots) that are shown, largest first."""
         children = tree.children(node)
-        shown = tree.n_docs[children] >= self.min_docs
+        shown = tree.most_docs[children] >= self.min_docs
         if self.labels:
             hidden = [self.label(node).hidden for node in children.tolist()]
             shown &= ~np.array(hidden, dtype=bool)
@@ -92,6 +98,19 @@ class View(NamedTuple):
         return ", ".join(f"{name} {share:.2f}" for name, share in top)
 
 
+def comes_back(tree: Tree, node: int) -> float | None:
+    """Return the support of a node by resamples; None where there is none to speak of."""
+    if tree.transfer is None or np.isnan(tree.transfer.value[node]):
+        return None
+    return float(tree.transfer.value[node])
+
+
+def is_weak(tree: Tree, node: int) -> bool:
+    """Tell whether a node does not come back in resamples."""
+    support = comes_back(tree, node)
+    return support is not None and support < SUPPORTED
+
+
 def share(tree: Tree, node: int) -> str:
     """Return the share of tokens at or below ``node``; its own too, where that is another one."""
     total, own = tree.subtree_weight[node], tree.weight[node]
@@ -106,8 +125,21 @@ def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
     have. Flat topics all stay, by tokens.
     """
     if min_docs is None:
-        min_docs = 0 if tree.is_flat else _fewest_read(tree.n_docs[tree.shown])
+        nodes = (
+            tree.shown if view.depth is None else tree.shown[tree.depth[tree.shown] < view.depth]
+        )
+        min_docs = 0 if tree.is_flat else _fewest_read(tree.most_docs[nodes])
     return view._replace(min_docs=min_docs, by_size=not tree.is_flat)
+
+
+def first_levels(tree: Tree) -> int | None:
+    """Return how many levels of a tree are read at first, the root's among them; None: all.
+
+    ``FIRST_LEVELS`` below a single root of trees with more than ``MOST_READ`` nodes.
+    """
+    if tree.is_flat or len(tree.shown) <= MOST_READ:
+        return None
+    return FIRST_LEVELS + int((tree.parent[tree.shown] == ROOT).sum() == 1)
 
 
 def _fewest_read(n_docs: I64) -> int:
@@ -121,11 +153,13 @@ def _fewest_read(n_docs: I64) -> int:
     return largest + (int((n_docs > largest).sum()) >= FEWEST_READ)
 
 
-def few_documents(tree: Tree) -> int:
+def few_documents(tree: Tree, depth: int | None = None) -> int:
     """Return below how many documents a node is left out where a tree is too large to be read.
 
-    1% of the documents, for trees of more than ``LARGE`` nodes; flat topics are all shown.
+    1% of the documents, for trees of more than ``LARGE`` nodes in the levels that are shown (None:
+    all); flat topics are all shown.
     """
-    if tree.is_flat or len(tree.shown) <= LARGE:
+    deepest = tree.n_nodes if depth is None else depth
+    if tree.is_flat or int((tree.depth[tree.shown] < deepest).sum()) <= LARGE:
         return 0
     return int(np.ceil(0.01 * tree.n_docs[tree.shown].max()))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from hiertopics.corpus.data.tree import ROOT, Tree
-from hiertopics.views.render import View, share
+from hiertopics.views.render import View, comes_back, share
 
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 NODE_KEYS = {
@@ -52,14 +52,17 @@ def _quoted(text: str) -> str:
 def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
     """Return a directed graph, edges from parent to child; nodes carry typed data.
 
-    ``weight`` and ``n_tokens`` are the node's own. A character that XML cannot hold becomes
-    U+FFFD. A tree that was arranged after the fit says so in the graph's data ``arranged``.
+    ``weight`` and ``n_tokens`` are the node's own; ``support`` is that by resamples, where known. A
+    character that XML cannot hold becomes U+FFFD. A tree that was arranged after the fit says so in
+    the graph's data ``arranged``.
     """
     document = ElementTree.Element("graphml", xmlns=NAMESPACE)
     for name, kind in NODE_KEYS.items():
         _add_key(document, name, "node", kind)
     for name in LABEL_KEYS if view.labels else ():
         _add_key(document, name, "node", "string")
+    if tree.transfer is not None:
+        _add_key(document, "support", "node", "double")
     if tree.arrangement is not None:
         _add_key(document, "arranged", "graph", "string")
     graph = ElementTree.SubElement(document, "graph", id="tree", edgedefault="directed")
@@ -73,6 +76,8 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
         _add_data(element, "n_tokens", float(tree.n_tokens[node]))
         _add_data(element, "depth", int(tree.depth[node]))
         _add_data(element, "words", view.words(tree, node, vocab))
+        if (support := comes_back(tree, node)) is not None:
+            _add_data(element, "support", support)
         for name in LABEL_KEYS if view.labels else ():
             _add_data(element, name, getattr(view.label(node), name))
     for node in nodes:
@@ -97,7 +102,8 @@ def to_newick(tree: Tree, vocab: Sequence[str], view: View) -> str:
     """Return one line ``(...)root;``: quoted labels hold id and top words.
 
     Several roots (flat topics) hang from a node without a label. Branches have lengths where the
-    tree was arranged after the fit.
+    tree was arranged after the fit. Support by resamples stands in a comment behind the label, as
+    ``[&support=0.81]``.
     """
     return "".join(_pieces(tree, vocab, view)) + ";\n"
 
@@ -126,6 +132,8 @@ def _bracketed(children: Sequence[int], label: str) -> list[int | str]:
 
 def _label(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
     text = f"{tree.id_of(node)} {view.called(tree, node, vocab)}".replace("'", "''")
+    support = comes_back(tree, node)
+    told = f"'{text}'" + ("" if support is None else f"[&support={support:.6f}]")
     if tree.arrangement is None or tree.parent[node] == ROOT:
-        return f"'{text}'"
-    return f"'{text}':{tree.arrangement.lengths[node]:.6f}"
+        return told
+    return f"{told}:{tree.arrangement.lengths[node]:.6f}"

@@ -177,6 +177,23 @@ def to_agreement_table(record: Row) -> Grid:
     return to_table(rows, columns, right=columns)
 
 
+def to_support_table(record: Row) -> Grid:
+    """Return a line per level of a tree: its nodes, and how far they come back."""
+    nodes = [node for node in record["nodes"] if node["support"] is not None]
+    rows = []
+    for depth in sorted({node["depth"] for node in nodes}):
+        level = [node for node in nodes if node["depth"] == depth]
+        row: dict[str, Any] = {"depth": depth, "nodes": len(level)}
+        for name in ("documents", "words", "support"):
+            known = [node[name] for node in level if node[name] is not None]
+            row[name] = f"{sum(known) / len(known):.2f}" if known else "-"
+        row["0.5 or more"] = sum(node["support"] >= 0.5 for node in level)
+        row["0.7 or more"] = sum(node["support"] >= 0.7 for node in level)
+        rows.append(row)
+    columns = ["depth", "nodes", "documents", "words", "support", "0.5 or more", "0.7 or more"]
+    return to_table(rows, columns, right=columns)
+
+
 def null_rows(record: Row) -> tuple[list[Row], Sequence[str]]:
     """Return a row for the run and one for each fit to shuffled words, and their columns."""
     rows: list[Row] = [{"fit": record["run"], **record["own"]}]

@@ -10,7 +10,7 @@ from html import escape
 
 from hiertopics.base.visible import Line, Span, plain, visible
 from hiertopics.corpus.data.tree import ROOT, Tree
-from hiertopics.views.render import View, share
+from hiertopics.views.render import View, comes_back, is_weak, share
 
 
 def to_text(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = None) -> str:
@@ -33,6 +33,8 @@ def to_lines(tree: Tree, vocab: Sequence[str], view: View, limit: int | None = N
         lines = [*lines[:limit], [Span(f"... and {len(lines) - limit} more", "aside")]]
     if tree.arrangement is not None:
         lines.insert(0, [Span(tree.arrangement.note, "aside")])
+    if tree.transfer is not None and tree.transfer.note:
+        lines.insert(0, [Span(tree.transfer.note, "aside")])
     return lines
 
 
@@ -48,7 +50,7 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
             Span(f"[{tree.id_of(node)}]", "number"),
             Span(f"{size}{_found_again(tree, node)}"),
             Span(visible(name), "name"),
-            Span(f": {words}" if name else words),
+            Span(f": {words}" if name else words, "aside" if is_weak(tree, node) else ""),
         )
         children = view.children(tree, node)[::-1].tolist()
         under = Span(deeper + ("│  " if children else "   "), "frame")
@@ -63,13 +65,18 @@ def _lines(tree: Tree, vocab: Sequence[str], view: View) -> Iterator[Line]:
 
 
 def _found_again(tree: Tree, node: int) -> str:
-    told = ""
+    support = comes_back(tree, node)
+    told = "" if support is None else f"support {support:.2f}  "
     if tree.parent[node] == ROOT:
         return told
     if tree.split_probability is not None:
         told += f"split {tree.split_probability[node]:.2f}  "
     if tree.support is not None:
-        told += f"support {tree.support.found[node]}/{tree.support.n_others}  "
+        told += (
+            f"found {tree.support.found[node]}/{tree.support.n_others}  "
+            if told
+            else (f"support {tree.support.found[node]}/{tree.support.n_others}  ")
+        )
     return told
 
 
@@ -78,6 +85,7 @@ STYLE = (
     ".hiertopics ul{list-style:none;margin:0;padding-left:1.2em}"
     ".hiertopics summary{cursor:pointer}"
     ".hiertopics small{opacity:.7}"
+    ".hiertopics .weak{opacity:.55}"
 )
 
 
@@ -94,6 +102,7 @@ def to_html(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] =
 def to_lists(tree: Tree, vocab: Sequence[str], view: View, notes: Sequence[str] = ()) -> str:
     """Return the notes and the lists of ``to_html`` alone, for a page with a style of its own."""
     above = ([] if tree.arrangement is None else [tree.arrangement.note]) + [*notes]
+    above += [] if tree.transfer is None or not tree.transfer.note else [tree.transfer.note]
     return "".join([*(f"<p>{_safe(note)}</p>\n" for note in above), *_pieces(tree, vocab, view)])
 
 
@@ -124,7 +133,10 @@ def _reversed(view: View, tree: Tree, node: int) -> list[int]:
 def _line(tree: Tree, vocab: Sequence[str], view: View, node: int) -> str:
     words, name = _safe(view.words(tree, node, vocab)), _safe(view.label(node).name)
     size = _safe(f"[{tree.id_of(node)}] {share(tree, node)}, {tree.n_docs[node]} docs")
-    return f"{f'<b>{name}</b> ' * bool(name)}{words} <small>{size}</small>"
+    support = comes_back(tree, node)
+    size += "" if support is None else f", support {support:.2f}"
+    line = f"{f'<b>{name}</b> ' * bool(name)}{words} <small>{size}</small>"
+    return f'<span class="weak">{line}</span>' if is_weak(tree, node) else line
 
 
 def _more(view: View, node: int) -> str:

@@ -21,6 +21,7 @@ from hiertopics.runs.manifest import MADE_BY, PARENTS
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.scorefiles import kept_scores
 from hiertopics.settings.config import Experiment
+from hiertopics.views.report.agreement import TASK
 
 MOST_POINTS = 400
 FILES = ("corpus", "vocab", "groups", "labels", "stop_words")
@@ -40,7 +41,7 @@ def card_of(run: RunDir) -> dict[str, Any]:
     return {
         "title": name,
         "backend": manifest["backend"],
-        "about": registry.BACKENDS[experiment.backend].summary,
+        "about": registry.entry(experiment.backend).summary,
         "status": manifest["status"],
         "seed": experiment.seed,
         "iterations": manifest["iterations"],
@@ -62,6 +63,7 @@ def card_of(run: RunDir) -> dict[str, Any]:
         "scores": [
             {key: value for key, value in record.items() if key not in PRIVATE}
             for record in kept_scores(run)
+            if record.get("task") != TASK  # which has a part of its own
         ],
         "diagnostics": manifest.get("diagnostics"),
         "settings": settings,

@@ -17,9 +17,10 @@ from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
-from hiertopics.views.arrange import arrange, banded, documents_with
-from hiertopics.views.levels import in_levels, parse_cut
+from hiertopics.views.arrange import arranged
+from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.remarks import parse_sides, tags_of
+from hiertopics.views.report.agreement import agreement_part
 from hiertopics.views.report.card import card_of, key_of
 from hiertopics.views.report.documents import (
     Known,
@@ -70,7 +71,7 @@ class Asked(NamedTuple):
     """What a report is to hold. words: per node and weight of relevance. limit: bytes in all.
 
     text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata. cut:
-    about how many nodes each level has, as ``20,80``.
+    about how many nodes each level has, as ``20,80``. supported: least support of a node.
     """
 
     words: int
@@ -78,6 +79,7 @@ class Asked(NamedTuple):
     text: bool = True
     sides: Sequence[str] = ()
     cut: str | None = None
+    supported: float | None = None
 
 
 class Placed(NamedTuple):
@@ -190,12 +192,15 @@ class _Gathering:
                 "values": words.kind,
                 "paths": run.paths is not None and tree.arrangement is None,
                 "others": None if tree.support is None else tree.support.n_others,
+                "come_back": None if tree.transfer is None else tree.transfer.note,
             },
         )
         box.put("words", [run.vocab[word] for word in listed.tolist()])
         if background is not None:
             box.put("word_shares", shortened(background[listed], 3))
         box.put("nodes", nodes)
+        if (agreement := agreement_part(run)) is not None:
+            box.put("agreement", agreement)
         if (groups := self._groups(layout)) is not None:
             box.put("groups", groups)
 
@@ -223,6 +228,8 @@ class _Gathering:
     def _readable(self, run: RunDir) -> Tree:
         """Return a run's tree as the report shows it: flat topics arranged, where they can be."""
         tree = _arranged(run)
+        if self.asked.supported is not None and run is self.run:
+            tree = supported_part(run, tree, self.asked.supported)
         return tree if self.asked.cut is None else in_levels(tree, parse_cut(self.asked.cut))
 
     def _put(
@@ -401,7 +408,7 @@ def _arranged(run: RunDir) -> Tree:
     lengths = run.split.train_lengths
     if not tree.is_flat or len(tree.shown) < 3 or lengths is None or tree.vectors is not None:
         return tree
-    return banded(arrange(tree, documents_with(run.theta, lengths)))
+    return arranged(run)
 
 
 def _places_of_ids(tree: Tree, layout: Layout) -> I64:

@@ -164,6 +164,11 @@ def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> d
     }
     if tree.split_probability is not None:
         part["support"] = rounded(tree.split_probability[rows], 4)
+    if tree.transfer is not None:
+        part["back"] = [
+            None if np.isnan(value) else round(float(value), 2)
+            for value in tree.transfer.value[rows]
+        ]
     if tree.support is not None:
         part["found"] = tree.support.found[rows].tolist()
     if words.kind == "loading" and tree.vectors is not None:

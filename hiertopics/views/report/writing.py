@@ -15,7 +15,7 @@ from hiertopics.base.visible import in_letters, steady
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.views.levels import in_levels, parse_cut
+from hiertopics.views.levels import in_levels, parse_cut, supported_part
 from hiertopics.views.render import View, few_documents
 from hiertopics.views.render.trees import to_lists
 from hiertopics.views.report.gathering import Asked, gather
@@ -47,6 +47,7 @@ def report(
     text: bool = True,
     sides: Sequence[str] = (),
     cut: str | None = None,
+    supported: float | None = None,
     trust_tokenizer: bool = False,
 ) -> Report:
     """Write a run as one HTML file that loads nothing, whole or not at all.
@@ -54,7 +55,8 @@ def report(
     other: a second run to compare with. json: a file for the data of the page, too. words: per
     topic and order. limit: most bytes of the page, such as "5MB". text: False leaves out the words
     of single documents. sides: ``NAME=FILE``, a line per document of the corpus. cut: about how
-    many nodes each level has, ``20,80``. Raises UsageError, DataError or RunError.
+    many nodes each level has, ``20,80``. supported: nodes of less support by resamples are part of
+    those above. Raises UsageError, DataError or RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -64,7 +66,7 @@ def report(
         files.require_place(target)
     if len({target.absolute() for target in targets}) < len(targets):
         raise UsageError(f"{path} cannot be both the page and its data; choose another name")
-    asked = Asked(words, parse_size(limit), text, tuple(sides), cut)
+    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported)
     page, data, left_out = _made(opened(run), None if other is None else opened(other), asked)
     writers = {path: files.as_text(page)}
     if json is not None:
@@ -78,6 +80,8 @@ def _made(
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Return the page, its data and what is left out of both."""
     tree = run.supported_tree
+    if asked.supported is not None:
+        tree = supported_part(run, tree, asked.supported)
     if asked.cut is not None and not tree.is_flat:
         tree = in_levels(tree, parse_cut(asked.cut))
     labels = labels_of(run, tree, quiet=True)
@@ -103,6 +107,7 @@ SCRIPTS = (
     "topic",
     "document",
     "group",
+    "agreement",
     "card",
     "comparison",
     "main",

@@ -185,6 +185,7 @@ class Page {
       h("h2", {}, "Overview"),
       h("p", {}, `${card.about[0].toUpperCase()}${card.about.slice(1)}.`),
       parts.tree.note && h("p", { class: "note" }, visible(parts.tree.note), "."),
+      parts.tree.come_back && h("p", { class: "note" }, visible(parts.tree.come_back), "."),
       h("dl", { class: "facts" }, [
         [whole.format(card.corpus.n_docs), "documents"], [whole.format(data.n), data.tree.kind === "flat" ? "topics" : "nodes"],
         data.tree.kind !== "flat" && [whole.format(deepest), deepest === 1 ? "level" : "levels"],
@@ -192,6 +193,7 @@ class Page {
         data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
       section("The largest topics, by documents", null, h("ul", { class: "meters wide" }, shown.map((node) => meter(topicLink(this, node, 5), data.nodes.n_docs[node] / most, whole.format(data.nodes.n_docs[node]), inkColour(data, node))))),
+      agreementBlock(this),
       section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),
         h("li", {}, "The outline below the map holds the same: arrow keys move, Enter opens. Press / to search."),

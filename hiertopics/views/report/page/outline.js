@@ -1,6 +1,13 @@
 // The outline: the tree as rows that open and close, by mouse and by keyboard (role=tree).
 
 const AT_ONCE = 60;
+const SUPPORTED = 0.5;
+
+/** Whether a topic does not come back in fits to parts of the documents. */
+function isWeak(data, node) {
+  const { back } = data.nodes;
+  return Boolean(back) && back[node] !== null && back[node] < SUPPORTED;
+}
 
 /** The twin of the map. Only rows of open nodes exist. */
 class Outline {
@@ -49,7 +56,7 @@ class Outline {
     bar.style.width = `${Math.min(100 * share, 100).toFixed(1)}%`;
     bar.style.background = inkColour(data, node);
     const row = h("div", {
-      role: "treeitem", class: `item${labels.hidden(node) ? " gone" : ""}`, id: `o${data.nodes.id[node]}`, "data-node": node,
+      role: "treeitem", class: `item${labels.hidden(node) ? " gone" : ""}${isWeak(data, node) ? " weak" : ""}`, id: `o${data.nodes.id[node]}`, "data-node": node,
       "aria-level": data.depth[node] + 1, "aria-posinset": place + 1, "aria-setsize": siblings,
       "aria-expanded": hasChildren ? String(isOpen) : null, "aria-selected": String(node === this.chosen),
       tabindex: node === this.at ? "0" : "-1",

@@ -40,13 +40,14 @@ function topicView(page, node) {
 
 function facts(page, node) {
   const { data } = page;
-  const { n_docs, below, weight, support, found } = data.nodes;
+  const { n_docs, below, weight, support, found, back } = data.nodes;
   const tokens = data.tree.values === "loading" ? "rows" : "words";
   const items = [
     [whole.format(n_docs[node]), n_docs[node] === 1 ? "document" : "documents"],
     [percent(below[node]), `of all ${tokens}`],
     weight[node] !== below[node] && [percent(weight[node]), `of all ${tokens} its own`],
     support && data.nodes.parent[node] !== ROOT && [support[node].toFixed(2), "support by the draws of all chains"],
+    back && back[node] !== null && [back[node].toFixed(2), "support: how far it comes back in fits to nine tenths of the documents"],
     found && data.nodes.parent[node] !== ROOT && [`${found[node]} of ${data.tree.others}`, "other fits found it again"],
     page.comparison && page.comparison.factOf(node),
   ];

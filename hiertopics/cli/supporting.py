@@ -1,0 +1,92 @@
+"""``hiertopics support``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from hiertopics.cli.options import (
+    LINES,
+    Sectioned,
+    chosen_run,
+    cluster_option,
+    forms,
+    put,
+    put_records,
+    put_table,
+    run_argument,
+    set_option,
+    tell,
+    workers_option,
+)
+
+
+@click.command("support", cls=Sectioned)
+@run_argument
+@click.option(
+    "--resamples",
+    type=click.IntRange(min=2),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Fits to nine tenths of the documents, with those of earlier calls.",
+)
+@click.option(
+    "--iterations",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of each of them. [default: RUN's]",
+)
+@set_option
+@click.option("--null", is_flag=True, help="Also: the same of the corpus with its words shuffled.")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="RUN2",
+    help="Instead of fits: a run of some of the same documents, maybe imported; repeatable.",
+)
+@click.option(
+    "--resample",
+    is_flag=True,
+    help="Only write the documents of the resamples, for other programs.",
+)
+@click.option("-o", "--output", metavar="FOLDER", help="Where --resample writes them.")
+@workers_option
+@cluster_option
+@forms("csv")
+def support_command(run: str | None, form: str, **options: Any) -> int:
+    """Say how far the nodes of RUN come back in fits to nine tenths of its documents.
+
+    0: not at all, or no more than by chance; 1: always, with the same documents and words. Kept in
+    the run's support.json, for all views of it. Given again it goes on where it stopped.
+    """
+    from hiertopics.fitting import support as fits
+
+    target = chosen_run(run)
+    against, resample = options.pop("against"), options.pop("resample")
+    output = options.pop("output")
+    if resample or output is not None:
+        if not resample or output is None:
+            raise click.UsageError("--resample and -o FOLDER belong together")
+        for path in fits.write_resamples(target, output, options["resamples"]):
+            put(str(path))
+        return 0
+    found = fits.against(target, against) if against else fits.support(target, say=tell, **options)
+    _put(found, form)
+    return 0
+
+
+def _put(record: dict[str, Any], form: str) -> None:
+    from hiertopics.base.files import to_csv
+    from hiertopics.views.render.records import to_support_table
+
+    nodes = record["nodes"]
+    if form in LINES:
+        put_records([record])
+    elif form == "csv":
+        put(to_csv([(*nodes[0],), *((*node.values(),) for node in nodes)]), nl=False)
+    else:
+        put_table(to_support_table(record))
+        put(record["note"])
+        put(f"{record['covered_70']:.0%} at support 0.7 or more; {record['bits']:.2f} bits a token")

@@ -1,0 +1,226 @@
+"""Support of nodes: how far a node comes back in trees of other documents.
+
+The transfer bootstrap expectation of phylogenetics (F. Lemoine et al., Nature 556, 2018) with soft
+sets: a node holds tokens of rows, which are documents or words. theory/agreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.base.arrays import F64, I64, Bools, Ints
+from hiertopics.corpus.data.tree import ROOT, SUPPORTED, Tree
+from hiertopics.corpus.data.treeshares import TreeShares, tree_shares
+
+LEAST_SHARE = 0.02
+"""Smaller shares of a row at and below a node count 0."""
+
+BAND = 25
+"""Words of like frequency that are permuted among each other."""
+
+PAIRS = 1 << 22
+"""Pairs of nodes of two trees that are counted together."""
+
+
+class Transfer(NamedTuple):
+    """How far each node is in one other tree. found: float64 [n_nodes], 0 to 1.
+
+    chance: the mean of the same where the rows of the other tree are permuted.
+    """
+
+    found: F64
+    chance: F64
+
+
+def masses(shares: TreeShares, lengths: Ints) -> sparse.csr_array:
+    """Return the tokens of rows at and below nodes, float64 CSR [n_rows, n_nodes].
+
+    lengths: tokens of each row. Small shares are left out.
+    """
+    found = sparse.csr_array(shares.below, copy=True)
+    found.data[found.data < LEAST_SHARE] = 0.0
+    found.eliminate_zeros()
+    rows = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr))
+    found.data *= np.asarray(lengths, dtype=np.float64)[rows]
+    return found
+
+
+def word_shares(tree: Tree) -> sparse.csr_array:
+    """Return the share of each word's tokens at each node, float64 CSR [n_words, n_nodes]."""
+    tokens = tree.phi * tree.n_tokens[:, None]
+    whole = tokens.sum(axis=0)
+    found: F64 = np.divide(tokens, whole, out=np.zeros_like(tokens), where=whole > 0)
+    return sparse.csr_array(found.T)
+
+
+def transfer(own: sparse.csr_array, other: sparse.csr_array, orders: Iterable[I64]) -> Transfer:
+    """Return how far each node of one tree is in another one, over the same rows.
+
+    own, other: ``masses`` of the two [n_rows, n_nodes], a root first. orders: permutations of the
+    rows for the level of chance.
+    """
+    found = best_overlap(own, other)
+    drawn = [best_overlap(own, sparse.csr_array(other[order])) for order in orders]
+    return Transfer(found, np.mean(drawn, axis=0) if drawn else np.zeros_like(found))
+
+
+def best_overlap(own: sparse.csr_array, other: sparse.csr_array) -> F64:
+    """Return the largest max(0, 1 - sum |a_v - a_u| / sum a_v) over nodes u but the root.
+
+    sum |a - b| is sum a + sum b - 2 sum min(a, b), and only rows with tokens at both nodes have a
+    minimum: the cost is that of the pairs of nodes that share a row.
+    """
+    size, other_size = (np.asarray(each.sum(axis=0)).ravel() for each in (own, other))
+    common = _common(own, other)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = size[:, None] + other_size[None, :] - 2 * common
+        near = np.maximum(0.0, 1.0 - apart / size[:, None])
+    near[size == 0] = 0.0
+    found: F64 = near[:, 1:].max(axis=1, initial=0.0)
+    return found
+
+
+def _common(own: sparse.csr_array, other: sparse.csr_array) -> F64:
+    """Return sum over rows of min(a_v, a_u) for each pair of nodes, [n_own, n_other]."""
+    n_own, n_other = own.shape[1], other.shape[1]
+    total = np.zeros(n_own * n_other)
+    counts, others = np.diff(own.indptr), np.diff(other.indptr)
+    ends = np.cumsum(counts * others)
+    first = 0
+    while first < own.shape[0]:
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + PAIRS, side="right")))
+        mine = slice(own.indptr[first], own.indptr[last])
+        repeats = np.repeat(others[first:last], counts[first:last])
+        node, amount = (np.repeat(part[mine], repeats) for part in (own.indices, own.data))
+        begin = np.repeat(np.repeat(other.indptr[first:last], counts[first:last]), repeats)
+        step = np.arange(len(begin)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        theirs = begin + step
+        place = node.astype(np.int64) * n_other + other.indices[theirs]
+        least = np.minimum(amount, other.data[theirs])
+        total += np.bincount(place, least, minlength=len(total))
+        first = last
+    return total.reshape(n_own, n_other)
+
+
+def word_orders(counts: Ints, n: int, rng: np.random.Generator) -> list[I64]:
+    """Return permutations of words within bands of like frequency; counts: their tokens."""
+    ranked = np.argsort(-np.asarray(counts), kind="stable")
+    orders = []
+    for _ in range(n):
+        order = np.empty(len(ranked), dtype=np.int64)
+        for first in range(0, len(ranked), BAND):
+            band = ranked[first : first + BAND]
+            order[band] = rng.permutation(band)
+        orders.append(order)
+    return orders
+
+
+def support_of(transfers: Sequence[Transfer]) -> F64:
+    """Return max(0, (mean found - mean chance) / (1 - mean chance)) of each node."""
+    found = np.mean([each.found for each in transfers], axis=0)
+    chance = np.mean([each.chance for each in transfers], axis=0)
+    spare = 1.0 - chance
+    value: F64 = np.divide(found - chance, spare, out=np.zeros_like(found), where=spare > 0)
+    return np.maximum(0.0, value)
+
+
+def in_tree(values: F64, shares: TreeShares, n_nodes: int) -> F64:
+    """Return what belongs to the rows of ``shares`` by rows of the tree it was made of.
+
+    NaN for its root, and for what lies outside the nodes.
+    """
+    found = np.full(n_nodes, np.nan)
+    found[shares.rows[1:]] = values[1:]
+    return found
+
+
+class Covered(NamedTuple):
+    """What of a tree comes back.
+
+    covered_50, covered_70: share of the tokens below the root that stand at or below a node of
+    that support. bits: mutual information of document and node per token, in bits, after every
+    node below 0.5 is part of the next one above it that is not. by_depth: the mean support of the
+    nodes of each depth, the children of the root first.
+    """
+
+    covered_50: float
+    covered_70: float
+    bits: float
+    by_depth: list[float]
+
+
+def covered(tree: Tree, theta: sparse.csr_array, lengths: Ints, value: F64) -> Covered:
+    """Return what of a tree comes back. value: float64 [n_nodes], the support of its nodes."""
+    shares = tree_shares(tree, theta)
+    own = np.array([0.0 if row < 0 else value[row] for row in shares.rows])
+    own[0] = 1.0
+    tokens = np.array([0.0 if row < 0 else tree.n_tokens[row] for row in shares.rows])
+    below = tokens[1:].sum()
+    parts = []
+    for least in (SUPPORTED, 0.7):
+        back = _anywhere_above(shares, own >= least)
+        parts.append(float(tokens[1:][back[1:]].sum() / below) if below > 0 else 0.0)
+    depth = _depths(shares)
+    by_depth = [float(own[depth == level].mean()) for level in range(1, int(depth.max()) + 1)]
+    return Covered(parts[0], parts[1], _bits(tree, theta, lengths, shares, own), by_depth)
+
+
+def _depths(shares: TreeShares) -> I64:
+    depth = np.zeros(len(shares.parent), dtype=np.int64)
+    for node in range(1, len(depth)):
+        depth[node] = depth[shares.parent[node]] + 1
+    return depth
+
+
+def _anywhere_above(shares: TreeShares, marks: Bools) -> Bools:
+    """Return which nodes are marked or have a marked node above them; the root has no say."""
+    found = marks.copy()
+    found[0] = False
+    for node in range(1, len(found)):
+        found[node] |= found[shares.parent[node]]
+    return found
+
+
+def _bits(
+    tree: Tree, theta: sparse.csr_array, lengths: Ints, shares: TreeShares, own: F64
+) -> float:
+    into = np.arange(len(shares.parent))
+    for node in range(1, len(into)):
+        if not own[node] >= SUPPORTED:
+            into[node] = into[shares.parent[node]]
+    # What lies outside the nodes counts at the root.
+    column = np.zeros(tree.n_nodes, dtype=np.int64)
+    known = shares.rows >= 0
+    column[shares.rows[known]] = into[known]
+    cells = (np.ones(tree.n_nodes), (np.arange(tree.n_nodes), column))
+    joined = sparse.csr_array(theta @ sparse.csr_array(cells, shape=(tree.n_nodes, len(into))))
+    doc = np.repeat(np.arange(joined.shape[0]), np.diff(joined.indptr))
+    joint = joined.data * np.asarray(lengths, dtype=np.float64)[doc]
+    total = joint.sum()
+    if not total > 0:
+        return 0.0
+    joint = joint / total
+    of_doc = np.bincount(doc, joint, minlength=joined.shape[0])
+    of_node = np.bincount(joined.indices, joint, minlength=len(into))
+    here = joint > 0
+    expected = of_doc[doc[here]] * of_node[joined.indices[here]]
+    return float((joint[here] * np.log2(joint[here] / expected)).sum())
+
+
+def collapsed(tree: Tree, value: F64, least: float) -> Tree:
+    """Return a tree without the nodes of less support, to be looked at only.
+
+    Their tokens count at the next node above that stays, and what hangs below them hangs there. A
+    root stays; of flat topics nothing is left above those of less support, and all stay.
+    """
+    into = np.arange(tree.n_nodes)
+    for node in tree.shown.tolist():
+        if tree.parent[node] != ROOT and not value[node] >= least:
+            into[node] = into[tree.parent[node]]
+    gone = into != np.arange(tree.n_nodes)
+    return tree.without(gone)

@@ -1,0 +1,166 @@
+"""Few branches that come back, and groups of them (theory/nhdp 6.1).
+
+The corpus is factorised three times, its counts weighted in three ways. What the three have in
+common are the branches, and branches whose documents are about the same stand in one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import sparse
+from scipy.cluster.hierarchy import linkage
+
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.families.nhdp.shapes import labels_at
+from hiertopics.numeric import factor_kernels, factors
+
+WEIGHTS: tuple[Callable[[F64], F64], ...] = (
+    np.ones_like,
+    lambda tokens: 1 + factors.logarithms(tokens),
+    lambda tokens: tokens,
+)
+"""What a word that a document has so many tokens of counts there: presence, damped, counts."""
+
+PRIOR, ROUNDS = 1e-3, 20
+"""Tokens that a document has of each branch besides its own, and rounds that place it."""
+
+CHANCE = 1e-12
+"""Of a word in a branch that does not have it."""
+
+VECTORS = 50
+"""Singular vectors in which documents are compared."""
+
+GRID = 2.0**20
+"""Distances are rounded to 1 / GRID before they are compared."""
+
+
+def branches_of(counts: sparse.csr_array, n_branches: int, seeds: Seeds) -> I64:
+    """Return the branch of each pair, int64 [n_pairs], from 0: at most n_branches.
+
+    counts: float64 [n_docs, n_words]. The first branches are those of the names of ``seeds``, and
+    no other has their words.
+    """
+    phi = branch_topics(counts, max(n_branches, len(seeds.names) + 1), seeds)
+    own = phi[seeds.name, seeds.word]
+    phi[:, seeds.word] = CHANCE
+    phi[seeds.name, seeds.word] += own
+    phi /= phi.sum(axis=1, keepdims=True)
+    return factor_kernels.best_parts(
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int32),
+        counts.data,
+        np.ascontiguousarray(phi.T),
+        PRIOR,
+        ROUNDS,
+    )
+
+
+def branch_topics(counts: sparse.csr_array, n_branches: int, seeds: Seeds = seedwords.NONE) -> F64:
+    """Return the words of branches that several factorisations have in common, rows sum to 1.
+
+    The rows of all factors, each of length 1, and one for each name are gathered in as many
+    clusters by Ward's linkage; a branch is the mean of a cluster. The first are those of the
+    names: of the clusters that have their rows.
+    """
+    rarity = factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts)))
+    found = [factors.unit(_around(counts, seeds) * rarity)]
+    for weigh in WEIGHTS:
+        weighted = _weighted(counts, weigh(counts.data) * rarity[counts.indices])
+        basis = factors.singular(weighted, n_branches)
+        found.append(factors.unit(factors.non_negative(weighted, basis)[1]))
+    rows, n_names = np.concatenate(found), len(seeds.names)
+    labels = clusters(rows, n_branches)
+    means = np.array([rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)])
+    # Names of one cluster differ by their own rows.
+    named = means[labels[:n_names]] + rows[:n_names]
+    rest = np.delete(means, np.unique(labels[:n_names]), axis=0)
+    topics = np.concatenate([named, rest]) / np.maximum(rarity, 1 / GRID) + CHANCE
+    return np.asarray(topics / topics.sum(axis=1, keepdims=True))
+
+
+def _around(counts: sparse.csr_array, seeds: Seeds) -> F64:
+    """Return the words of the documents that have seed words, by these, [n_names, n_words]."""
+    found = np.zeros((len(seeds.names), counts.shape[1]))
+    lengths = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1.0)
+    for name in range(len(found)):
+        seen = np.asarray(counts[:, seeds.word[seeds.name == name]].sum(axis=1)).ravel()
+        found[name] = counts.T @ (seen / lengths)
+    return found
+
+
+class Linked:
+    """Branches, linked by what their documents are about.
+
+    A branch is where its documents are, by the roots of their tokens, in singular vectors of the
+    weighted corpus, less the mean of all branches. counts: [n_docs, n_words]; branch: int64
+    [n_pairs], of each pair. The first ``n_named`` branches are in no group with another.
+    """
+
+    def __init__(self, counts: sparse.csr_array, branch: I64, n_named: int = 0) -> None:
+        doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        shape = (counts.shape[0], max(int(branch.max(initial=-1)) + 1, n_named))
+        tokens = sparse.coo_array((counts.data, (doc, branch)), shape=shape).tocsr()
+        tokens.sum_duplicates()
+        held = np.asarray(tokens.sum(axis=0)).ravel()
+        held[:n_named] = 0
+        self._rest, self._n_branches = np.flatnonzero(held), len(held)
+        tokens.data = np.sqrt(tokens.data)
+        places = factors.unit(np.ascontiguousarray(tokens.T @ embedded(counts))[self._rest])
+        share = held[self._rest] / max(float(held.sum()), 1.0)
+        self._places = factors.unit(places - factor_kernels.product(share[None], places))
+
+    def groups(self, n_groups: int | None = None) -> I64:
+        """Return the group of each branch, int64 [n_branches], by Ward's linkage.
+
+        n_groups: besides those of names; None: the root of the number of branches, and one more.
+        """
+        n_groups = round(len(self._rest) ** 0.5) + 1 if n_groups is None else max(n_groups, 1)
+        found = np.arange(self._n_branches)
+        found[self._rest] = self._n_branches + clusters(self._places, n_groups)
+        return found
+
+
+def embedded(counts: sparse.csr_array) -> F64:
+    """Return documents by their words in singular vectors, float64 [n_docs, k], of length 1."""
+    rarity = factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts))) + 1
+    damped = 1 + factors.logarithms(counts.data)
+    weighted = _weighted(counts, damped * rarity[counts.indices])
+    found = factors.singular(weighted, min(VECTORS, min(weighted.shape) - 1) or 1)
+    return factors.unit(found.left * found.values)
+
+
+def _documents_with(counts: sparse.csr_array) -> F64:
+    return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.float64)
+
+
+def _weighted(counts: sparse.csr_array, weights: F64) -> sparse.csr_array:
+    """Return rows of these weights, each of length 1."""
+    doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    length = np.sqrt(np.bincount(doc, weights * weights, counts.shape[0]))
+    scaled = weights / np.maximum(length, 1e-300)[doc]
+    return sparse.csr_array((scaled, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def clusters(rows: F64, n_clusters: int) -> I64:
+    """Return the cluster of each row, int64 [n], numbered by their first row (Ward's linkage).
+
+    Distances are rounded, so that noise in the last bits decides nothing.
+    """
+    if len(rows) <= n_clusters:
+        return np.arange(len(rows))
+    products = factor_kernels.product(rows, np.ascontiguousarray(rows.T))
+    squares = products.diagonal()
+    apart = np.maximum(squares[:, None] + squares - 2 * products, 0)
+    distances = rounded(np.sqrt(apart[np.triu_indices(len(rows), 1)]))
+    labels = labels_at(np.asarray(linkage(distances, "ward")), n_clusters)
+    order = np.unique(labels, return_index=True)[1]
+    return np.asarray(np.argsort(np.argsort(order))[labels], np.int64)
+
+
+def rounded(distances: F64) -> F64:
+    """Return distances on the grid."""
+    return np.asarray(np.rint(distances * GRID) / GRID)

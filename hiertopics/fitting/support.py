@@ -1,0 +1,411 @@
+"""``support``: how far the nodes of a run come back in trees of nine tenths of its documents.
+
+Each resample is fitted as the run was, in memory; what it says of the nodes is kept in the run's
+folder ``support``, so that an interrupted command goes on, and further resamples add to those
+before. The figures stand in support.json, under a seal; tree.json stays as it is. theory/agreement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from scipy import sparse
+
+from hiertopics.base import files, seeds
+from hiertopics.base.arrays import F64, I64
+from hiertopics.base.errors import RunError, UsageError
+from hiertopics.contract.cluster.joining import engine_of
+from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.contract.observed import kind_of
+from hiertopics.corpus.data.shuffling import shuffle
+from hiertopics.corpus.data.support import (
+    Transfer,
+    covered,
+    in_tree,
+    masses,
+    support_of,
+    transfer,
+    word_orders,
+    word_shares,
+)
+from hiertopics.corpus.data.tree import NodeSupport, Tree
+from hiertopics.corpus.data.treeshares import TreeShares, tree_shares
+from hiertopics.runs.artifacts import write_beside
+from hiertopics.runs.experiment import read_experiment
+from hiertopics.runs.inmemoryfits import fitted_in_memory
+from hiertopics.runs.manifest import MADE_BY
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import SUPPORT, RunDir, opened
+from hiertopics.settings.config import Experiment
+from hiertopics.settings.layers import Overrides
+
+SCHEMA = "hiertopics.support/1"
+PART = 0.9
+"""The share of the training documents in a resample."""
+
+PERMUTATIONS = 20
+FOLDER = "support"
+RESAMPLES = 20
+
+
+class _Basis(NamedTuple):
+    """A tree whose nodes are supported. lengths: int64 [n_docs], tokens of its documents.
+
+    word_counts: int64 [n_words], tokens of each word; None in a tree without words.
+    """
+
+    tree: Tree
+    theta: sparse.csr_array
+    lengths: I64
+    word_counts: I64 | None
+
+    @property
+    def shares(self) -> TreeShares:
+        """The shares of the documents."""
+        return tree_shares(self.tree, self.theta)
+
+
+class _Found(NamedTuple):
+    """What one other tree says. words: None where there are none."""
+
+    documents: Transfer
+    words: Transfer | None
+
+
+def resampled_rows(run: RunDir, number: int) -> I64:
+    """Return which training documents are in a resample, by their places, ascending."""
+    n_docs = len(run.split.train_docs)
+    rng = seeds.derive(run.experiment.seed, "support documents", number)
+    chosen = rng.permutation(n_docs)[: max(1, round(PART * n_docs))]
+    return np.sort(chosen)
+
+
+def support(
+    run: Path | str | RunDir,
+    resamples: int = RESAMPLES,
+    *,
+    iterations: int | None = None,
+    overrides: Overrides = (),
+    null: bool = False,
+    workers: int = 1,
+    cluster: str | None = None,
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr),
+) -> dict[str, Any]:
+    """Fit resamples of a run's documents; return, and write, how far its nodes come back.
+
+    resamples: how many, with those of earlier calls. iterations, overrides: of the fits to
+    resamples, where they are not those of the run. null: do the same for the run's documents with
+    their words shuffled. cluster: where else to work. say: is told of each resample.
+
+    Keys: run, model (seal of model.npz), resamples, part, permutations, settings (those that
+    differ), covered_50, covered_70, bits, by_depth, null (covered_50 and covered_70 of shuffled
+    words, or None), note, and nodes: id, depth, n_tokens (at and below), documents, words, support.
+    Raises UsageError, or DataError where the corpus is gone.
+    """
+    target = opened(run)
+    if resamples < 2:
+        raise UsageError(f"--resamples must be >= 2, got {resamples}")
+    _refuse_unfitted(target)
+    experiment, changed = _experiment(target, iterations, overrides)
+    asked = "inference.iterations" in changed
+    n_iterations = int(experiment.inference.iterations if asked else target.manifest["iterations"])
+    corpus = read_original(target).train
+    basis = _basis(target.tree, target.theta, corpus)
+    key = _key(target, changed)
+    with engine_of(cluster, workers) as engine:
+
+        def fitted(part: Any) -> Summary:
+            settings = Settings(experiment.model, experiment.inference)
+            first = Context(experiment.seed, 0, engine)
+            return fitted_in_memory(experiment, part, settings, first, n_iterations)
+
+        resample = partial(_resample, target, lambda: basis, corpus, fitted)
+        found = [
+            _kept(target, f"{number:04d}", key, partial(resample, number), say)
+            for number in range(resamples)
+        ]
+        shuffled = _null(target, corpus, fitted, key, resamples, say) if null else None
+    return _written(target, basis, found, changed, shuffled)
+
+
+def against(run: Path | str | RunDir, others: Sequence[Path | str | RunDir]) -> dict[str, Any]:
+    """Return, and write, how far the nodes of a run come back in runs of some of its documents.
+
+    others: runs, most of them imported, whose training documents are rows of the same corpus.
+    Documents in common are compared. Keys are those of ``support``. Raises UsageError where runs
+    have no documents or words in common.
+    """
+    target = opened(run)
+    trees = [opened(other) for other in others]
+    if not trees:
+        raise UsageError("--against takes one run or more")
+    basis = _basis(target.tree, target.theta, None, target)
+    found = []
+    for number, other in enumerate(trees):
+        places, rows = _in_common(target, other)
+        found.append(_compared(target, basis, number, rows, other.tree, other.theta[places], other))
+    return _written(target, basis, found, {"against": [str(other.path) for other in trees]}, None)
+
+
+def write_resamples(
+    run: Path | str | RunDir, output: Path | str, resamples: int = RESAMPLES
+) -> list[Path]:
+    """Write a file for each resample: the rows of its documents in the corpus, from 0, a line each.
+
+    Raises RunError where a file cannot be written.
+    """
+    target, folder = opened(run), Path(output)
+    files.make_folder(folder)
+    paths = []
+    for number in range(resamples):
+        rows = target.split.train_docs[resampled_rows(target, number)]
+        path = folder / f"resample-{number:02d}.docs"
+        files.write_text(path, "".join(f"{row}\n" for row in rows.tolist()))
+        paths.append(path)
+    return paths
+
+
+def _refuse_unfitted(run: RunDir) -> None:
+    made_by = str(run.manifest.get(MADE_BY, ""))
+    if made_by.startswith("import"):
+        raise UsageError(
+            f"{run.path} was imported: fit the documents that --resample lists where it was made, "
+            "import what comes of them, and name those runs with --against"
+        )
+    if made_by:
+        raise UsageError(f"{run.path} was made of other runs; support takes one that was fitted")
+
+
+def _experiment(
+    run: RunDir, iterations: int | None, overrides: Overrides
+) -> tuple[Experiment, dict[str, Any]]:
+    """Return the experiment of resamples, and the settings that differ from those of the run."""
+    own = run.experiment
+    if iterations is None and not overrides:
+        return own, {}
+    flags = {} if iterations is None else {"inference": {"iterations": iterations}}
+    changed = read_experiment(flags, run.path / "config.yaml", overrides, run.path)
+    if changed.backend != own.backend:
+        raise UsageError(
+            "-s backend has no meaning for support: resamples are fitted as the run was"
+        )
+    differ: dict[str, Any] = {}
+    for section in ("model", "inference"):
+        before, now = (msgspec.to_builtins(getattr(one, section)) for one in (own, changed))
+        differ |= {f"{section}.{k}": now[k] for k in now if repr(now[k]) != repr(before[k])}
+    return changed, differ
+
+
+def _key(run: RunDir, changed: Mapping[str, Any]) -> str:
+    """Return what tells kept resamples from those of another model or other settings."""
+    parts = (run.seals(["model.npz"])["model.npz"], PART, PERMUTATIONS, sorted(changed.items()))
+    return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
+
+
+def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None = None) -> _Basis:
+    has_words = tree.vectors is None
+    counts: I64 | None
+    if corpus is None:
+        assert run is not None
+        if run.split.train_lengths is None:
+            raise RunError(f"{run.path / 'split.npz'} has no train_lengths; fit the run again")
+        lengths, counts = run.split.train_lengths, run.split.word_counts
+    else:
+        lengths = getattr(corpus, "doc_lengths", np.ones(theta.shape[0], np.int64))
+        counts = corpus.word_counts if has_words else None
+    return _Basis(tree, theta, np.asarray(lengths), counts if has_words else None)
+
+
+def _kept(
+    run: RunDir,
+    name: str,
+    key: str,
+    make: Callable[[], _Found],
+    say: Callable[[str], None],
+) -> _Found:
+    """Return what a resample says: from the run's folder, or made and put there."""
+    path = run.file(f"{FOLDER}/{name}-{key}.npz")
+    if path.exists():
+        arrays = files.read_npz(path)
+        words = None
+        if "words_found" in arrays:
+            words = Transfer(arrays["words_found"], arrays["words_chance"])
+        return _Found(Transfer(arrays["docs_found"], arrays["docs_chance"]), words)
+    found = make()
+    arrays = {"docs_found": found.documents.found, "docs_chance": found.documents.chance}
+    if found.words is not None:
+        arrays |= {"words_found": found.words.found, "words_chance": found.words.chance}
+    files.make_folder(path.parent)
+    files.write_npz(path, arrays)
+    say(f"resample {name} done")
+    return found
+
+
+def _resample(
+    run: RunDir,
+    basis: Callable[[], _Basis],
+    corpus: Any,
+    fitted: Callable[[Any], Summary],
+    number: int,
+) -> _Found:
+    """Fit a resample, and hold the tree of ``basis`` against what comes of it."""
+    rows = resampled_rows(run, number)
+    part = corpus.select(rows)
+    summary = fitted(part)
+    counts = getattr(part, "word_counts", None)
+    return _transfers(run, basis(), number, rows, summary.tree, summary.theta, counts)
+
+
+def _compared(
+    run: RunDir,
+    basis: _Basis,
+    number: int,
+    rows: I64,
+    tree: Tree,
+    theta: sparse.csr_array,
+    other: RunDir,
+) -> _Found:
+    """Return what another run says; by words only where both have the same ones."""
+    same = basis.word_counts is not None and other.vocab == run.vocab
+    own = basis if same else basis._replace(word_counts=None)
+    return _transfers(run, own, number, rows, tree, theta, other.split.word_counts)
+
+
+def _transfers(
+    run: RunDir,
+    basis: _Basis,
+    number: int,
+    rows: I64,
+    tree: Tree,
+    theta: sparse.csr_array,
+    counts: I64 | None,
+) -> _Found:
+    """Hold a tree against another one. rows: places of its documents; counts: of its words."""
+    seed = run.experiment.seed
+    lengths = basis.lengths[rows]
+    own = masses(basis.shares.of_documents(rows), lengths)
+    other = masses(tree_shares(tree, theta), lengths)
+    rng = seeds.derive(seed, "support permutations", number)
+    orders = [rng.permutation(len(rows)) for _ in range(PERMUTATIONS)]
+    documents = transfer(own, other, orders)
+    if basis.word_counts is None or counts is None:
+        return _Found(documents, None)
+    known = np.flatnonzero((basis.word_counts > 0) & (counts > 0))
+    tokens = basis.word_counts[known]
+    sides = [
+        masses(tree_shares(one, word_shares(one)).of_documents(known), tokens)
+        for one in (basis.tree, tree)
+    ]
+    words_rng = seeds.derive(seed, "support words", number)
+    words = transfer(sides[0], sides[1], word_orders(tokens, PERMUTATIONS, words_rng))
+    return _Found(documents, words)
+
+
+def _in_common(run: RunDir, other: RunDir) -> tuple[I64, I64]:
+    """Return the places, in the other run and in this one, of documents that both trained on."""
+    common, mine, theirs = np.intersect1d(
+        run.split.train_docs, other.split.train_docs, return_indices=True
+    )
+    same = (
+        other.manifest["corpus"]["text_fingerprint"] == run.manifest["corpus"]["text_fingerprint"]
+    )
+    if not same:
+        raise UsageError(f"{other.path} was not made of the corpus of {run.path}")
+    if len(common) < 2:
+        raise UsageError(f"{other.path} and {run.path} have {len(common)} documents in common")
+    return theirs, mine
+
+
+def _null(
+    run: RunDir,
+    corpus: Any,
+    fitted: Callable[[Any], Summary],
+    key: str,
+    resamples: int,
+    say: Callable[[str], None],
+) -> dict[str, float]:
+    """Return what is covered of a tree of shuffled words."""
+    if kind_of(run.experiment.backend, run.experiment.model) != "counts":
+        raise UsageError("--null is for counts of words")
+    shuffled = shuffle(corpus, seeds.derive(run.experiment.seed, "support null"))
+    summary: list[Summary] = []
+
+    def basis() -> _Basis:
+        if not summary:
+            summary.append(fitted(shuffled))
+        return _basis(summary[0].tree, summary[0].theta, shuffled)
+
+    resample = partial(_resample, run, basis, shuffled, fitted)
+    found = [
+        _kept(run, f"null-{number:04d}", key, partial(resample, number), say)
+        for number in range(resamples)
+    ]
+    own = basis()
+    value = _node_support(own, found).value
+    told = covered(own.tree, own.theta, own.lengths, value)
+    return {"covered_50": told.covered_50, "covered_70": told.covered_70}
+
+
+def _node_support(basis: _Basis, found: Sequence[_Found]) -> NodeSupport:
+    shares, n_nodes = basis.shares, basis.tree.n_nodes
+    documents = in_tree(support_of([one.documents for one in found]), shares, n_nodes)
+    words: F64 | None = None
+    by_words = [one.words for one in found if one.words is not None]
+    if len(by_words) == len(found):
+        words = in_tree(support_of(by_words), shares, n_nodes)
+    return NodeSupport(documents, words)
+
+
+def _written(
+    run: RunDir,
+    basis: _Basis,
+    found: Sequence[_Found],
+    changed: Mapping[str, Any],
+    null: dict[str, float] | None,
+) -> dict[str, Any]:
+    """Write support.json under its seal, and return what is in it."""
+    tree, supported = basis.tree, _node_support(basis, found)
+    told = covered(tree, basis.theta, basis.lengths, supported.value)
+    below = tree.subtree_weight * tree.n_tokens.sum()
+    record = {
+        "schema": SCHEMA,
+        "model": run.seals(["model.npz"])["model.npz"],
+        "resamples": len(found),
+        "part": PART,
+        "permutations": PERMUTATIONS,
+        "settings": dict(changed),
+        **told._asdict(),
+        "null": null,
+        "note": _note(told.covered_50, len(found), null),
+        "nodes": [
+            {
+                "id": node,
+                "depth": int(tree.depth[node]),
+                "n_tokens": float(below[node]),
+                "documents": _number(supported.documents[node]),
+                "words": None if supported.words is None else _number(supported.words[node]),
+                "support": _number(supported.value[node]),
+            }
+            for node in tree.shown.tolist()
+        ],
+    }
+    write_beside(run, SUPPORT, lambda _: files.to_json(record, indent=1) + "\n")
+    return {"run": str(run.path), **record}
+
+
+def _note(share: float, n: int, null: dict[str, float] | None) -> str:
+    told = f"{share:.0%} of the words below the root stand in branches that come back"
+    how = f"(support 0.5 or more, {n} resamples)"
+    shuffled = "" if null is None else f", {null['covered_50']:.0%} of a shuffled corpus"
+    return f"{told} {how}{shuffled}"
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

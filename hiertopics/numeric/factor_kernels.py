@@ -1,0 +1,185 @@
+"""Dense steps of factorisations. Sums have one order, whatever a processor's vectors hold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.numeric.jit import kernel
+
+SWEEPS = 30
+"""Rounds of rotations at most; eight are usual."""
+
+DIAGONAL = 1e-26
+"""Squares off the diagonal that count as none, of those on it."""
+
+
+@kernel()
+def product(one: F64, other: F64) -> F64:
+    """Return one [n, k] @ other [k, m], each entry summed from the first of k to the last."""
+    found = np.zeros((one.shape[0], other.shape[1]))
+    for row in range(one.shape[0]):
+        for middle in range(one.shape[1]):
+            factor = one[row, middle]
+            if factor != 0.0:
+                for column in range(other.shape[1]):
+                    found[row, column] += factor * other[middle, column]
+    return found
+
+
+@kernel()
+def gram(rows: F64) -> F64:
+    """Return the inner products of columns, rows.T @ rows, [k, k]; rows: [n, k]."""
+    n_columns = rows.shape[1]
+    found = np.zeros((n_columns, n_columns))
+    for row in range(rows.shape[0]):
+        for one in range(n_columns):
+            factor = rows[row, one]
+            if factor != 0.0:
+                for other in range(n_columns):
+                    found[one, other] += factor * rows[row, other]
+    return found
+
+
+@kernel()
+def lengths(rows: F64) -> F64:
+    """Return the Euclidean length of each row, float64 [n]."""
+    found = np.zeros(rows.shape[0])
+    for row in range(rows.shape[0]):
+        total = 0.0
+        for column in range(rows.shape[1]):
+            total += rows[row, column] * rows[row, column]
+        found[row] = np.sqrt(total)
+    return found
+
+
+@kernel()
+def orthonormalise(rows: F64) -> None:
+    """Make rows [k, n] orthonormal in place; one that the others span becomes 0.
+
+    Modified Gram-Schmidt, twice.
+    """
+    for _ in range(2):
+        for one in range(rows.shape[0]):
+            before = 0.0
+            for column in range(rows.shape[1]):
+                before += rows[one, column] * rows[one, column]
+            for other in range(one):
+                inner = 0.0
+                for column in range(rows.shape[1]):
+                    inner += rows[one, column] * rows[other, column]
+                for column in range(rows.shape[1]):
+                    rows[one, column] -= inner * rows[other, column]
+            total = 0.0
+            for column in range(rows.shape[1]):
+                total += rows[one, column] * rows[one, column]
+            # What rounding alone leaves of a row is no direction.
+            scale = 1.0 / np.sqrt(total) if total > 1e-24 * before and total > 0.0 else 0.0
+            for column in range(rows.shape[1]):
+                rows[one, column] *= scale
+
+
+@kernel()
+def eigenvectors(symmetric: F64) -> F64:
+    """Return the eigenvectors of a matrix [k, k] as rows; it becomes diagonal in place.
+
+    Cyclic Jacobi rotations (G. Golub, C. Van Loan, Matrix Computations, section 8.5).
+    """
+    n = symmetric.shape[0]
+    found = np.eye(n)
+    for _ in range(SWEEPS):
+        off, diagonal = 0.0, 0.0
+        for row in range(n):
+            diagonal += symmetric[row, row] * symmetric[row, row]
+            for column in range(row):
+                off += symmetric[row, column] * symmetric[row, column]
+        if off <= DIAGONAL * diagonal:
+            break
+        for one in range(n - 1):
+            for other in range(one + 1, n):
+                if abs(symmetric[one, other]) > 1e-300:
+                    _rotate(symmetric, found, one, other)
+    return found
+
+
+@kernel()
+def _rotate(symmetric: F64, vectors: F64, one: int, other: int) -> None:
+    """Make an entry off the diagonal 0."""
+    slope = (symmetric[other, other] - symmetric[one, one]) / (2.0 * symmetric[one, other])
+    sign = 1.0 if slope >= 0.0 else -1.0
+    tangent = sign / (abs(slope) + np.sqrt(1.0 + slope * slope))
+    cosine = 1.0 / np.sqrt(1.0 + tangent * tangent)
+    sine = tangent * cosine
+    for place in range(symmetric.shape[0]):
+        first, second = symmetric[one, place], symmetric[other, place]
+        symmetric[one, place] = cosine * first - sine * second
+        symmetric[other, place] = sine * first + cosine * second
+    for place in range(symmetric.shape[0]):
+        first, second = symmetric[place, one], symmetric[place, other]
+        symmetric[place, one] = cosine * first - sine * second
+        symmetric[place, other] = sine * first + cosine * second
+    for place in range(symmetric.shape[0]):
+        first, second = vectors[one, place], vectors[other, place]
+        vectors[one, place] = cosine * first - sine * second
+        vectors[other, place] = sine * first + cosine * second
+
+
+@kernel()
+def descend(factor: F64, against: F64, inner: F64) -> float:
+    """Move a factor W [n, k] of X by one pass of coordinate descent; return how far it moved.
+
+    Least squares of X - W H over W >= 0 given H. against: X @ H.T, [n, k]; inner: H @ H.T, [k, k].
+    """
+    moved = 0.0
+    n_columns = factor.shape[1]
+    for row in range(factor.shape[0]):
+        for one in range(n_columns):
+            if inner[one, one] <= 0.0:
+                continue
+            slope = -against[row, one]
+            for other in range(n_columns):
+                slope += factor[row, other] * inner[other, one]
+            old = factor[row, one]
+            new = max(old - slope / inner[one, one], 0.0)
+            factor[row, one] = new
+            moved += abs(new - old)
+    return moved
+
+
+@kernel()
+def best_parts(starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_rounds: int) -> I64:
+    """Return which topic suits each pair best, int64 [n_pairs], of documents under held topics.
+
+    starts: [n_docs + 1]; word, tokens: of each pair; phi: [n_words, T]. theta begins even, and
+    ``n_rounds`` times becomes the mean of q, prior tokens in each topic with it. Of topics that
+    suit a pair equally the first is taken.
+    """
+    n_topics = phi.shape[1]
+    best = np.zeros(len(word), np.int64)
+    theta, n, row = np.empty(n_topics), np.empty(n_topics), np.empty(n_topics)
+    for doc in range(len(starts) - 1):
+        theta[:] = 1.0 / n_topics
+        for _ in range(n_rounds):
+            n[:] = prior
+            for pair in range(starts[doc], starts[doc + 1]):
+                total = 0.0
+                for topic in range(n_topics):
+                    row[topic] = theta[topic] * phi[word[pair], topic]
+                    total += row[topic]
+                if total > 0.0:
+                    scale = tokens[pair] / total
+                    for topic in range(n_topics):
+                        n[topic] += scale * row[topic]
+            total = 0.0
+            for topic in range(n_topics):
+                total += n[topic]
+            for topic in range(n_topics):
+                theta[topic] = n[topic] / total
+        for pair in range(starts[doc], starts[doc + 1]):
+            most = -1.0
+            for topic in range(n_topics):
+                chance = theta[topic] * phi[word[pair], topic]
+                if chance > most:
+                    most = chance
+                    best[pair] = topic
+    return best

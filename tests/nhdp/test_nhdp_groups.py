@@ -1,0 +1,240 @@
+"""The start that finds few branches by factorisations and groups them (theory/nhdp 6.1)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from stepping import at, corpus_of, settings_of
+
+from hiertopics.contract.engine import Workers
+from hiertopics.corpus.data import seedwords
+from hiertopics.corpus.data.seedwords import Seeds
+from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.nhdp import branching, flat_starts, shapes, starts, variational
+from hiertopics.families.nhdp.shapes import (
+    BRANCH,
+    FAMILY,
+    GROUP,
+    Node,
+    arrange_grouped,
+    at_least,
+    find_grouped,
+    leaf,
+)
+from hiertopics.families.nhdp.state import State
+
+AREAS, EACH, WORDS = 3, 2, 10
+SUBJECTS = AREAS * EACH
+N_WORDS = WORDS * (SUBJECTS + AREAS)
+
+
+def planted() -> sparse.csr_array:
+    """Return documents of six subjects in three areas; each has words of its own."""
+    rng = np.random.default_rng(0)
+    chance = np.full((SUBJECTS, N_WORDS), 0.1 / N_WORDS)
+    for subject in range(SUBJECTS):
+        chance[subject, subject * WORDS : (subject + 1) * WORDS] += 0.6 / WORDS
+        area = SUBJECTS + subject // EACH
+        chance[subject, area * WORDS : (area + 1) * WORDS] += 0.3 / WORDS
+    rows = [rng.multinomial(40, chance[doc % SUBJECTS]) for doc in range(20 * SUBJECTS)]
+    return sparse.csr_array(np.array(rows, float))
+
+
+COUNTS = planted()
+PAIR_DOC = np.repeat(np.arange(COUNTS.shape[0]), np.diff(COUNTS.indptr))
+
+
+def test_branches_are_subjects() -> None:
+    """Of all factorisations together; each subject's own words are in its branch."""
+    branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE)
+    own = COUNTS.indices // WORDS == PAIR_DOC % SUBJECTS
+    found = [np.bincount(branch[own & (s == PAIR_DOC % SUBJECTS)]) for s in range(SUBJECTS)]
+    assert len({int(row.argmax()) for row in found}) == SUBJECTS
+    assert all(row.max() > 0.95 * row.sum() for row in found)
+
+
+def test_groups_are_areas() -> None:
+    """Subjects of one area share documents' words, and stand together."""
+    linked = branching.Linked(COUNTS, PAIR_DOC % SUBJECTS)
+    group = linked.groups()
+    assert len(np.unique(group)) == round(SUBJECTS**0.5) + 1 == AREAS
+    assert all(len(set(group[first : first + EACH].tolist())) == 1 for first in (0, 2, 4))
+
+
+def test_a_branch_that_has_a_name_is_in_no_group() -> None:
+    """Not even where it is of the area of others; and has its seed words to itself."""
+    seeds = Seeds(("one",), np.array([0, 1]), np.array([0, 0]), 50)
+    branch = branching.branches_of(COUNTS, SUBJECTS, seeds)
+    mine = np.isin(COUNTS.indices, seeds.word)
+    assert (branch[mine] == 0).all()
+    subject = (COUNTS.indices // WORDS == 0) & (PAIR_DOC % SUBJECTS == 0)
+    assert (branch[subject] == 0).mean() > 0.9
+    group = branching.Linked(COUNTS, branch, 1).groups()
+    assert (group[1:] != group[0]).all()
+
+
+def test_noise_in_the_last_bits_moves_no_row() -> None:
+    """Rows as far from each other as can be: whom they join is a matter of their order."""
+    rows, rng = np.eye(12), np.random.default_rng(1)
+    found = branching.clusters(rows, 5)
+    assert found.tolist() == branching.clusters(rows.copy(), 5).tolist()
+    for _ in range(20):
+        noisy = rows + 1e-13 * rng.standard_normal(rows.shape)
+        assert branching.clusters(noisy, 5).tolist() == found.tolist()
+
+
+@pytest.mark.parametrize("n_topics", [1, 2, FAMILY, FAMILY + 1, 60, 200])
+def test_no_family_within_a_branch_is_large(n_topics: int) -> None:
+    features = np.random.default_rng(2).dirichlet(np.full(30, 0.1), 2 * n_topics)
+    branch = np.repeat([0, 1], n_topics)
+    arranged = find_grouped(branch, np.array([0, 1]), features)
+    assert len(arranged.node) == 2 * n_topics
+    assert arranged.shape.n_children.max() <= max(FAMILY, 2)
+    assert (arranged.shape.n_children[arranged.shape.inner] != 1).all()
+
+
+def test_what_is_a_branch_and_what_a_group() -> None:
+    branch, group = np.repeat([0, 1, 2, 3], 3), np.array([7, 7, 2, 9])
+    features = np.random.default_rng(3).dirichlet(np.full(30, 0.1), 12)
+    arranged = find_grouped(branch, group, features)
+    assert arranged.shape.parent[:6].tolist() == [-1, 0, 0, 0, 1, 1]
+    assert arranged.kind[:6].tolist() == [0, GROUP, BRANCH, BRANCH, BRANCH, BRANCH]
+
+
+def test_one_branch_leaves_no_node_alone_below_the_root() -> None:
+    features = np.random.default_rng(4).dirichlet(np.full(30, 0.1), 5)
+    arranged = find_grouped(np.zeros(5, int), np.array([0]), features)
+    assert arranged.shape.parent.tolist() == [-1, 0, 0, 0, 0, 0]
+    assert find_grouped(np.zeros(1, int), np.array([0]), features[:1]).shape.n_nodes == 2
+
+
+def test_levels_to_order() -> None:
+    """Groups above the branches, and families within them: no family has topics of two."""
+    rng = np.random.default_rng(5)
+    branch = np.repeat(np.arange(6), 10)
+    features = rng.dirichlet(np.full(40, 0.1), len(branch))
+    coarse = np.array([0, 0, 1, 1, 2, 2])
+    arranged = arrange_grouped(branch, [coarse], features, [20])
+    n_at = np.bincount(arranged.shape.depth)
+    assert n_at[1] == 3 and n_at[2] == 6
+    member = arranged.members
+    for node in np.flatnonzero(arranged.shape.depth == 3):
+        assert len(np.unique(branch[member[node]])) == 1
+    assert len(arranged.shape.inner) > 1 + 3 + 6
+
+
+def test_nodes_of_few_children_give_these_to_their_parents() -> None:
+    def over(*topics: int) -> Node:
+        return Node([leaf(topic) for topic in topics], -1)
+
+    root = Node([over(0, 1), Node([over(2, 3, 4), over(5, 6)], -1), leaf(7)], -1)
+    kept = at_least(root, 3)
+    assert [child.topics for child in kept.children] == [[0], [1], [2, 3, 4, 5, 6], [7]]
+    inside = kept.children[2]
+    assert [child.topics for child in inside.children] == [[2, 3, 4], [5], [6]]
+    assert at_least(root, 2) == root
+    own = Node([Node([leaf(1)], -1, (0,)), leaf(2)], -1)
+    assert at_least(own, 5) == own
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find six branches of twelve topics."""
+    monkeypatch.setattr(flat_starts, "FEWEST_TOPICS", 12)
+    monkeypatch.setattr(flat_starts, "POWER", np.log(SUBJECTS) / np.log(12))
+
+
+def started(shards: int = 1, workers: int = 1, seed: int = 0, **keys: object) -> State:
+    keys = {"truncation": 12, "start_iterations": 10, "trials": 0, **keys}
+    settings = settings_of(variational, **keys)
+    with Workers(workers) as engine:
+        data = lay_out(corpus_of(COUNTS.toarray().astype(int)), shards)
+        return starts.init(data, settings, at(0, seed=seed, workers=engine))
+
+
+def test_a_tree_of_areas_over_subjects(few: None) -> None:
+    """The default start: three children of the root, which nobody told it."""
+    state = started()
+    shape = state.mixing.shape
+    assert shape.n_children[0] == AREAS
+    top = np.arange(shape.n_nodes)
+    for node in range(1, shape.n_nodes):
+        if shape.parent[node] > 0:
+            top[node] = top[shape.parent[node]]
+    words = np.arange(N_WORDS) // WORDS
+    area = np.where(words < SUBJECTS, words // EACH, words - SUBJECTS)
+    held = np.array(
+        [
+            [state.n_wk[area == one][:, top == child].sum() for child in np.unique(top[1:])]
+            for one in range(AREAS)
+        ]
+    )
+    assert len(set(held.argmax(axis=1).tolist())) == AREAS
+    assert (held.max(axis=1) > 0.8 * held.sum(axis=1)).all()
+
+
+def test_stopping_at_branches_and_groups_weighs_little(few: None) -> None:
+    """Of the nodes with children only those that no branch was found for keep their weight."""
+    state = started(stop_weight=2.0)
+    inner = state.mixing.shape.inner
+    assert state.stop_a[0] == 2.0
+    assert state.stop_a[inner[1:]] == pytest.approx(2.0 * starts.PASSING)
+    assert (state.stop_b[inner] == 1.0).all()
+    plain = started(stop_weight=2.0, start="words")
+    assert (plain.stop_a[plain.mixing.shape.inner] == 2.0).all()
+
+
+def test_neither_seeds_nor_workers_make_a_difference(few: None) -> None:
+    one = started(shards=2)
+    for other in (started(shards=2, seed=1), started(shards=2, workers=2)):
+        assert one.n_wk.tobytes() == other.n_wk.tobytes()
+        assert one.parent.tobytes() == other.parent.tobytes()
+
+
+def test_a_sample_of_the_documents_decides(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starts, "ROOM", COUNTS.nnz * 12 // 2)
+    state = started()
+    assert state.mixing.shape.n_children[0] == AREAS
+    assert state.n_k.sum() == pytest.approx(COUNTS.sum(), rel=1e-4)
+
+
+def test_levels_that_are_told(few: None) -> None:
+    """The level nearest to the number of branches is that of the branches."""
+    assert starts.branch_level([6, 30], 16) == 30
+    assert starts.branch_level([12, 70], 16) == 12
+    for told in ([2, 6], [6], [3]):
+        shape = started(branches=told).mixing.shape
+        assert shape.n_children[0] == told[0]
+    shape = started(branches=[2, 6]).mixing.shape
+    assert (shape.depth == 2).sum() >= 5
+
+
+def test_few_topics_begin_as_clusters_of_words() -> None:
+    """Below the number of topics at which branches are found first, told levels or not."""
+    for told in ("auto", [3]):
+        assert started(branches=told).n_wk.tobytes() == (
+            started(branches=told, start="words").n_wk.tobytes()
+        )
+
+
+@pytest.mark.parametrize("text", ["alike", "empty", "two"])
+def test_poor_corpora_have_a_tree(few: None, text: str) -> None:
+    """Documents that are all alike, that have no words but one, or fewer than branches."""
+    rows = np.ones((30, 60), int)
+    if text == "empty":
+        rows[1:] = 0
+    if text == "two":
+        rows = COUNTS.toarray()[:2].astype(int)
+    settings = settings_of(variational, truncation=12, start_iterations=4, trials=0)
+    state = starts.init(lay_out(corpus_of(rows), 1), settings, at(0))
+    assert state.mixing.shape.n_nodes >= 2
+    # q(z) is kept in 16 bits.
+    assert state.n_k.sum() == pytest.approx(rows.sum(), rel=1e-4)
+
+
+def test_families_are_cut_on_a_grid() -> None:
+    points = np.sqrt(np.random.default_rng(6).dirichlet(np.full(20, 0.2), 30))
+    merges = shapes.ward_on_grid(points)
+    noisy = shapes.ward_on_grid(points + 1e-14)
+    assert np.array_equal(merges, noisy)

@@ -1,0 +1,112 @@
+"""Singular vectors and non-negative factors that are the same on every machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.linalg import norm
+from scipy import sparse
+from sklearn.decomposition import NMF
+
+from hiertopics.numeric import factor_kernels, factors
+
+
+def matrix(n_rows: int = 60, n_columns: int = 45, seed: int = 0) -> sparse.csr_array:
+    """Return a sparse matrix of five overlapping parts, and a little of all."""
+    rng = np.random.default_rng(seed)
+    rows = rng.dirichlet(np.full(5, 0.2), n_rows) @ rng.dirichlet(np.full(n_columns, 0.1), 5)
+    return sparse.csr_array(rng.poisson(30 * rows).astype(float))
+
+
+def test_singular_vectors_are_those_of_a_library() -> None:
+    rows = matrix()
+    found = factors.singular(rows, 6)
+    left, values, right = np.linalg.svd(rows.toarray(), full_matrices=False)
+    assert found.values == pytest.approx(values[:6], rel=1e-3)
+    for number in range(4):
+        assert abs(found.right[number] @ right[number]) == pytest.approx(1, abs=1e-4)
+        assert abs(found.left[:, number] @ left[:, number]) == pytest.approx(1, abs=1e-4)
+        size = np.abs(found.right[number])
+        assert found.right[number][size.argmax()] > 0
+
+
+def test_what_a_small_rank_leaves_is_nothing() -> None:
+    rows = sparse.csr_array(np.outer(np.arange(1.0, 9), np.arange(1.0, 7)))
+    found = factors.singular(rows, 4)
+    assert found.values[0] == pytest.approx(norm(rows.toarray()))
+    assert found.values[1:] == pytest.approx(0, abs=1e-6)
+    for empty in (sparse.csr_array((5, 4)), sparse.csr_array((1, 3))):
+        nothing = factors.singular(empty, 3)
+        assert (nothing.values == 0).all() and np.isfinite(nothing.left).all()
+        weights, parts = factors.non_negative(empty, nothing)
+        assert (weights == 0).all() and (parts == 0).all()
+
+
+def test_factors_are_as_good_as_a_librarys() -> None:
+    """The same loss within 1%, the same words in front, and no negative number."""
+    rows = matrix()
+    weights, parts = factors.non_negative(rows, factors.singular(rows, 5))
+    library = NMF(5, init="nndsvda", max_iter=2000, tol=1e-6)
+    library.fit(rows.toarray())
+    loss = norm(rows.toarray() - weights @ parts)
+    assert loss < 1.01 * library.reconstruction_err_
+    assert (weights >= 0).all() and (parts >= 0).all()
+    its = library.components_ / norm(library.components_, axis=1, keepdims=True)
+    assert (factors.unit(parts) @ its.T).max(axis=1) == pytest.approx(1, abs=0.05)
+
+
+def test_a_pass_goes_downhill_to_where_no_entry_can_move() -> None:
+    rng = np.random.default_rng(1)
+    rows, parts = rng.random((7, 9)), rng.random((3, 9))
+    weights = rng.random((7, 3))
+    losses = []
+    for _ in range(300):
+        moved = factor_kernels.descend(weights, rows @ parts.T, parts @ parts.T)
+        losses.append(norm(rows - weights @ parts))
+    assert losses == sorted(losses, reverse=True) or np.diff(losses).max() < 1e-12
+    assert moved < 1e-9
+    slope = weights @ parts @ parts.T - rows @ parts.T
+    assert np.abs(slope[weights > 0]).max() < 1e-8
+    assert slope[weights == 0].min(initial=0) > -1e-8
+
+
+def test_kernels_are_the_products_of_a_library() -> None:
+    rng = np.random.default_rng(2)
+    one, other = rng.random((6, 4)), rng.random((4, 5))
+    assert factor_kernels.product(one, other) == pytest.approx(one @ other)
+    assert factor_kernels.gram(one) == pytest.approx(one.T @ one)
+    assert factor_kernels.lengths(one) == pytest.approx(norm(one, axis=1))
+    symmetric = one.T @ one
+    diagonal = symmetric.copy()
+    vectors = factor_kernels.eigenvectors(diagonal)
+    assert vectors @ symmetric @ vectors.T == pytest.approx(np.diag(diagonal.diagonal()), abs=1e-9)
+    assert np.sort(diagonal.diagonal()) == pytest.approx(np.linalg.eigvalsh(symmetric))
+
+
+def test_rows_that_others_span_become_nothing() -> None:
+    rows = np.random.default_rng(3).random((3, 6))
+    rows[2] = rows[0] - 2 * rows[1]
+    factor_kernels.orthonormalise(rows)
+    assert rows @ rows.T == pytest.approx(np.diag([1, 1, 0]), abs=1e-9)
+
+
+def test_the_best_part_of_a_pair() -> None:
+    """That of theta phi, where theta is placed by EM; of topics that suit it equally the first."""
+    rng = np.random.default_rng(4)
+    counts, phi = rng.poisson(1.0, (5, 6)), rng.dirichlet(np.ones(6), 3).T
+    doc, word = np.nonzero(counts)
+    starts = np.searchsorted(doc, np.arange(6))
+    tokens = counts[doc, word].astype(float)
+    found = factor_kernels.best_parts(starts, word.astype(np.int32), tokens, phi, 0.01, 20)
+    theta = np.full((5, 3), 1 / 3)
+    for _ in range(20):
+        q = theta[doc] * phi[word]
+        q *= (tokens / q.sum(axis=1))[:, None]
+        n = np.array([q[doc == one].sum(axis=0) for one in range(5)]) + 0.01
+        theta = n / n.sum(axis=1, keepdims=True)
+    assert found.tolist() == (theta[doc] * phi[word]).argmax(axis=1).tolist()
+    assert len(set(found.tolist())) > 1
+    even = factor_kernels.best_parts(
+        starts, word.astype(np.int32), tokens, np.full((6, 3), 0.5), 0.01, 20
+    )
+    assert not even.any()
