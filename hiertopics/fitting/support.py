@@ -21,6 +21,7 @@ from scipy import sparse
 from hiertopics.base import files, seeds
 from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import RunError, UsageError
+from hiertopics.base.progress import said
 from hiertopics.contract.cluster.joining import engine_of
 from hiertopics.contract.model import Context, Settings, Summary
 from hiertopics.contract.observed import kind_of
@@ -119,7 +120,7 @@ def support(
     corpus = read_original(target).train
     basis = _basis(target.tree, target.theta, corpus)
     key = _key(target, changed)
-    with engine_of(cluster, workers) as engine:
+    with engine_of(cluster, workers, said) as engine:
 
         def fitted(part: Any) -> Summary:
             settings = Settings(experiment.model, experiment.inference)

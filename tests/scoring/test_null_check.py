@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.scoring.null import null_check, shuffle
+from hiertopics.corpus.data.shuffling import shuffle
+from hiertopics.scoring.null import null_check
 
 Copied = Callable[..., Path]
 Call = Callable[..., Any]

@@ -23,9 +23,13 @@ from hiertopics.runs.scorefiles import keep_score
 from hiertopics.scoring.request import Request, Scorer, TaskResult, answer, not_default
 
 OWN: dict[str, Scorer[TaskResult] | str] = {
-    name: f"hiertopics.papers.task_{name}:task"
-    for name in ("neighbours", "links", "reconstruction", "groups", "labels")
-} | {"hierarchy": "hiertopics.scoring.tasks.hierarchy:task"}
+    "neighbours": "hiertopics.papers.task_neighbours:task",
+    "links": "hiertopics.papers.task_links:task",
+    "reconstruction": "hiertopics.papers.task_reconstruction:task",
+    "groups": "hiertopics.papers.task_groups:task",
+    "labels": "hiertopics.papers.task_labels:task",
+    "hierarchy": "hiertopics.scoring.tasks.hierarchy:task",
+}
 
 TASKS: Table[Scorer[TaskResult]] = Table(
     "task", "hiertopics.tasks", "hiertopics.scoring.request:Scorer", OWN
