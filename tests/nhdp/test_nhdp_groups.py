@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +89,31 @@ def test_noise_in_the_last_bits_moves_no_row() -> None:
     for _ in range(20):
         noisy = rows + 1e-13 * rng.standard_normal(rows.shape)
         assert branching.clusters(noisy, 5).tolist() == found.tolist()
+
+
+SHOW = """
+import sys; sys.path[:0] = {paths!r}
+from test_nhdp_groups import COUNTS, branching
+print(branching.branch_topics(COUNTS, 6).tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_a_processor_of_narrow_vectors_finds_the_same_branches(tmp_path: Path) -> None:
+    """To the last bit, with other kernels of the linear algebra and of numpy, too."""
+    narrow = {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX",
+    }
+    show = SHOW.format(paths=[path for path in sys.path if path])
+    command = [sys.executable, "-W", "ignore", "-c", show]
+    found = subprocess.run(
+        command, env=os.environ | narrow, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == branching.branch_topics(COUNTS, 6).tobytes().hex()
 
 
 @pytest.mark.parametrize("n_topics", [1, 2, FAMILY, FAMILY + 1, 60, 200])
