@@ -43,6 +43,8 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "drop": ("drop", "tree", 1, "-o", "dropped"),
     "refit": ("refit", "tree", 0, "-o", "refitted", "--holdout", "none", "-q"),
     "update": ("update", "mixed", "more.ldac", "-o", "updated", "--iterations", 30, "-q"),
+    "support": ("support", "tree", "--resamples", 2, "--iterations", 2),
+    "import": ("import", "foreign.json", "--corpus", "x.ldac", "-o", "imported"),
     "consensus": ("consensus", "mixed", "mixed-again", "-o", "made"),
     "infer": ("infer", "run", "x.ldac", "-o", "theta.npz"),
     "compare": ("compare", "run"),
@@ -67,6 +69,8 @@ def place(tiny_file: Path, copied: Callable[..., Path], tmp_path: Path) -> Path:
     (tmp_path / "x.vocab").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     (tmp_path / "broken.ldac").write_text("x\ny\n")
     (tmp_path / "more.ldac").write_text("2 0:1 3:2\n1 1:4\n2 2:1 4:3\n")
+    theirs = {"parent": [-1, 0, 0], "theta": [[0.2, 0.3, 0.5]] * 30}
+    (tmp_path / "foreign.json").write_text(json.dumps(theirs))
     unsealed(copied()).rename(tmp_path / "run")
     (tmp_path / "run" / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     copied("nhdp-variational").rename(tmp_path / "mixed")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
 from hiertopics.contract.engine import Workers
+from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.families.flat.layout import lay_out
@@ -23,6 +29,7 @@ from hiertopics.families.nhdp.shapes import (
     leaf,
 )
 from hiertopics.families.nhdp.state import State
+from hiertopics.fitting import driver
 
 AREAS, EACH, WORDS = 3, 2, 10
 SUBJECTS = AREAS * EACH
@@ -82,6 +89,31 @@ def test_noise_in_the_last_bits_moves_no_row() -> None:
     for _ in range(20):
         noisy = rows + 1e-13 * rng.standard_normal(rows.shape)
         assert branching.clusters(noisy, 5).tolist() == found.tolist()
+
+
+SHOW = """
+import sys; sys.path[:0] = {paths!r}
+from test_nhdp_groups import COUNTS, branching
+print(branching.branch_topics(COUNTS, 6).tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_a_processor_of_narrow_vectors_finds_the_same_branches(tmp_path: Path) -> None:
+    """To the last bit, with other kernels of the linear algebra and of numpy, too."""
+    narrow = {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX",
+    }
+    show = SHOW.format(paths=[path for path in sys.path if path])
+    command = [sys.executable, "-W", "ignore", "-c", show]
+    found = subprocess.run(
+        command, env=os.environ | narrow, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == branching.branch_topics(COUNTS, 6).tobytes().hex()
 
 
 @pytest.mark.parametrize("n_topics", [1, 2, FAMILY, FAMILY + 1, 60, 200])
@@ -197,6 +229,49 @@ def test_a_sample_of_the_documents_decides(few: None, monkeypatch: pytest.Monkey
     state = started()
     assert state.mixing.shape.n_children[0] == AREAS
     assert state.n_k.sum() == pytest.approx(COUNTS.sum(), rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entries", ["all", "few"])
+def test_shards_and_a_fit_that_goes_on_end_in_the_same_bytes(
+    few: None, tmp_path: Path, entries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever workers; with seed words and several ranges of documents."""
+    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
+    lines = []
+    for row in COUNTS.toarray().astype(int):
+        words = np.flatnonzero(row)
+        cells = " ".join(f"{word}:{row[word]}" for word in words)
+        lines.append(f"{len(words)} {cells}\n")
+    (tmp_path / "a.ldac").write_text("".join(lines))
+    (tmp_path / "a.vocab").write_text("".join(f"w{word}\n" for word in range(N_WORDS)))
+    (tmp_path / "seeds.yaml").write_text("one: [w0, w1]\n")
+    convert(tmp_path / "a.ldac", tmp_path / "a.shards")
+
+    def made(corpus: str, name: str, iterations: int, workers: int = 1) -> dict[str, bytes]:
+        run = driver.fit(
+            tmp_path / corpus,
+            run=tmp_path / name,
+            backend="nhdp-variational",
+            iterations=iterations,
+            workers=workers,
+            overrides=[
+                "model.truncation=12",
+                "inference.start_iterations=10",
+                "inference.shards=2",
+                f"inference.responsibilities={entries}",
+                f"model.seeds={tmp_path / 'seeds.yaml'}",
+                "output.checkpoint_seconds=0",
+            ],
+        ).run
+        assert run.tree.parent[1] == 0
+        names = ("model.npz", "theta.npz", "tree.json")
+        return {name: (run.path / name).read_bytes() for name in names}
+
+    whole = made("a.ldac", "whole", 4)
+    assert made("a.ldac", "threads", 4, workers=2) == whole
+    made("a.shards", "shards", 2)
+    assert made("a.shards", "shards", 4) == whole
 
 
 def test_levels_that_are_told(few: None) -> None:

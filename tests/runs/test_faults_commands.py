@@ -46,6 +46,8 @@ READERS: dict[str, Words] = {
 ELSEWHERE = {
     "fit": "test_disk_full",
     "consensus": "fitting/test_consensus",
+    "import": "fitting/test_importing",
+    "support": "fitting/test_support_command",
     "label": "views/test_labels",
     "update": "fitting/test_updating",
     **dict.fromkeys(("merge", "drop", "refit"), "fitting/test_reshaping"),
