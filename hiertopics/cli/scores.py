@@ -89,12 +89,15 @@ def eval_command(**options: Any) -> int:
     from hiertopics.base.progress import watched
     from hiertopics.views.render import records as written
 
+    overrides = options.pop("overrides")
+    if overrides and options["task"] is None:
+        raise click.UsageError("-s has no meaning without --task")
     if options["null"] is not None:
         return _null(options)
     options.pop("null")
     names = ("task", "heldout", "form", "runs")
     task, heldout, form, runs = (options.pop(name) for name in names)
-    options |= _set_options(task, options.pop("overrides"))
+    options |= _set_options(overrides)
     score = _score_of(task, heldout, options)
     records, chosen = [], []
     for path in runs or (None,):
@@ -118,12 +121,10 @@ def eval_command(**options: Any) -> int:
     return 0
 
 
-def _set_options(task: str | None, overrides: tuple[str, ...]) -> dict[str, Any]:
+def _set_options(overrides: tuple[str, ...]) -> dict[str, Any]:
     """Return the options of a task that ``-s`` sets."""
     from hiertopics.settings.layers import parse_set
 
-    if overrides and task is None:
-        raise click.UsageError("-s has no meaning without --task")
     return parse_set(overrides)
 
 

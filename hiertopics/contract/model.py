@@ -350,7 +350,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     check: Callable[[dict[str, NDArray[Any]], Lengths], None] | None = None
     restore: Callable[[dict[str, NDArray[Any]], DataT, Settings, Context], StateT] | None = None
     flaw: Callable[[StateT, DataT, SettingsT], str | None] | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
     breadth_first: bool = False
 
 

@@ -162,7 +162,7 @@ class RunDir:
         """Return what there is of the run: its folder, its files, its folders and those in them."""
         folders = [self.path / name for name in FOLDERS]
         found = {self.path, *folders, *(self.path / name for name in NAMES)}
-        within = (folder for folder in folders if not folder.is_symlink())
+        within = (folder for folder in folders if os.path.isdir(folder) and not folder.is_symlink())
         found |= {path for folder in within for path in folder.rglob("*")}
         return {path for path in found if os.path.lexists(path)}
 

@@ -41,15 +41,25 @@ PARAMETERS = {
     "regrown": ["tree", "theta", "corpus", "settings", "context"],
     "continued": ["before", "data", "settings", "context"],
     "renewed": ["arrays", "settings"],
-    "check": ["arrays"],
+    "check": ["arrays", "lengths"],
     "restore": ["arrays", "data", "settings", "context"],
+    "flaw": ["state", "data", "settings"],
 }
 """Of every function of the contract, optional ones too."""
 
 
 def test_every_function_of_the_contract_is_tested_here() -> None:
     values = {"Model", "Inference", "State", "Info", "objective_name"}
-    values |= {"observes", "sampler", "pieces", "shelves", "deals", "by_token"}
+    values |= {
+        "observes",
+        "sampler",
+        "pieces",
+        "shelves",
+        "deals",
+        "by_token",
+        "extra",
+        "breadth_first",
+    }
     assert set(PARAMETERS) == {field.name for field in dataclasses.fields(Backend)} - values
 
 

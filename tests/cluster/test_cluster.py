@@ -738,6 +738,10 @@ class Losing(Cluster):
     def __init__(self, recovering: Callable[[], None]) -> None:
         self.n_workers, self._here, self._recovering = 2, Workers(), recovering
 
+    @property
+    def here(self) -> Workers:
+        return self._here
+
     def place(self, *arguments: Any) -> Any:
         return self._here.place(*arguments)
 

@@ -130,4 +130,7 @@ def test_nightly_takes_no_part_of_another_name(tmp_path: Path) -> None:
     done = subprocess.run(
         [records.ROOT / ".ci" / "nightly", "kils"], capture_output=True, text=True, cwd=tmp_path
     )
-    assert done.returncode == 2 and "there are kills fuzz calibration mutants" in done.stderr
+    assert (
+        done.returncode == 2
+        and "there are kills clusterkills fuzz calibration mutants" in done.stderr
+    )

@@ -82,12 +82,14 @@ def checkout(tmp_path: Path) -> Path:
     """Return a checkout of a package with a kernel that calls one of another file."""
     root = tmp_path / "checkout"
     (root / "hiertopics/numeric").mkdir(parents=True)
+    (root / "hiertopics/base").mkdir()
     (root / "tests").mkdir()
-    for name in ("jit.py", "compiling.py"):
-        shutil.copy(ROOT / "hiertopics/numeric" / name, root / "hiertopics/numeric" / name)
+    for name in ("numeric/jit.py", "base/compiling.py"):
+        shutil.copy(ROOT / "hiertopics" / name, root / "hiertopics" / name)
     for name, text in {
         "hiertopics/__init__.py": "",
         "hiertopics/numeric/__init__.py": "",
+        "hiertopics/base/__init__.py": "",
         "hiertopics/leaf.py": LEAF,
         "hiertopics/middle.py": MIDDLE,
         CALLER: TEST,
