@@ -758,10 +758,10 @@ class Losing(Cluster):
     """An engine of this process, of which a test says when a worker dies."""
 
     def __init__(self, recovering: Callable[[], None]) -> None:
-        self.n_workers, self._here, self._recovering = 2, Workers(), recovering
+        self.n_workers, self.here, self._recovering = 2, Workers(), recovering
 
     def place(self, *arguments: Any) -> Any:
-        return self._here.place(*arguments)
+        return self.here.place(*arguments)
 
     def recovered(self, enough: Callable[[], object], patience: float = 0.0) -> bool:
         self._recovering()
