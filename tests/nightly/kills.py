@@ -441,9 +441,9 @@ def kill_command(bench: Bench, command: str, seed: str, folder: Path) -> dict[st
     before = settled(run, out)
     whole = forked(words, folder / "said", folder, last=0)
     if code := whole.wait():
-        told = f"refused with {code}: {whole.err[-600:]}"
+        refused = f"refused with {code}: {whole.err[-600:]}"
         unable = code == UNABLE and command in OF_SOME
-        return {"command": command, "killed": False, "found": [] if unable else [told]}
+        return {"command": command, "killed": False, "found": [] if unable else [refused]}
     after = settled(run, out)
     calls = Calls.of(folder / "said")
     for _ in range(ATTEMPTS):

@@ -143,7 +143,7 @@ def work(inputs: Path, tmp_path: Path) -> Callable[[str], Path]:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         for source in (*inputs.glob("*.*"), inputs / name, inputs / f"{name}-beside"):
             copy = shutil.copytree if source.is_dir() else shutil.copy2
-            copy(source, tmp_path / source.name)  # type: ignore[operator]
+            copy(source, tmp_path / source.name)
         return tmp_path / name
 
     return fill
