@@ -189,7 +189,9 @@ def test_flat_topics_of_large_corpora_keep_few_entries() -> None:
     )
     assert starts.order_of(many, large, auto) is FEW
     assert starts.order_of(many, large // many, auto) is IN_FIXED_ORDER
-    assert starts.order_of(2, 2, few) is FEW and starts.order_of(many, large, every) is IN_FIXED_ORDER
+    assert (
+        starts.order_of(2, 2, few) is FEW and starts.order_of(many, large, every) is IN_FIXED_ORDER
+    )
 
 
 @pytest.mark.parametrize("start", ["words", "branches"])
