@@ -107,7 +107,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-LEAST = {"-d": (resource.RLIMIT_DATA, 320 << 20), "-v": (resource.RLIMIT_AS, 480 << 20)}
+LEAST = {"-d": (resource.RLIMIT_DATA, 320 << 20), "-v": (resource.RLIMIT_AS, 640 << 20)}
 """What libraries and kernels take, by the option of ulimit that limits it, in bytes."""
 
 

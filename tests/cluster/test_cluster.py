@@ -418,6 +418,28 @@ def test_of_a_death_one_line_is_told() -> None:
     assert str(caught.value) == "a worker of the cluster is gone (CancelledError)"
 
 
+def test_a_scheduler_that_has_died_is_waited_for_and_then_missed() -> None:
+    """Dask's client closes itself after half a minute, and has no scheduler to ask any more."""
+
+    class Closing:
+        status = "running"
+
+        def nthreads(self, **options: Any) -> dict[str, int]:
+            if self.status != "running":
+                raise AttributeError("'NoneType' object has no attribute 'ncores'")
+            return {"tcp://a:1": 1}
+
+        def cancel(self, futures: Any, force: bool) -> None:
+            pass
+
+    client = Closing()
+    engine = Cluster(client)
+    client.status = "closed"
+    assert not engine.recovered(lambda: False, 0.01)
+    with pytest.raises(WorkersLost, match="a worker of the cluster is gone"):
+        engine.send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
+
+
 def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:
     class Gone:
         def nthreads(self, **options: Any) -> dict[str, int]:
@@ -736,14 +758,14 @@ class Losing(Cluster):
     """An engine of this process, of which a test says when a worker dies."""
 
     def __init__(self, recovering: Callable[[], None]) -> None:
-        self.n_workers, self._here, self._recovering = 2, Workers(), recovering
+        self.n_workers, self.here, self._recovering = 2, Workers(), recovering
 
     @property
     def here(self) -> Workers:
         return self._here
 
     def place(self, *arguments: Any) -> Any:
-        return self._here.place(*arguments)
+        return self.here.place(*arguments)
 
     def recovered(self, enough: Callable[[], object], patience: float = 0.0) -> bool:
         self._recovering()

@@ -116,6 +116,12 @@ class Crew:
         self._file = folder / "scheduler.json"
         self.scheduler = self._begun("scheduler", "--port", "0", "--host", "127.0.0.1", *options)
         self.nannies = [self._nanny() for _ in range(WORKERS)]
+        end = time.monotonic() + PATIENCE
+        while len(self.workers()) < WORKERS:  # they find the scheduler by its file
+            if time.monotonic() > end or self.scheduler.poll() is not None:
+                self.end()
+                raise TimeoutError("the scheduler and its workers did not begin")
+            time.sleep(0.1)
 
     @property
     def where(self) -> str:
@@ -214,7 +220,7 @@ class Killing:
             finally:
                 if crew is not None:
                     crew.end()
-        found += self._differing()
+        found = found or self._differing()  # who did not end has no files to compare
         return {**plan._asdict(), "killed": killed, "how": self.how, "found": found}
 
     def _words(self) -> list[str]:
@@ -285,9 +291,7 @@ class Killing:
 
     def _differing(self) -> list[str]:
         if self.plan.command == "fit":
-            with suppress(OSError):
-                return [f"other bytes: {n}" for n in self.bench.differing(self.run, SHARDS)]
-            return ["files are missing"]
+            return [f"other bytes: {n}" for n in self.bench.differing(self.run, SHARDS)]
         wanted, found = self._wanted(), contents(self.run) | contents(self.out)
         names = sorted(wanted.keys() | found.keys())
         return [f"other bytes: {name}" for name in names if wanted.get(name) != found.get(name)]

@@ -238,8 +238,10 @@ class Cluster:
         """Return the threads of each worker that is there, by its address.
 
         Raises TimeoutError where the scheduler does not answer for as long as it would wait for a
-        worker.
+        worker, ConnectionError where Dask's client has given it up: then it can ask nobody.
         """
+        if getattr(self._client, "status", "running") in ("closing", "closed"):
+            raise ConnectionError("the scheduler of the cluster is gone")
         return dict(self._client.nthreads(callback_timeout=given_up_after()))
 
     def beats(self) -> dict[str, float]:

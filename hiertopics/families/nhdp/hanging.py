@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import betaln
 
 from hiertopics.base.arrays import F64, I64
+from hiertopics.numeric.grid import first_largest, ranked
 from hiertopics.numeric.mixtures import log_rising
 
 MASS = 0.25
@@ -139,7 +140,7 @@ class Hanging:
             moved = False
             for node in order.tolist():
                 gains, old = self.gains(node), int(self.parent[node])
-                best = int(gains.argmax())
+                best = first_largest(gains)
                 if gains[best] > gains[old] + LEAST:
                     self._put([node], best)
                     moved = True
@@ -161,14 +162,14 @@ class Hanging:
                 parent[sibling] = node
                 alone.append(self.chance(parent, (node, up)))
                 parent[sibling] = up
-            best, taken, ranked = self.total + LEAST, 0, np.argsort(-np.array(alone))
-            for count, place in enumerate(ranked.tolist(), 1):
+            best, taken, order = self.total + LEAST, 0, ranked(alone)
+            for count, place in enumerate(order, 1):
                 parent[siblings[place]] = node
                 total = self.chance(parent, (node, up))
                 if total > best:
                     best, taken = total, count
             if taken:
-                self._put([siblings[place] for place in ranked[:taken].tolist()], node)
+                self._put([siblings[place] for place in order[:taken]], node)
                 changed = True
         return changed
 
@@ -186,7 +187,7 @@ class Hanging:
             traded[self.kids[node]] = up
             totals = [self.chance(tree, (node, up)) for tree in (kept, traded)]
             if max(totals) > self.total + LEAST:
-                self.hang((kept, traded)[int(np.argmax(totals))])
+                self.hang((kept, traded)[first_largest(totals)])
                 changed = True
         return changed
 

@@ -21,6 +21,7 @@ from hiertopics.families.nhdp.hanging import LEAST, Hanging
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import State
+from hiertopics.numeric.grid import first_largest
 
 FEWEST_NODES, MOST_NODES = 3, 100
 MOST_ENTRIES = 10_000_000
@@ -197,7 +198,7 @@ def rooted(counts: Counts, stop: float, go: float, n_named: int = 0) -> Counts:
         if not 1 <= node <= n_named
     ]
     totals = [Hanging(counts.n[:, order], parent, stop, go).total for order in orders]
-    order = orders[int(np.argmax(totals))]
+    order = orders[first_largest(totals)]
     return Counts(counts.n[:, order], counts.words[order], counts.q[:, order])
 
 

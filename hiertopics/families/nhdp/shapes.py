@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import pdist
 
 from hiertopics.base.arrays import F64, I64, Bools
 from hiertopics.families.nhdp.layout import Shape, shape_of
+from hiertopics.numeric import grid
 
 OTHER, BRANCH, GROUP = 0, 1, 2
 """A branch was found before its topics were, a group has branches below it."""
@@ -44,9 +43,7 @@ class Arranged(NamedTuple):
 
 def ward(features: F64) -> F64:
     """Return Ward's linkage of the square roots of rows that sum to 1, float64 [n - 1, 4]."""
-    if len(features) < 2:
-        return np.zeros((0, 4))
-    return np.asarray(linkage(pdist(np.sqrt(features)), "ward"))
+    return grid.ward(np.sqrt(features))
 
 
 def labels_at(merges: F64, n_clusters: int) -> I64:

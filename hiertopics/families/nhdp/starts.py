@@ -67,11 +67,8 @@ ROUNDS = 10
 """Of the theta of documents that the flat topics have not seen."""
 
 FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
-"""Of the flat topics' iterations: for the branches, for the topics within each, and for these
-topics together."""
-
-TOGETHER_GROUPED = 0.3
-"""The last of these where branches are found by factorisations, which take no iterations."""
+"""Of the flat topics' iterations: for the branches, if they are topics, for the topics within each,
+and for these topics together."""
 
 PASSING = 0.1
 """What stopping at branches and groups weighs, of its weight at other inner nodes."""
@@ -109,7 +106,7 @@ def init(data: Data, settings: Settings, context: Context, dtype: DTypeLike = np
     elif n_branches > 1:
         branch = branch_of_pairs(n_branches, sample, settings, here, dtype)
         before = round(FIRST * settings.inference.start_iterations)
-        flat, branch = topics_within(branch, sample, settings, here, dtype, TOGETHER, before)
+        flat, branch = topics_within(branch, sample, settings, here, dtype, before)
         arranged = find_within(branch, features(flat, sample), n_named, least)
     else:
         flat = flat_topics(sample, settings, here, dtype)
@@ -179,7 +176,7 @@ def grouped(
     """Return topics that were found within branches, and the tree of groups of these branches."""
     counts, n_named = counts_of(data), len(data.seeds.names)
     branch = branching.branches_of(counts, n_branches, data.seeds)
-    flat, inside = topics_within(branch, data, settings, context, dtype, TOGETHER_GROUPED)
+    flat, inside = topics_within(branch, data, settings, context, dtype)
     described = features(flat, data)
     linked = branching.Linked(counts, branch, n_named)
     cuts, least = settings.model.branches, settings.model.least_children
@@ -198,18 +195,16 @@ def topics_within(
     settings: Settings,
     context: Context,
     dtype: DTypeLike,
-    together: float,
     before: int = 0,
 ) -> tuple[FlatTopics, I64]:
     """Return topics that were found within branches, and the branch of each, int64 [T].
 
-    branch: int64 [n_pairs], of each pair. together: share of the iterations for all topics.
-    before: iterations of the start that were done.
+    branch: int64 [n_pairs], of each pair. before: iterations of the start that were done.
     """
     model, n_iterations = settings.model, settings.inference.start_iterations
     counts, quiet = counts_of(data), replace(context, report=lambda done, total: None)
     parts = flat_starts.parts(branch, counts)
-    stages = [round(share * n_iterations) for share in (INSIDE, together)]
+    stages = [round(share * n_iterations) for share in (INSIDE, TOGETHER)]
     total = before + len(parts) + stages[1]
     n_topics = flat_starts.n_clusters(counts, model.truncation - len(data.seeds.names))
 
