@@ -36,12 +36,13 @@ def ranked(values: ArrayLike, step: float = GAIN_STEP) -> list[int]:
     return [int(place) for place in np.argsort(-on_grid(values, step), kind="stable")]
 
 
-def ward(points: F64) -> F64:
+def ward(points: F64, step: float = DISTANCE_STEP, apart: ArrayLike = 0.0) -> F64:
     """Return Ward's linkage of points [n, n_dims], float64 [n - 1, 4], as scipy gives it.
 
     Distances are on the grid, so that points equally far from each other tie; ties go to the
-    points that come first, by scipy's rule.
+    points that come first, by scipy's rule. apart: float64 [n (n - 1) / 2], what is added to the
+    distance of each pair of points.
     """
     if len(points) < 2:
         return np.zeros((0, 4))
-    return np.asarray(linkage(on_grid(pdist(points), DISTANCE_STEP), "ward"))
+    return np.asarray(linkage(on_grid(pdist(points), step) + np.asarray(apart), "ward"))

@@ -74,10 +74,10 @@ def test_a_full_disk_leaves_nothing_of_standard_input(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     piped(LINES)
-    monkeypatch.setattr("hiertopics.corpus.corpora.inmemory.shutil.copyfileobj", full)
+    monkeypatch.setattr("hiertopics.corpus.corpora.inmemory._copied", full)
     done = call("fit", "-", "--from", "jsonl", "-o", "run", *FLAGS)
     assert done.code == 1 and not (tmp_path / "run").exists()
-    assert "cannot write run/corpus/stdin.part: No space left on device" in done.err
+    assert "cannot write run/corpus/stdin: No space left on device" in done.err
 
 
 def test_without_a_pipe_nothing_is_read(

@@ -760,10 +760,6 @@ class Losing(Cluster):
     def __init__(self, recovering: Callable[[], None]) -> None:
         self.n_workers, self.here, self._recovering = 2, Workers(), recovering
 
-    @property
-    def here(self) -> Workers:
-        return self._here
-
     def place(self, *arguments: Any) -> Any:
         return self.here.place(*arguments)
 

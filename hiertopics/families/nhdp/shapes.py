@@ -177,8 +177,8 @@ none needs to be in most documents."""
 BROAD_WITHIN = 12
 """Children that a family has at most within a branch that was found first."""
 
-GRID = 2.0**20
-"""Distances are rounded to 1 / GRID where noise in their last bits must not decide."""
+STEP = 2.0**-20
+"""Distances are rounded to it where noise in their last bits must not decide."""
 
 APART = 1e3
 """What is added to distances between clusters that are merged last."""
@@ -425,13 +425,10 @@ def ward_on_grid(points: F64, labels: I64 | None = None) -> F64:
 
     labels: int64 [n], of clusters that are merged last.
     """
-    if len(points) < 2:
-        return np.zeros((0, 4))
-    distances = np.rint(pdist(points) * GRID) / GRID
-    if labels is not None:
-        one, other = np.triu_indices(len(points), 1)
-        distances += APART * (labels[one] != labels[other])
-    return np.asarray(linkage(distances, "ward"))
+    if labels is None:
+        return grid.ward(points, STEP)
+    one, other = np.triu_indices(len(points), 1)
+    return grid.ward(points, STEP, APART * (labels[one] != labels[other]))
 
 
 def arrange_grouped(
