@@ -113,8 +113,7 @@ def test_a_fit_that_died_early_has_not_changed_what_an_old_run_means(
     run = unpack(name, CASE).folder / STOPPED
     leave_out(run, "reorder_sticks")
     monkeypatch.setattr(artifacts, "write_inputs", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        give(CASES[CASE].words(STOPPED))
+    assert give(CASES[CASE].words(STOPPED))[0] == 1
     assert settings(run) == (True, "never")
 
 
