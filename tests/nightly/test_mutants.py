@@ -83,10 +83,12 @@ def checkout(tmp_path: Path) -> Path:
     root = tmp_path / "checkout"
     (root / "hiertopics/numeric").mkdir(parents=True)
     (root / "tests").mkdir()
-    for name in ("jit.py", "compiling.py"):
-        shutil.copy(ROOT / "hiertopics/numeric" / name, root / "hiertopics/numeric" / name)
+    (root / "hiertopics/base").mkdir()
+    for name in ("hiertopics/numeric/jit.py", "hiertopics/base/compiling.py"):
+        shutil.copy(ROOT / name, root / name)
     for name, text in {
         "hiertopics/__init__.py": "",
+        "hiertopics/base/__init__.py": "",
         "hiertopics/numeric/__init__.py": "",
         "hiertopics/leaf.py": LEAF,
         "hiertopics/middle.py": MIDDLE,
