@@ -26,8 +26,6 @@ from hiertopics.cli.options import (
 if TYPE_CHECKING:
     from hiertopics.corpus.corpora.checking import Checked
 
-PROBLEMS = 2
-
 
 @click.command("check", cls=Sectioned)
 @click.argument("corpus", metavar="FILE", type=click.Path())
@@ -45,8 +43,8 @@ PROBLEMS = 2
 def check_command(**options: Any) -> int:
     """Check the corpus FILE and the files beside it.
 
-    Every problem is a line file:line: what on stdout, and the exit code is 2. A sound corpus is
-    summed up on stderr.
+    Every problem is a line file:line: what on stdout. The exit code is then 2, or 1 where a folder
+    of shards is damaged. A sound corpus is summed up on stderr.
     """
     from hiertopics.corpus.corpora.checking import check
 
@@ -54,7 +52,7 @@ def check_command(**options: Any) -> int:
     checked = check(**options, data=data)
     if checked.problems:
         _print_problems(checked, as_json)
-        return PROBLEMS
+        return min(problem.exit_code for problem in checked.problems)
     _print_summary(checked, as_json)
     return 0
 

@@ -87,6 +87,7 @@ class Job:
         self.seals: dict[str, str] = {}
         self.restored: int | None = None
         self.begins_at = self.reached = 0
+        self.version: int | None = None
         self.earlier_seconds = 0.0
         self.began = time.perf_counter()
 
@@ -122,6 +123,10 @@ class Job:
         if anew and self.begin is None:
             refuse_begun_elsewhere(self.run)
         watchers = [*callbacks, lambda _: interruption()]
+        earlier = self.run.manifest if self.run.exists else None
+        self.begins_at = 0 if found is None else found[0]
+        if earlier is not None:  # whatever ends the fit from now on, the manifest says so
+            self._take_over(earlier)
         try:
             data, resumed = None, None
             if found is not None:  # a checkpoint with a flaw is refused before anything is written
@@ -129,8 +134,10 @@ class Job:
                 context = self._context(found[0])
                 resumed = resume(self.run, self.fitted, found, data, context, self.room)
                 self.begins_at = resumed.iteration
-            if self.run.exists:
-                self._take_over(self.run.manifest)
+            if earlier is not None:
+                self._take_over(earlier)
+                # Once config.yaml asks for more, done would mean that it was done.
+                self._write_manifest("running", self.begins_at, None)
             self._begin()
             if anew:
                 self.say("note: the run came to no checkpoint yet; it begins anew")
@@ -157,17 +164,13 @@ class Job:
         return NumericalError(problem)
 
     def _take_over(self, manifest: Mapping[str, Any]) -> None:
-        """Go on from what is known of the run; from now on it counts as begun.
-
-        That is written first: once config.yaml asks for more, done would mean that it was done.
-        """
+        """Go on from what is known of the run, whose fit goes on after ``begins_at``."""
         self.earlier_seconds = float(manifest["wall_seconds"])
         self.sealed_from = int(manifest.get(SEALED_FROM, self.begins_at + 1))
         sealed = manifest.get(FILES)
         self.seals = artifacts.present_seals(self.run) if sealed is None else dict(sealed)
         # What config.yaml leaves out means what it did until the file is complete again.
-        version = self.run.settings_version
-        self._write_manifest("running", self.begins_at, None, settings=version)
+        self.version = self.run.settings_version
 
     def _finished(self) -> FitResult | None:
         """Return the result of a run that was done and is not asked for more iterations.
@@ -194,6 +197,7 @@ class Job:
     def _begin(self) -> None:
         """Write what is known before the first iteration, and say it."""
         self.seals |= artifacts.write_inputs(self.run, self.experiment, self.train, self.split)
+        self.version = None
         self._write_manifest("running", self.begins_at, None)
         for line in _announced(self.origin, self.split, self.pool):
             self.say(line)
@@ -393,6 +397,7 @@ class Job:
                 "peak_memory_bytes": peak_memory(),
                 SEALED_FROM: self.sealed_from,
                 FILES: self.seals,
+                **({} if self.version is None else {"settings": self.version}),
                 **({} if diagnoses is None else {"diagnostics": diagnoses}),
                 **others,
             }

@@ -129,8 +129,8 @@ def flags_of(
 def fitted_experiment(run: Path, manifest: Mapping[str, Any]) -> Experiment:
     """Return the config that the run in a folder was fitted with.
 
-    A key that it lacks means what it did then. Raises RunError where config.yaml is damaged, and
-    where the package is gone that added the backend.
+    A key that it lacks means what it did then. Raises RunError where config.yaml is damaged or
+    names another backend than the manifest, and where the package is gone that added the backend.
     """
     path, name = files.inside(run, CONFIG), str(manifest["backend"])
     if name not in registry.BACKENDS:
@@ -142,7 +142,11 @@ def fitted_experiment(run: Path, manifest: Mapping[str, Any]) -> Experiment:
             ("manifest.json", {"backend": name}),
             (str(path), load_yaml(path)),
         ]
-        return _built(layers, name, settings_version(run, manifest))
+        fitted = _built(layers, name, settings_version(run, manifest))
     except ConfigError as error:
         what = error.problems[0].removeprefix(f"{path}: ")
         raise RunError(f"{path} is damaged: {what}") from error
+    if fitted.backend != name:
+        what = f"its backend is {fitted.backend!r}, but that of manifest.json {name!r}"
+        raise RunError(f"{path} is damaged: {what}")
+    return fitted

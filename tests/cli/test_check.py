@@ -1,4 +1,4 @@
-"""check: problems on stdout and exit code 2, or a summary on stderr and exit code 0."""
+"""check: problems on stdout and exit code 2 or 1, or a summary on stderr and exit code 0."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ LINES = [
 def test_every_problem_is_a_line_and_the_exit_code_is_2(call: Call, broken: Path) -> None:
     outcome = call("check", "b.ldac")
     assert (outcome.code, outcome.out.splitlines(), outcome.err) == (2, LINES, "")
+
+
+def test_damaged_shards_are_exit_code_1(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "c.ldac").write_text("1 0:1\n")
+    assert call("convert", "c.ldac", "c.shards").code == 0
+    (tmp_path / "c.shards" / "lengths.npy").unlink()
+    outcome = call("check", "c.shards")
+    assert outcome.code == 1 and "c.shards: is damaged: lengths.npy is missing" in outcome.out
 
 
 def test_problems_end_where_they_are_asked_to(call: Call, broken: Path) -> None:

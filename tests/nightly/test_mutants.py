@@ -88,8 +88,8 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copy(ROOT / "hiertopics" / name, root / "hiertopics" / name)
     for name, text in {
         "hiertopics/__init__.py": "",
-        "hiertopics/numeric/__init__.py": "",
         "hiertopics/base/__init__.py": "",
+        "hiertopics/numeric/__init__.py": "",
         "hiertopics/leaf.py": LEAF,
         "hiertopics/middle.py": MIDDLE,
         CALLER: TEST,

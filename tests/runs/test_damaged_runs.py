@@ -337,3 +337,12 @@ def test_a_config_that_is_none(
     run = copied(BACKEND)
     (run / "config.yaml").write_bytes(data)
     damaged(run, "config.yaml", (EVAL, INFER, FIT))
+
+
+def test_a_config_of_another_backend(
+    copied: Callable[..., Path], damaged: Callable[..., None]
+) -> None:
+    run = copied(BACKEND)
+    for data in (b"backend: hdp-cvb0\n", b"backend: hdp-cvb0\ndata: {holdout: none}\n"):
+        (run / "config.yaml").write_bytes(data)
+        damaged(run, "config.yaml", (EVAL, INFER, FIT))

@@ -17,6 +17,7 @@ from hiertopics.base.errors import NumericalError
 from hiertopics.contract.model import Posterior, Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.experiment import read_experiment
+from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_posterior, check_scores, check_summary
 
 Call = Callable[..., Any]
@@ -134,6 +135,20 @@ def test_a_failed_extension_leaves_the_model_of_before(
             fit_tiny(run, "hdp-gibbs", 8)
     assert json.loads((run / "manifest.json").read_text())["status"] == "failed"
     assert call("topics", run).out == before
+    assert fit_tiny(run, "hdp-gibbs", 8).status == "done"
+
+
+def test_a_run_that_does_not_go_on_keeps_its_seals(
+    fit_tiny: Callable[..., Any], call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    fit_tiny(run, "hdp-gibbs", 4)
+    sealed, before = RunDir(run).manifest["files"], call("topics", run).out
+    with monkeypatch.context() as patch:
+        put_in_place(patch, "hdp-gibbs", prepare=lambda *_: 1 / 0)
+        with pytest.raises(NumericalError, match="iteration 0: division by zero"):
+            fit_tiny(run, "hdp-gibbs", 8)
+    assert RunDir(run).manifest["files"] == sealed and call("topics", run).out == before
     assert fit_tiny(run, "hdp-gibbs", 8).status == "done"
 
 

@@ -105,7 +105,7 @@ def check(
 def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:
     """Return a problem with the corpus under the name that it was given."""
     named = problem.path == str(path)
-    return DataError(str(config.corpus) if named else problem.path, problem.what, problem.line)
+    return type(problem)(str(config.corpus) if named else problem.path, problem.what, problem.line)
 
 
 @contextmanager
