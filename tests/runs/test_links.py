@@ -47,6 +47,7 @@ USES: dict[str, tuple[str, ...]] = {
     "drop": ("drop", "RUN", "2", "-o", "new"),
     "refit": ("refit", "RUN", "0", "-o", "new", "--holdout", "none"),
     "update": ("update", "RUN", "more.ldac", "-o", "new"),
+    "support": ("support", "RUN", "--resamples", "2", "--iterations", "1"),
 }
 """Commands on a run; a fit that goes on comes beside them."""
 
@@ -113,6 +114,7 @@ def inputs(
     hiertopics.refit(folder / "labelled", 0, folder / "refitted", holdout="none")
     hiertopics.update(folder / "shards", folder / "more.ldac", folder / "in-shards")
     hiertopics.update(folder / "tree", folder / "more.ldac", folder / "updated")
+    hiertopics.support(folder / "labelled", 2, iterations=1, say=lambda line: None)
     for name in MADE:
         run = folder / name
         node = RunDir(run).tree.shown[0]
