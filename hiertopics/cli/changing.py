@@ -129,7 +129,7 @@ def shape_command(
     """
     from hiertopics.base.errors import UsageError
     from hiertopics.base.files import to_json
-    from hiertopics.fitting.shaping import shape
+    from hiertopics.python.shaping import shape
 
     try:
         numbers = [int(part) for part in branches.split(",")]
