@@ -1,1 +1,1 @@
-"""A run as Python holds it, the scikit-learn estimator, other forms, a tree cut anew with a price."""
+"""A run as Python holds it, the scikit-learn estimator, other forms, trees cut anew with a price."""
