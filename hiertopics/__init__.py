@@ -44,6 +44,7 @@ _HOMES = {
     "read_corpus": "corpus.formats.reading",
     "refit": "fitting.refitting",
     "report": "views.report.writing",
+    "shape": "python.shaping",
     "show_tree": "views.showing",
     "simulate": "fitting.simulation",
     "support": "fitting.support",

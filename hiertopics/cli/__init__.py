@@ -30,6 +30,7 @@ COMMANDS = {
     "label": "Name a node of a run, hide it, or note something.",
     "merge": "Make a run in which nodes of a run are one.",
     "drop": "Make a run without a node of a run.",
+    "shape": "Cut a run's tree into other numbers of nodes by level.",
     "refit": "Fit the documents of a node alone.",
     "update": "Go on from a run with further documents.",
     "import": "Make a run of a tree that another program made.",
@@ -51,13 +52,13 @@ SECTIONS = {
     "Fit": ("fit", "refit", "update", "sweep"),
     "Look": ("show-tree", "topics", "docs", "report", "export"),
     "Score": ("eval", "compare", "agree", "support"),
-    "Change": ("label", "merge", "drop", "consensus", "import"),
+    "Change": ("label", "merge", "drop", "shape", "consensus", "import"),
     "New documents": ("infer",),
     "Corpora and settings": ("check", "convert", "simulate", "config", "backends"),
 }
 
 MODULES = {
-    "changing": ("label", "merge", "drop", "consensus"),
+    "changing": ("label", "merge", "drop", "shape", "consensus"),
     "corpora": ("check", "convert", "simulate", "backends", "config", "sweep"),
     "fit": ("fit", "refit", "update"),
     "importing": ("import",),

@@ -1,4 +1,4 @@
-"""``hiertopics label``, ``merge``, ``drop`` and ``consensus``: trees that people change or join."""
+"""``label``, ``merge``, ``drop``, ``shape`` and ``consensus``: trees that people change or join."""
 
 from __future__ import annotations
 
@@ -102,6 +102,51 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
     from hiertopics.fitting.reshaping import drop
 
     put_made(drop(run, node, output, argv=sys.argv), as_json)
+    return 0
+
+
+@click.command("shape")
+@trust_option
+@click.argument("run", type=click.Path())
+@click.option(
+    "--branches",
+    required=True,
+    metavar="N,...",
+    help="Nodes at each level between the root and the leaves, coarse to fine: 6,30.",
+)
+@click.option("--refit", is_flag=True, help="Fit the topics anew, the shape held.")
+@click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
+@workers_option
+@json_option
+def shape_command(
+    run: str, branches: str, refit: bool, output: str, workers: int, as_json: bool
+) -> int:
+    """Make a run in which the leaves of RUN's tree hang below other nodes, as many as asked.
+
+    RUN is of the nested HDP and stays as it is. Its leaves keep their topics, unless --refit is
+    given. The price of the shape in nats per held-out word is told, with its standard error over
+    the same documents. The new run is scored and shown like any other; no fit goes on with it.
+    """
+    from hiertopics.base.errors import UsageError
+    from hiertopics.base.files import to_json
+    from hiertopics.python.shaping import shape
+
+    try:
+        numbers = [int(part) for part in branches.split(",")]
+    except ValueError:
+        raise UsageError(f"--branches takes numbers as 6,30, got {branches!r}") from None
+    made = shape(run, numbers, output, refit=refit, workers=workers, argv=sys.argv)
+    if as_json:
+        record = {"run": str(made.run.path), "nodes": made.nodes}
+        put(to_json(record | {"price": made.price, "price_error": made.price_error}))
+        return 0
+    tell(f"nodes by depth: {', '.join(map(str, made.nodes))}")
+    if made.price is None:
+        tell(f"note: {run} has no held-out documents: the price of the shape is not known")
+    else:
+        error = "" if made.price_error is None else f" +- {made.price_error:.4f}"
+        tell(f"price: {made.price:+.4f}{error} nats per held-out word")
+    put(str(made.run.path))
     return 0
 
 

@@ -281,6 +281,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     the log density of each new row before it is seen, float64 [n_docs].
     regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree
     (phi and parent, nodes breadth first) and theta [n_docs, n_nodes] to begin with, and the corpus.
+    recut: a tree with so many nodes at each level above its leaves, whose topics stay, and theta of
+    the training documents, float64 [n_docs, n_nodes]; takes a tree, its theta, the corpus, and the
+    numbers of nodes. It has all that ``infer`` needs, but for ``n_docs``.
     draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
@@ -340,6 +343,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     ) = None
     log_density: Callable[[Tree, SeenT, SettingsT], F64] | None = None
     regrown: Callable[[Tree, F64, SeenT, SettingsT, Context], Summary] | None = None
+    recut: (
+        Callable[[Tree, F64, SeenT, Sequence[int], SettingsT, Context], tuple[Tree, F64]] | None
+    ) = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
     suited: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None

@@ -99,7 +99,7 @@ def consensus(
     with Workers(workers) as pool:
         context = Context(first.experiment.seed, 0, pool)
         summary = backend.regrown(tree, theta, original.train, settings, context)
-    summary = _with_support(_with_bins(summary, first), fits)
+    summary = _with_support(with_bins(summary, first), fits)
     origin = Origin(
         first.experiment,
         original.whole,
@@ -128,7 +128,7 @@ def consensus(
     return target
 
 
-def _with_bins(summary: Summary, run: RunDir) -> Summary:
+def with_bins(summary: Summary, run: RunDir) -> Summary:
     """Return the summary with the bins of a dense table, which belong to the model."""
     if run.experiment.data.discretise is None:
         return summary

@@ -82,9 +82,33 @@ def _ready(run: Path | str | RunDir, output: Path | str) -> RunDir:
 def _made(
     parent: RunDir, grouping: Regrouping, made_by: str, output: Path, argv: Sequence[str]
 ) -> Reshaped:
-    """Write the run that a regrouping makes of its parent; the manifest comes last."""
+    """Write the run that a regrouping makes of its parent."""
     began = time.perf_counter()
     summary = _summary(parent, grouping)
+    numbers = {
+        node: int(grouping.into[node])
+        for node in parent.tree.shown.tolist()
+        if not grouping.removed[node]
+    }
+    return written(parent, Reshaping(summary, numbers, made_by, began), output, argv)
+
+
+class Reshaping(NamedTuple):
+    """What a run is changed to.
+
+    numbers: the new number of each old node that is a node still. began: when, in seconds of
+    ``time.perf_counter``.
+    """
+
+    summary: Summary
+    numbers: dict[int, int]
+    made_by: str
+    began: float
+
+
+def written(parent: RunDir, change: Reshaping, output: Path, argv: Sequence[str]) -> Reshaped:
+    """Write the run of a summary, with the inputs of its parent; the manifest comes last."""
+    summary, numbers, made_by, began = change
     run = RunDir(output)
     with run.made():
         for name in KEPT:
@@ -92,11 +116,6 @@ def _made(
                 _copy(parent.file(name), run.file(name))
         seals = run.seals(n for n in KEPT[1:] if run.file(n).exists())
         seals |= artifacts.write_summary(run, summary, parent.vocab, parent.experiment.backend)
-        numbers = {
-            node: int(grouping.into[node])
-            for node in parent.tree.shown.tolist()
-            if not grouping.removed[node]
-        }
         _carry_labels(parent, run, summary.tree, numbers)
         run.log(f"{made_by} of {parent.path}")
         manifest = {**parent.manifest, "argv": list(argv), "status": "done", "objective": None}
@@ -131,10 +150,10 @@ def _summary(run: RunDir, grouping: Regrouping) -> Summary:
         gone = (node < 0) | grouping.removed[node]
         moved = np.where(gone, -1, grouping.into[node]).astype(np.int32)
         paths = Paths(moved, run.paths.log_prob)
-    return Summary(replace(tree, n_docs=_documents(run, tree, theta, paths)), theta, paths)
+    return Summary(replace(tree, n_docs=documents_of(run, tree, theta, paths)), theta, paths)
 
 
-def _documents(run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | None) -> I64:
+def documents_of(run: RunDir, tree: Tree, theta: sparse.csr_array, paths: Paths | None) -> I64:
     """Count the documents of each node as fits do: on a path, or with a token's share.
 
     Raises RunError for a run of before lengths of documents were kept.

@@ -39,6 +39,7 @@ PARAMETERS = {
     "draw_hyperparameters": ["settings", "sizes", "context"],
     "regrouped": ["tree", "grouping"],
     "regrown": ["tree", "theta", "corpus", "settings", "context"],
+    "recut": ["tree", "theta", "corpus", "branches", "settings", "context"],
     "continued": ["before", "data", "settings", "context"],
     "renewed": ["arrays", "settings"],
     "check": ["arrays", "lengths"],

@@ -113,7 +113,9 @@ def test_a_full_stdout_says_that_files_are_written(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["fit", "merge", "drop", "refit", "update", "consensus"])
+@pytest.mark.parametrize(
+    "command", ["fit", "merge", "drop", "shape", "refit", "update", "consensus"]
+)
 @pytest.mark.parametrize("there", [False, True], ids=["no folder", "a folder with a note"])
 def test_a_full_disk_leaves_no_half_of_a_run(
     fit_tiny: Callable[..., Any],
@@ -135,6 +137,7 @@ def test_a_full_disk_leaves_no_half_of_a_run(
         "fit": ["fit", "a.ldac", "-b", "multinomial", "-o", made],
         "merge": ["merge", run, a, b, "-o", made],
         "drop": ["drop", run, b, "-o", made],
+        "shape": ["shape", run, "--branches", 2, "-o", made],
         "refit": ["refit", run, "0", "-o", made, "--holdout", "none"],
         "update": ["update", run, "more.ldac", "-o", made],
         "consensus": ["consensus", run, "again", "-o", made],

@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "agree": ("agree", "tree", "tree-again"),
     "merge": ("merge", "tree", 1, 3, "-o", "merged"),
     "drop": ("drop", "tree", 1, "-o", "dropped"),
+    "shape": ("shape", "mixed", "--branches", 2, "-o", "shaped"),
     "refit": ("refit", "tree", 0, "-o", "refitted", "--holdout", "none", "-q"),
     "update": ("update", "mixed", "more.ldac", "-o", "updated", "--iterations", 30, "-q"),
     "support": ("support", "tree", "--resamples", 2, "--iterations", 2),

@@ -71,13 +71,19 @@ COMMANDS = (
     "agree",
     "merge",
     "drop",
+    "shape",
     "refit",
     "update",
     "consensus",
 )
 """Commands that write; of a backend those that it can do."""
 
-MAKING = {"merge": "there already", "drop": "there already", "consensus": "a run already"}
+MAKING = {
+    "merge": "there already",
+    "drop": "there already",
+    "shape": "there already",
+    "consensus": "a run already",
+}
 """Commands that refuse a run that they have made, and the words with which they do."""
 
 UNABLE = 2
@@ -90,7 +96,7 @@ EARLY = ("SIGTERM early", "SIGINT early", "SIGUSR1 early")
 PROMISED = {"SIGTERM": {75}, "SIGINT": {75}, "SIGUSR1": {75}, "SIGINT SIGINT": {75, 130}}
 """Exit codes of a fit that iterates; of two interrupts the second may come too late."""
 
-OF_SOME = ("agree", "merge", "drop", "refit", "update", "consensus")
+OF_SOME = ("agree", "merge", "drop", "shape", "refit", "update", "consensus")
 """Commands that are not for every backend."""
 
 GROWING = ("metrics.jsonl", "config.yaml", "documents.jsonl")
@@ -401,6 +407,7 @@ def command_words(command: str, bench: Bench, run: Path, out: Path) -> list[str]
         "agree": ["agree", str(run), beside, "--write"],
         "merge": ["merge", str(run), *bench.nodes, "-o", made],
         "drop": ["drop", str(run), bench.nodes[-1], "-o", made],
+        "shape": ["shape", str(run), "--branches", "2", "-o", made],
         "refit": ["refit", str(run), bench.nodes[0], "-o", made, "--iterations", "4"],
         "update": ["update", str(run), str(bench.more), "-o", made, "-q"],
         "consensus": ["consensus", str(run), beside, "-o", made],

@@ -47,6 +47,7 @@ ELSEWHERE = {
     "fit": "test_disk_full",
     "consensus": "fitting/test_consensus",
     "import": "fitting/test_importing",
+    "shape": "fitting/test_shaping",
     "support": "fitting/test_support_command",
     "label": "views/test_labels",
     "update": "fitting/test_updating",

@@ -45,6 +45,7 @@ USES: dict[str, tuple[str, ...]] = {
     "infer": ("infer", "RUN", "a.ldac", "-o", "theta.npz"),
     "merge": ("merge", "RUN", "1", "2", "-o", "new"),
     "drop": ("drop", "RUN", "2", "-o", "new"),
+    "shape": ("shape", "RUN", "--branches", "2", "-o", "new"),
     "refit": ("refit", "RUN", "0", "-o", "new", "--holdout", "none"),
     "update": ("update", "RUN", "more.ldac", "-o", "new"),
     "support": ("support", "RUN", "--resamples", "2", "--iterations", "1"),

@@ -9,6 +9,7 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
@@ -262,14 +263,33 @@ def regrown(
 
     So the model is no draw: there is nothing that draws would be averaged with.
     """
+    return variational.regrown(tree, theta, corpus, _variational(settings), context)
+
+
+def recut(
+    tree: Tree,
+    theta: F64,
+    corpus: Corpus,
+    branches: Sequence[int],
+    settings: Settings,
+    context: Context,
+) -> tuple[Tree, F64]:
+    """Return the tree whose leaves are merged into so many clusters at each level, and its theta.
+
+    As of nhdp-variational; weights of stopping are those of the draw.
+    """
+    return variational.recut(tree, theta, corpus, branches, _variational(settings), context)
+
+
+def _variational(settings: Settings) -> VariationalSettings:
+    """Return settings of the variational sweeps on a tree whose shape is held."""
     inference = settings.inference
     schedule = VariationalInference(
         iterations=max(inference.variational_sweeps, 1),
         shards=inference.shards,
         least=inference.least,
     )
-    begun = VariationalSettings(_with_stops_held(settings.model), schedule)
-    return variational.regrown(tree, theta, corpus, begun, context)
+    return VariationalSettings(_with_stops_held(settings.model), schedule)
 
 
 def memory(corpus: Corpus, settings: Settings) -> int:
@@ -309,6 +329,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     per_chain=per_chain,
     predictive=predictive,
     regrown=regrown,
+    recut=recut,
     pieces=sharded(Local, lambda data: data.tokens),
     draw_hyperparameters=draw_hyperparameters,
     renewed=renewed,

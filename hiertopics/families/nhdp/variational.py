@@ -43,6 +43,7 @@ from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
+from hiertopics.families.nhdp.recutting import recut as recut
 from hiertopics.families.nhdp.simulate import simulate as simulate
 from hiertopics.families.nhdp.starts import ROOM, order_of
 from hiertopics.families.nhdp.starts import init as init
@@ -200,6 +201,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     regrouped=common.regrouped,
     predictive=predictive,
     regrown=regrown,
+    recut=recut,
     continued=continued,
     pieces=sharded(Local),
     flaw=flaw,

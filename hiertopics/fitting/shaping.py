@@ -1,0 +1,84 @@
+"""A run of a fitted tree that is cut into other numbers of nodes by level."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from hiertopics.base.errors import UsageError
+from hiertopics.contract import registry
+from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Context, Settings, Summary
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.fitting.consensus import with_bins
+from hiertopics.fitting.reshaping import Reshaping, documents_of, written
+from hiertopics.numeric.mixtures import all_entries
+from hiertopics.runs.original import read_original
+from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.soundness import check_fitted
+
+
+def cut(
+    parent: RunDir,
+    branches: Sequence[int],
+    output: Path,
+    *,
+    refit: bool,
+    workers: int,
+    argv: Sequence[str],
+) -> RunDir:
+    """Write the run of a tree with so many nodes at each level; arguments as of ``shape``."""
+    began = time.perf_counter()
+    if RunDir(output).exists:
+        raise UsageError(f"{output} is there already; choose another -o")
+    summary, numbers = _summary(parent, [int(n) for n in branches], refit, workers)
+    made_by = f"shape {','.join(map(str, branches))}{' --refit' * refit}"
+    made = written(parent, Reshaping(summary, numbers, made_by, began), output, argv).run
+    for note in summary.notes:
+        made.log(f"note: {note}")
+    return made
+
+
+def _summary(
+    run: RunDir, branches: list[int], refit: bool, workers: int
+) -> tuple[Summary, dict[int, int]]:
+    """Return the tree cut anew, and the numbers of nodes whose names it keeps."""
+    backend, tree = registry.load_for(run.experiment), run.tree
+    if backend.recut is None or backend.regrown is None:
+        able = ", ".join(registry.which(lambda backend: backend.recut is not None))
+        raise UsageError(f"shape is for {able}: a tree of {run.experiment.backend} cannot be cut")
+    settings = Settings(run.experiment.model, run.experiment.inference)
+    check_fitted(tree, backend, settings)
+    _check(branches, tree)
+    train, theta = read_original(run).train, run.theta.toarray()
+    with Workers(workers) as pool:
+        context = Context(run.experiment.seed, 0, pool)
+        found, theta = backend.recut(tree, theta, train, branches, settings, context)
+        if refit:
+            return with_bins(backend.regrown(found, theta, train, settings, context), run), {}
+    rows = all_entries(theta)
+    found = replace(found, n_docs=documents_of(run, found, rows, None))
+    return Summary(found, rows), _numbers(tree, found)
+
+
+def _check(branches: list[int], tree: Tree) -> None:
+    n_leaves = len(np.setdiff1d(tree.shown, tree.parent))
+    asked = ",".join(map(str, branches))
+    if not branches or branches[0] < 2 or any(np.diff(branches) <= 0):
+        raise UsageError(f"branches must rise from level to level, from 2 on, got {asked!r}")
+    if branches[-1] >= n_leaves:
+        raise UsageError(f"branches asks for {asked}, but the tree has {n_leaves} leaves: ask less")
+
+
+def _numbers(tree: Tree, found: Tree) -> dict[int, int]:
+    """Return the new numbers of the root and of the leaves, which have the same topics."""
+    old, new = (np.setdiff1d(one.shown, one.parent) for one in (tree, found))
+    places: dict[tuple[bytes, float], list[int]] = {}
+    for node in new.tolist():
+        places.setdefault((found.phi[node].tobytes(), found.n_tokens[node]), []).append(node)
+    keys = {node: (tree.phi[node].tobytes(), tree.n_tokens[node]) for node in old.tolist()}
+    return {0: 0} | {node: places[key].pop(0) for node, key in keys.items()}

@@ -1,0 +1,66 @@
+"""``shape``: a fitted tree cut into other numbers of nodes by level, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hiertopics.corpus.formats.trust import trusts
+from hiertopics.fitting.shaping import cut
+from hiertopics.runs.rundir import RunDir, opened
+from hiertopics.scoring.comparison import compare
+
+
+class Shaped(NamedTuple):
+    """A run that was made. nodes: how many there are at each depth below the root.
+
+    price: by how many nats per held-out word it is behind the run that it was made of, and the
+    standard error of this difference over documents; None where nothing was held out.
+    """
+
+    run: RunDir
+    nodes: list[int]
+    price: float | None
+    price_error: float | None
+
+
+@trusts
+def shape(
+    run: Path | str | RunDir,
+    branches: Sequence[int],
+    output: Path | str,
+    *,
+    refit: bool = False,
+    workers: int = 1,
+    argv: Sequence[str] = (),
+    trust_tokenizer: bool = False,
+) -> Shaped:
+    """Write a run whose tree has so many nodes at each level between the root and the leaves.
+
+    branches: coarse to fine, as ``model.branches``; a node that would have a single child is
+    replaced by this child. The leaves keep their topics and what documents have of them; refit:
+    topics are fitted anew to the same documents, the shape held. argv: for the manifest.
+
+    Raises UsageError where the backend cannot do so, where the numbers do not rise or are not below
+    that of the leaves, or where ``output`` is a run; DataError where the corpus is gone.
+
+    trust_tokenizer: import the data.tokenizer that a config file or the run names.
+    """
+    parent = opened(run)
+    made = cut(parent, branches, Path(output), refit=refit, workers=workers, argv=argv)
+    nodes = np.bincount(made.tree.depth[made.tree.shown])[1:].tolist()
+    return Shaped(made, nodes, *_price(parent, made))
+
+
+def _price(parent: RunDir, made: RunDir) -> tuple[float | None, float | None]:
+    if not len(parent.split.heldout_docs):
+        return None, None
+    rows = compare([parent, made])
+    if len(rows) < 2:
+        return None, None
+    last = rows[1]
+    sign = 1.0 if last["run"] == str(made.path) else -1.0
+    return sign * last["behind"], last["behind_error"]

@@ -1,0 +1,188 @@
+"""``shape``: a fitted tree cut into other numbers of nodes by level."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from faults import refusals
+
+import hiertopics
+from hiertopics.corpus.data.tree import NODE, Tree
+from hiertopics.families.nhdp.layout import shape_of
+from hiertopics.families.nhdp.recutting import _moved, _tree
+from hiertopics.families.nhdp.shapes import Arranged, nested, numbered
+from hiertopics.runs.rundir import RunDir
+
+Call = Callable[..., Any]
+Finished = Callable[..., Path]
+BOTH = ["nhdp-variational", "nhdp-gibbs"]
+
+
+def leaves_of(tree: Tree) -> np.ndarray[Any, Any]:
+    return np.setdiff1d(tree.shown, tree.parent)
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_leaves_and_the_root_stay_and_there_are_as_many_branches_as_asked(
+    copied: Finished, tmp_path: Path, backend: str
+) -> None:
+    old = RunDir(copied(backend))
+    made = hiertopics.shape(old, [2], tmp_path / "new")
+    tree, theta = made.run.tree, made.run.theta.toarray()
+    assert made.nodes[0] == 2 == (tree.depth == 1).sum()
+    before, after = leaves_of(old.tree), leaves_of(tree)
+    assert len(before) == len(after)
+    order = [
+        next(new for new in after if np.array_equal(tree.phi[new], old.tree.phi[leaf]))
+        for leaf in before
+    ]
+    assert sorted(order) == after.tolist()
+    was = old.theta.toarray()
+    np.testing.assert_allclose(theta[:, order], was[:, before], rtol=1e-12)
+    np.testing.assert_allclose(theta[:, 0], was[:, 0], rtol=1e-12)
+    np.testing.assert_allclose(theta.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(tree.phi.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(tree.n_tokens.sum(), old.tree.n_tokens.sum(), rtol=1e-12)
+
+
+def given(parent: list[int]) -> tuple[Tree, Any]:
+    """Return a tree of random topics, and theta of nine documents."""
+    rng, n = np.random.default_rng(0), len(parent)
+    theta = rng.dirichlet(np.ones(n), 9)
+    tree = Tree(
+        phi=rng.dirichlet(np.ones(7), n),
+        parent=np.array(parent, np.int32),
+        kind=np.full(n, NODE, np.int8),
+        weight=theta.mean(axis=0),
+        n_docs=np.ones(n, np.int64),
+        n_tokens=theta.sum(axis=0) * 10,
+    )
+    return tree, theta
+
+
+def test_the_same_shape_gives_the_same_topics_and_shares() -> None:
+    tree, theta = given([-1, 0, 0, 1, 1, 2, 2])
+    arranged = numbered(nested([np.array([0, 0, 1, 1])], 4))
+    moved = _moved(tree, theta, np.full(9, 10), arranged)
+    again = _tree(tree, moved, arranged)
+    np.testing.assert_array_equal(again.parent, tree.parent)
+    np.testing.assert_allclose(moved.theta, theta, rtol=1e-12)
+    np.testing.assert_allclose(again.phi, tree.phi, rtol=1e-12)
+    np.testing.assert_allclose(again.n_tokens, tree.n_tokens, rtol=1e-12)
+
+
+def test_what_an_inner_node_has_goes_where_its_documents_have_leaves() -> None:
+    tree, theta = given([-1, 0, 0, 1, 1, 2, 2])
+    arranged = Arranged(
+        shape_of(np.array([-1, 0, 0, 1, 1, 2, 2])), np.array([3, 5, 4, 6]), np.zeros(7, np.int64)
+    )
+    moved = _moved(tree, theta, np.full(9, 10), arranged)
+    first = theta[:, 3] / theta[:, [3, 4]].sum(axis=1) * theta[:, 1]
+    second = theta[:, 5] / theta[:, [5, 6]].sum(axis=1) * theta[:, 2]
+    np.testing.assert_allclose(moved.theta[:, 1], first + second, rtol=1e-12)
+    parts = np.array([first.sum(), second.sum()]) * 10
+    wanted = parts @ tree.phi[1:3] / parts.sum()
+    np.testing.assert_allclose(_tree(tree, moved, arranged).phi[1], wanted, rtol=1e-12)
+
+
+def test_a_level_that_the_fitted_tree_has_not_has_topics_of_those_below() -> None:
+    tree, theta = given([-1, 0, 0, 0, 0])
+    arranged = numbered(nested([np.array([0, 0, 1, 1])], 4))
+    cut = _tree(tree, _moved(tree, theta, np.full(9, 10), arranged), arranged)
+    wanted = tree.n_tokens[1:3] @ tree.phi[1:3] / tree.n_tokens[1:3].sum()
+    np.testing.assert_allclose(cut.phi[1], wanted, rtol=1e-12)
+    assert cut.n_tokens[1] == 0
+
+
+@pytest.mark.parametrize("backend", BOTH)
+@pytest.mark.parametrize("refit", [(), ("--refit",)], ids=["kept", "refitted"])
+def test_the_price_is_what_compare_says(
+    copied: Finished, call: Call, tmp_path: Path, backend: str, refit: tuple[str, ...]
+) -> None:
+    run = copied(backend)
+    told = call("shape", run, "--branches", 2, *refit, "-o", "new", "--json")
+    assert told.code == 0, told.err
+    record = json.loads(told.out)
+    score = {row["run"]: row["log_likelihood_per_word"] for row in hiertopics.compare([run, "new"])}
+    assert record["price"] == pytest.approx(score[str(run)] - score["new"], abs=1e-12)
+    assert record["price_error"] > 0
+    manifest = RunDir(tmp_path / "new").manifest
+    assert manifest["made_by"] == "shape 2" + " --refit" * bool(refit)
+    assert manifest["parents"][0]["run"] == run.name
+    again = call("fit", "-c", "new/config.yaml", "-o", "new")
+    assert again.code == 2 and "there is no fit to go on with" in again.err
+    for words in (("show-tree", "new"), ("report", "new", "-o", "page.html")):
+        assert call(*words).code == 0
+
+
+def test_names_of_leaves_stay_and_any_workers_give_the_same_bytes(
+    copied: Finished, call: Call, tmp_path: Path
+) -> None:
+    run = copied("nhdp-variational")
+    leaf = int(leaves_of(RunDir(run).tree)[0])
+    hiertopics.label(run, leaf, "a leaf")
+    for name, workers in (("one", 1), ("two", 2)):
+        assert call("shape", run, "--branches", 2, "-o", name, "--workers", workers).code == 0
+    (row,) = hiertopics.label(tmp_path / "one")
+    old, new = RunDir(run).tree, RunDir(tmp_path / "one").tree
+    np.testing.assert_array_equal(new.phi[row["node"]], old.phi[leaf])
+    for name in ("model.npz", "theta.npz", "tree.json", "topics.csv", "labels.csv"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("holdout", ["none", "tokens:0.2@0"])
+def test_a_price_needs_held_out_words(copied: Finished, call: Call, holdout: str) -> None:
+    run = copied("nhdp-variational", holdout)
+    told = call("shape", run, "--branches", 2, "-o", "new")
+    assert told.code == 0 and told.out == "new\n"
+    assert ("note: " in told.err and "no held-out" in told.err) == (holdout == "none")
+    assert ("price: " in told.err) == (holdout != "none")
+
+
+@pytest.mark.parametrize(
+    ("backend", "branches", "message"),
+    [
+        ("hdp-pcvb0", "2", "shape is for nhdp-variational, nhdp-gibbs"),
+        ("hlda-variational", "2", "shape is for nhdp-variational, nhdp-gibbs"),
+        ("nhdp-variational", "3,2", "must rise from level to level"),
+        ("nhdp-variational", "2,2", "must rise from level to level"),
+        ("nhdp-variational", "1", "from 2 on"),
+        ("nhdp-variational", "99", "leaves: ask less"),
+        ("nhdp-variational", "x", "takes numbers as 6,30"),
+        ("nhdp-variational", "", "takes numbers as 6,30"),
+    ],
+)
+def test_what_cannot_be_made_is_told_in_one_line_and_nothing_is_written(
+    finished: Finished, call: Call, tmp_path: Path, backend: str, branches: str, message: str
+) -> None:
+    told = call("shape", finished(backend), "--branches", branches, "-o", "new")
+    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1) and message in told.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_place_that_is_taken_stays_as_it_is(finished: Finished, call: Call) -> None:
+    run = finished("nhdp-variational")
+    told = call("shape", run, "--branches", 2, "-o", finished("lda-gibbs"))
+    assert told.code == 2 and "is there already" in told.err
+
+
+def test_a_disk_that_refuses_leaves_no_run_and_the_command_given_again_makes_it(
+    finished: Finished, call: Call, tmp_path: Path
+) -> None:
+    run, n_refused = finished("nhdp-variational", "none"), 0
+
+    def act(_: int) -> Any:
+        done = call("shape", run, "--branches", 2, "-o", "made")
+        return done if done.code else None
+
+    for _, done in refusals("rename", tmp_path, int, act, every=3):
+        n_refused += 1
+        assert done.code == 1 and "Traceback" not in done.err, done.err
+        assert call("show-tree", "made").code == 1
+    assert n_refused > 1
+    assert call("show-tree", "made").code == 0
