@@ -1,1 +1,1 @@
-"""A run as Python holds it, the scikit-learn estimator, other forms, trees cut anew with a price."""
+"""A run as Python holds it, the scikit-learn estimator, other forms, trees that are cut anew."""
