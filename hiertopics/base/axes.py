@@ -1,7 +1,7 @@
-"""What the arrays of a file must be before any function computes with them.
+"""Checks of arrays from files, made before any function computes with the arrays.
 
-A field says it in its annotation, ``Annotated[I32, Axes("n_tokens", below="n_topics")]``: the type
-tells the dtype, the axes their lengths, and both are compared with the arrays of a file.
+The annotation of a field declares its array: in ``Annotated[I32, Axes("n_tokens",
+below="n_topics")]`` the type gives the dtype, and ``Axes`` the lengths and the range.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class RunError(HiertopicsError):
 
 
 class OutputError(HiertopicsError):
-    """What a command has to say cannot be written to stdout; what it wrote to files is there."""
+    """Stdout takes no output of the command; the files of the command are written."""
 
 
 class NumericalError(HiertopicsError):

@@ -1,1 +1,1 @@
-"""What a backend is: its record of functions, its states, where it runs, the table of backends."""
+"""The contract of a backend: its functions, its states, the engines, the table of backends."""

@@ -1,4 +1,4 @@
-"""What the backend of an experiment observes: counts of words, vectors or bits."""
+"""The kind of data that a backend observes: counts of words, vectors or bits."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ def _require_rows(
 
 
 ROWS = ("n_docs", "n_tokens", "n_pairs", "n_links", "n_orphans")
-"""Axes of which a piece has as much as its part of the corpus."""
+"""Axes whose length in a piece is that of the piece's part of the corpus."""
 
 
 def from_arrays(

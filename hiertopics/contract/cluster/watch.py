@@ -1,4 +1,4 @@
-"""Who has stopped answering: the heartbeats of workers, looked at while an engine is there."""
+"""A watch over the heartbeats of workers and scheduler; it names those that stop answering."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ TIE = 1e-12
 class Triplets(NamedTuple):
     """Triplets of documents on one level. share: of those that the tree tells right.
 
-    ties: the share of those in which both scores are equal, each of which counts a half. n: number
+    ties: the share of triplets whose two scores are equal; a tie counts a half. n: number
     of triplets. chance: the share where labels are permuted. error: of the share, over documents.
     influence: float64 [n_docs], by how much the share would fall without each document, to first
     order.

@@ -57,7 +57,7 @@ def first_flaw(names: Sequence[str], noun: str) -> str | None:
 
 
 class Named(Protocol):
-    """What has words, or columns that stand for them, and maybe groups and labels."""
+    """Data with a vocabulary or columns, and maybe groups and labels."""
 
     @property
     def vocab(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def require_names(names: Sequence[str], noun: str) -> None:
 
 
 def made_unique(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names of which repeated ones end in ``-1``, ``-2``, ...; the first of each stays.
+    """Return unique names: repeated ones get ``-1``, ``-2``, ...; the first of each stays.
 
     A name that is taken already is passed over, as by anndata's ``var_names_make_unique``. Takes
     linear time.

@@ -20,7 +20,7 @@ CELLS = 1 << 21
 """Scores of pairs held at a time: 16 MB."""
 
 FULL = 0.1
-"""Shares of which more are not 0 are multiplied as a dense matrix."""
+"""A matrix with a larger share of entries that are not 0 is multiplied as a dense one."""
 
 
 class TreeShares(NamedTuple):

@@ -270,7 +270,7 @@ def _numbers(path: Path, line: int, row: Mapping[str, str], names: Sequence[str]
 
 
 def _linkage(path: Path, _: Parts) -> Parts:
-    """Return the tree of merges, of which each line has two clusters, height and size."""
+    """Return the tree of a table of merges: each line has two clusters, a height and a size."""
     merges = _table(path)
     n = len(merges)
     below = np.arange(n) + n + 1

@@ -68,7 +68,7 @@ class _Matrix(NamedTuple):
 
 
 class _Head(NamedTuple):
-    """What is known before the numbers are read. cells: names of documents."""
+    """The tables around the counts, read before the counts. cells: names of documents."""
 
     matrix: _Matrix
     cells: tuple[str, ...]
