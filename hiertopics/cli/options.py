@@ -55,7 +55,7 @@ trust_option = click.option(
 
 
 OPTION_SECTIONS = {
-    "Reading the corpus": tuple(READING),
+    "Reading the corpus": (*READING, "as_lines"),
     "Time and machines": ("time_limit", "workers", "memory", "cluster"),
     "Output": ("run", "output", "form", "as_json", "quiet"),
 }
@@ -82,8 +82,10 @@ class Sectioned(click.Command):
 
 
 def corpus_options(command: F) -> F:
-    """Add an option for each entry of ``READING``, and ``--trust-tokenizer``."""
+    """Add an option for each entry of ``READING``, ``--lines`` and ``--trust-tokenizer``."""
     command = trust_option(command)
+    told = "A text file: each line is a document. Short for --from lines."
+    command = click.option("--lines", "as_lines", is_flag=True, help=told)(command)
     for key, (metavar, text) in reversed(READING.items()):
         flag = f"--{key.rstrip('_').replace('_', '-')}"
         command = click.option(flag, key, metavar=metavar, help=text)(command)
@@ -92,7 +94,11 @@ def corpus_options(command: F) -> F:
 
 def corpus_settings(options: dict[str, Any]) -> dict[str, Any]:
     """Take the options of ``corpus_options`` out of ``options``; return those that were given."""
+    as_lines = options.pop("as_lines")
     taken = {key: options.pop(key) for key in READING}
+    if as_lines and taken["from_"] not in (None, "lines"):
+        raise click.UsageError(f"--lines and --from {taken['from_']} exclude each other")
+    taken["from_"] = "lines" if as_lines else taken["from_"]
     given = {key: value for key, value in taken.items() if value is not None}
     if given.get("label_column") == "none":
         given["label_column"] = None

@@ -36,7 +36,7 @@ from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.formats import parquet
-from hiertopics.corpus.formats.source import FIELDS, WORDING
+from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trust, trusts
 from hiertopics.corpus.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
@@ -120,7 +120,8 @@ def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> D
         config = structs.replace(config, from_=_format(Path(corpus), own))
     form = FORMATS[format_of(Path(corpus), config.from_)]
     if form.text:
-        how = (*FIELDS, *WORDING)
+        same = format_of(Path(corpus), config.from_) == own.from_
+        how = (*FIELDS, *WORDING, *(FORM if same else ()))
         kept = {name: getattr(own, name) for name in how if name not in data}
         config = structs.replace(config, **kept)
         if drops_stop_words(dataset.source_of(config)):

@@ -142,6 +142,17 @@ class DataConfig(
     label_field: Annotated[
         str | None, Meta(description="Raw text: that with its labels.", extra=NUMBER_AS_TEXT)
     ] = None
+    delimiter: Annotated[
+        str | None,
+        Meta(description="csv files: the letter between columns, as ';', or tab; null: a comma."),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        Meta(
+            description="Raw text: the encoding of the file, as cp1252; null: UTF-8. Of several "
+            "apart by commas, as utf-8,cp1252, the first that can reads a line."
+        ),
+    ] = None
     lowercase: Annotated[bool, Meta(description="Raw text: whether letters are made small.")] = True
     token_pattern: Annotated[
         str | None,
@@ -226,6 +237,8 @@ class DataConfig(
             raise ValueError(
                 f"ngram_range must be two numbers that do not fall, got {list(self.ngram_range)}"
             )
+        if self.delimiter not in (None, "tab") and not re.fullmatch('[^"\\r\\n]', self.delimiter):
+            raise ValueError(f"delimiter must be one letter, no quote, or tab: {self.delimiter!r}")
         if self.token_pattern is not None:
             try:
                 n_groups = re.compile(self.token_pattern).groups

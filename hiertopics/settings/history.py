@@ -97,6 +97,8 @@ CHANGES: tuple[Change, ...] = (
         for backend in ("hdp-gibbs", "lda-gibbs", "chdp-gibbs")
         for key, before in (("inference.chains", 1), ("inference.summarise", "last"))
     ),
+    Change(3, "*", "data.delimiter", None),
+    Change(3, "*", "data.encoding", None),
     *(
         Change(3, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")

@@ -95,6 +95,7 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
     """
     split = run.split
     n_docs = len(np.union1d(split.train_docs, split.heldout_docs))
+    written: dict[str, Any] = {}
     if path is None:
         kept = {} if run.documents is None else run.documents.tags
         if name in kept:
@@ -107,12 +108,13 @@ def tags_of(run: RunDir, name: str, path: Path | None) -> Tags:
                 f"{run.path} keeps no column {name!r} of its documents{known}; "
                 f"--side {name}=FILE reads one"
             )
+        written = {"delimiter": data.delimiter, "encoding": data.encoding}
     else:
         form = table_form(path) or ""
     require_file(path)
     if not form:
         return read_tags(path, n_docs, Path("the corpus of the run")).select(split.train_docs)
-    tags = column_of(path, name, form)
+    tags = column_of(path, name, form, **written)
     if tags.members.shape[0] != n_docs:
         what = (
             f"{tags.members.shape[0]} records, but the corpus of the run holds {n_docs} documents"

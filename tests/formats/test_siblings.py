@@ -49,7 +49,7 @@ def test_a_named_format_overrides_the_suffix(put: Put) -> None:
     assert resolved(put, "a.csv", format="ldac").format == "ldac"
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a", "a.gz", "docword.txt"])
+@pytest.mark.parametrize("name", ["a.tex", "a", "a.gz", "docword.txt"])
 def test_a_name_that_tells_nothing(put: Put, name: str) -> None:
     with pytest.raises(UsageError, match="no format goes by that name"):
         resolved(put, name)

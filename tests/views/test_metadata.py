@@ -16,7 +16,8 @@ from tiny import counts_in
 
 import hiertopics
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.corpus.formats.records import Metadata, column_of
+from hiertopics.corpus.formats.metadata import Metadata
+from hiertopics.corpus.formats.records import column_of
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.bycolumn import _intervals
 

@@ -24,7 +24,7 @@ from hiertopics.corpus.formats.reading import read_corpus, read_resolved, resolv
 from hiertopics.corpus.formats.records import records
 from hiertopics.corpus.formats.shards import choices_in, open_shelf
 from hiertopics.corpus.formats.sidefiles import read_tags
-from hiertopics.corpus.formats.source import FIELDS, WORDING, Source, stem
+from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING, Source, stem
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.words import Pair, drops_stop_words, stop_words
 from hiertopics.corpus.holdouts.spec import WITHIN, Holdout, parse_holdout
@@ -37,7 +37,7 @@ WORDS = ("min_df", "max_df", "max_words", "stop_words", "vocabulary_from", "disc
 
 PLAIN: Mapping[str, Any] = {
     name: getattr(DataConfig(), name)
-    for name in (*WORDS, "label_column", "layer", *FIELDS, *FILES[1:], *WORDING)
+    for name in (*WORDS, "label_column", "layer", *FIELDS, *FORM, *FILES[1:], *WORDING)
     if name != "vocabulary_from"
 }
 """Settings of a corpus that was written as it was read: what chose words does not choose again."""

@@ -212,7 +212,7 @@ def _texts(data: Any) -> bool:
     """Tell whether data are documents of text: strings, or lists of words."""
     if sparse.issparse(data) or hasattr(data, "columns") or not hasattr(data, "__iter__"):
         return False
-    first = next(iter(data), None)
+    first = next((one for one in data if isinstance(one, str | list | tuple)), None)
     if isinstance(first, list | tuple):
         first = next((word for document in data for word in document), None)
     return isinstance(first, str)

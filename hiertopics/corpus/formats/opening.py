@@ -11,12 +11,12 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
-from hiertopics.base.errors import DataError
+from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.formats.source import Report, refuse
 
 BLOCK_BYTES = 1 << 18
@@ -134,38 +134,87 @@ def without_blank_end(blocks: Iterable[Block]) -> Iterator[Block]:
             held += n_blank
 
 
-def lines(path: Path, report: Report = refuse) -> Generator[str, None, None]:
-    """Yield every line of a UTF-8 file, blank ones too, without its line end.
+CONVERT = "convert it first"
 
-    Where ``report`` returns, a line in another encoding is yielded with its bytes escaped.
+
+def lines(
+    path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
+) -> Generator[str, None, None]:
+    """Yield every line of a text file, blank ones too, without its line end.
+
+    encoding: see ``decoders``. advice: what to do about a line in another encoding. Where
+    ``report`` returns, such a line is yielded with its bytes escaped.
     """
-    return decoded_lines(path, blocks(path), report)
+    return decoded_lines(path, blocks(path), report, encoding, advice)
 
 
-def rows(path: Path, report: Report = refuse) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file, as ``lines`` does, without the blank ones at its end."""
-    return decoded_lines(path, without_blank_end(blocks(path)), report)
+def rows(
+    path: Path, report: Report = refuse, encoding: str | None = None, advice: str = CONVERT
+) -> Iterator[str]:
+    """Yield the lines of a text file, as ``lines`` does, without the blank ones at its end."""
+    return decoded_lines(path, without_blank_end(blocks(path)), report, encoding, advice)
 
 
 def decoded_lines(
-    path: Path, blocks: Iterable[Block], report: Report
+    path: Path,
+    blocks: Iterable[Block],
+    report: Report,
+    encoding: str | None = None,
+    advice: str = CONVERT,
 ) -> Generator[str, None, None]:
     """Yield the lines of blocks as ``lines`` does."""
+    codecs = decoders(encoding)
     for number, block in blocks:
         try:
-            text = block.decode()
+            text = block.decode(codecs[0])
         except UnicodeDecodeError:
             for line, raw in enumerate(block[:-1].split(b"\n"), number):
-                yield decoded_line(path, raw, line, report)
+                yield decoded_line(path, raw, line, report, codecs, advice)
         else:
             yield from text[:-1].split("\n")
 
 
-def decoded_line(path: Path, raw: bytes, line: int, report: Report) -> str:
-    """Return one line as text; report another encoding than UTF-8."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        what = f"not UTF-8 text (byte 0x{raw[error.start]:02x}); convert it first"
-        report(DataError(path, what, line))
-        return raw.decode(errors="backslashreplace")
+UTF8 = ("utf-8",)
+
+
+def decoded_line(
+    path: Path,
+    raw: bytes,
+    line: int,
+    report: Report,
+    codecs: Sequence[str] = UTF8,
+    advice: str = CONVERT,
+) -> str:
+    """Return one line as text, by the first of ``codecs`` that can; report one that none can."""
+    for codec in codecs:
+        try:
+            return raw.decode(codec)
+        except UnicodeDecodeError as error:
+            byte = raw[error.start]
+    named = " or ".join("UTF-8" if codec == UTF8[0] else codec for codec in codecs)
+    report(DataError(path, f"not {named} text (byte 0x{byte:02x}); {advice}", line))
+    return raw.decode(errors="backslashreplace")
+
+
+def decoders(encoding: str | None) -> tuple[str, ...]:
+    """Return the codecs of ``data.encoding``: names apart by commas; None is UTF-8.
+
+    Raises UsageError for a name that Python does not know, and for an encoding whose line ends are
+    not the one byte that ends a line of ASCII.
+    """
+    if encoding is None:
+        return UTF8
+    names = tuple(name.strip() for name in encoding.split(","))
+    for name in names:
+        try:
+            ends = "\n".encode(name)
+        except (LookupError, UnicodeError, ValueError):
+            raise UsageError(
+                f"data.encoding: {name!r} is no text encoding; use a name such as cp1252"
+            ) from None
+        if ends != b"\n":
+            raise UsageError(
+                f"data.encoding: lines of {name} do not end in one byte; convert the file first, "
+                f"as by iconv -f {name} -t utf-8"
+            )
+    return names

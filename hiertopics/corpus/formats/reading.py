@@ -17,6 +17,7 @@ from hiertopics.corpus.formats.source import (
     find_labels,
     find_vocabulary,
     names_columns,
+    unpacked,
 )
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trusts
@@ -36,6 +37,8 @@ def resolve(source: Source) -> Source:
         raise DataError(path, "no such file")
     if path.name in ("", ".."):  # files beside it go by the name that the folder has above
         path = path.resolve()
+    if source.format is None and path.is_file():
+        _refuse_documents(path)
     name = format_of(path, source.format)
     _refuse_contradictions(source, name)
     form = FORMATS[name]
@@ -51,6 +54,23 @@ def resolve(source: Source) -> Source:
     return replace(source, path=path, format=name, vocab=vocab, groups=groups, labels=labels)
 
 
+PLAIN_TEXT = (".txt", ".text", ".md", ".rst")
+DOCUMENTS = (".pdf", ".doc", ".docx", ".odt", ".epub", ".rtf", ".ps")
+
+
+def _refuse_documents(path: Path) -> None:
+    """Raise UsageError for a text that is no corpus by its name; say how it can be read."""
+    name = unpacked(path.name).lower()
+    if name.endswith(DOCUMENTS):
+        what = "is not read; turn each such file into a .txt file, and give their folder"
+        raise UsageError(f"{path} {what}")
+    if name.endswith(PLAIN_TEXT) and not name.startswith("docword."):
+        raise UsageError(
+            f"{path} is one text: --lines takes each line for a document, --from paragraphs each "
+            "paragraph; or give a folder with a file for each document"
+        )
+
+
 def _refuse_contradictions(source: Source, name: str) -> None:
     for side in (source.vocab, source.groups, source.labels):
         if side is not None:
@@ -58,6 +78,10 @@ def _refuse_contradictions(source: Source, name: str) -> None:
     given = next(iter([*source.fields, *source.wording]), None)
     if given is not None and not FORMATS[name].text:
         raise UsageError(f"{given} is for raw text, but {source.path} is read as {name}")
+    if source.delimiter is not None and name != "csv":
+        raise UsageError(f"delimiter is for csv files, but {source.path} is read as {name}")
+    if source.encoding is not None and name == "parquet":
+        raise UsageError(f"{source.path} is a parquet file, whose texts need no encoding")
     if source.groups is not None and source.group_field is not None:
         raise UsageError("groups come from a file or from group_field, not from both")
     if source.labels is not None and source.label_field is not None:

@@ -1,6 +1,4 @@
-"""Raw text as a stream of records: JSON lines, CSV, TSV, parquet, or a folder of text files.
-
-And what else a record says of its document: years, authors, kinds, as columns of marks.
+"""Raw text as a stream of records: JSON, CSV, TSV, parquet, a text file, or a folder of them.
 
 A record is a mapping from field to value. A table without header has its column numbers for
 fields, so that one rule finds a field everywhere. TSV knows no quotes: a stray one in a title
@@ -11,25 +9,22 @@ from __future__ import annotations
 
 import csv
 import json
-from array import array
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import numpy as np
-from scipy import sparse
-
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.visible import in_letters
 from hiertopics.corpus.data.corpus import Tags
-from hiertopics.corpus.data.names import flaw
 from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.counting import listed, shown, whole_number
+from hiertopics.corpus.formats.html import text_of_html
+from hiertopics.corpus.formats.metadata import LONGEST, Metadata
 from hiertopics.corpus.formats.opening import lines, rows
-from hiertopics.corpus.formats.sidefiles import TagTable, encodes
+from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.corpus.formats.source import FOLDER, Source, unpacked
 
 DEFAULT_TEXT_FIELD = "text"
@@ -38,12 +33,25 @@ HTML = (".html", ".htm")
 SUFFIXES = ((".txt",), (*HTML, ".md", ".rst"))
 """Of files in a folder that are texts; the second ones where there are none of the first."""
 LONGEST_FIELD = 2**31 - 1
+ENCODING = "name its encoding, as -s data.encoding=cp1252, or convert it first"
+MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "<na>", "null", "none"))
+"""Texts that other programs write for no text, in small letters."""
+DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'"}
+"""What parts tables that commas do not part, and what ``data.delimiter`` calls it."""
+TEXTUAL = (
+    *("abstract", "body", "content", "contents", "description", "message", "document", "summary"),
+    *("review", "comment", "doc", "texts", "full_text", "title"),
+)
+"""Fields that often hold the text, the likeliest first; in small letters."""
 NAMING = ("id", "_id", "doc_id", "docid", "document_id", "docno", "docname", "filename", "name")
 """Fields that hold documents' names where none is asked for, upper case alike, the first first."""
 
 
 class Record(NamedTuple):
-    """One document before it is cut into words; None where no field was asked for."""
+    """One document before it is cut into words; None where no field was asked for.
+
+    A document without text has the empty one, and ``missing`` is set.
+    """
 
     text: str
     doc_id: str | None = None
@@ -53,6 +61,7 @@ class Record(NamedTuple):
     """What else is known of it, by field; None where nothing is."""
     named_by: str | None = None
     """The field that ``doc_id`` comes from, where none was asked for."""
+    missing: bool = False
 
 
 class _Row(NamedTuple):
@@ -69,8 +78,8 @@ def records(source: Source) -> Iterator[Record]:
     Raises DataError naming the line of a broken record; UsageError where fields are asked of a
     folder or numbers are mixed with names.
     """
-    if source.format == FOLDER:
-        yield from _folder(source)
+    if source.format in PLAIN:
+        yield from PLAIN[source.format](source)
         return
     rows = _rows(source)
     named = {source.text_field or DEFAULT_TEXT_FIELD, *source.fields.values()}
@@ -79,8 +88,9 @@ def records(source: Source) -> Iterator[Record]:
         if place == 0 and source.metadata and source.id_field is None:
             named_by = _naming(row.values, named)
         name = None if named_by is None else _told_name(row.values.get(named_by))
+        text = _text(source, row, source.text_field or DEFAULT_TEXT_FIELD)
         yield Record(
-            _string(source, row, source.text_field or DEFAULT_TEXT_FIELD),
+            text or "",
             name if source.id_field is None else _name(source, row, source.id_field),
             None if source.group_field is None else _names(source, row, source.group_field),
             None if source.label_field is None else _names(source, row, source.label_field),
@@ -88,7 +98,13 @@ def records(source: Source) -> Iterator[Record]:
             if source.metadata
             else MappingProxyType({}),
             named_by,
+            text is None,
         )
+
+
+def missing_note(n_missing: int, n_docs: int) -> str:
+    """Return the line that says how many documents have no text."""
+    return f"{n_missing} of {n_docs} documents have no text (an empty cell, NaN or null)"
 
 
 def naming_note(field: str) -> str:
@@ -119,22 +135,55 @@ def values_of(source: Source, field: str) -> Iterator[Any]:
 
 
 def _rows(source: Source) -> Iterator[_Row]:
-    if source.format == "jsonl":
-        return _json_rows(source)
+    if source.format in ("jsonl", "json"):
+        return _json_rows(source) if source.format == "jsonl" else _array_rows(source)
     return _parquet_rows(source) if source.format == "parquet" else _table_rows(source)
 
 
 def _folder(source: Source) -> Iterator[Record]:
-    if source.fields:
-        raise UsageError(f"{source.path} is a folder of text files: they have no fields")
+    _refuse_fields(source, "a folder of text files")
     found = {path.relative_to(source.path).as_posix(): path for path in _texts(source.path)}
     for name in sorted(found):
         if not found[name].is_file():  # a pipe or a device may never end
             raise DataError(found[name], "is no regular file; take it out of the folder")
         suffix = Path(name).suffix
-        text = "\n".join(lines(found[name]))
+        text = "\n".join(lines(found[name], encoding=source.encoding, advice=ENCODING))
         called = in_letters(name.removesuffix(suffix))
         yield Record(text_of_html(text) if suffix in HTML else text, called)
+
+
+def _refuse_fields(source: Source, what: str) -> None:
+    if source.fields:
+        raise UsageError(f"{source.path} is {what}, which has no fields")
+
+
+def _line_records(source: Source) -> Iterator[Record]:
+    """Yield each line of a text file as a document."""
+    _refuse_fields(source, "a text file")
+    for text in _text_rows(source):
+        yield Record(text, missing=not text.strip())
+
+
+def _paragraph_records(source: Source) -> Iterator[Record]:
+    """Yield what stands between blank lines of a text file as a document."""
+    _refuse_fields(source, "a text file")
+    held: list[str] = []
+    for text in _text_rows(source):
+        if text.strip():
+            held.append(text)
+        elif held:
+            yield Record("\n".join(held))
+            held = []
+    if held:
+        yield Record("\n".join(held))
+
+
+def _text_rows(source: Source) -> Iterator[str]:
+    return rows(source.path, encoding=source.encoding, advice=ENCODING)
+
+
+PLAIN = {FOLDER: _folder, "lines": _line_records, "paragraphs": _paragraph_records}
+"""Forms without fields, and what reads them."""
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -160,25 +209,84 @@ def _wanted(source: Source) -> list[str]:
     return list((text | source.fields | text).values())
 
 
-def _require(source: Source, fields: Sequence[str], line: int | None) -> None:
+def _require(source: Source, values: Mapping[str, Any], line: int | None) -> None:
+    """Refuse a record, or a header, that lacks a field. values: by field; of a header None."""
     for field in _wanted(source):
-        if field not in fields:
-            what = f"no field {field!r}; there are {listed(fields) or 'none'}"
-            hint = "" if source.text_field else "; name the one that holds the text"
-            raise DataError(source.path, what + hint, line)
+        if field not in values:
+            what = f"no field {field!r}; there are {listed(list(values)) or 'none'}"
+            raise DataError(source.path, what + _field_hint(source, field, values), line)
+
+
+def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
+    """Return what to do about a field that is lacking."""
+    first = next(iter(values), "")
+    if source.format == "csv" and source.delimiter is None and len(values) == 1:
+        for mark, called in DELIMITERS.items():
+            if mark in first:
+                return f"; columns seem to be parted by {called}: -s data.delimiter={called}"
+    if source.text_field is not None or field != DEFAULT_TEXT_FIELD or not values:
+        return ""
+    small = {name.lower(): name for name in values}
+    likely = next((small[name] for name in TEXTUAL if name in small), None)
+    texts = {name: len(value) for name, value in values.items() if isinstance(value, str)}
+    longest = max(texts, key=texts.__getitem__) if texts else first
+    return f"; name the one that holds the text, as --text-field {likely or longest}"
 
 
 def _json_rows(source: Source) -> Iterator[_Row]:
-    for number, line in enumerate(rows(source.path), 1):
+    for number, line in enumerate(_text_rows(source), 1):
         try:
             values = json.loads(line, object_pairs_hook=_object)
         except (ValueError, RecursionError) as error:
             raise DataError(source.path, f"not JSON ({_flaw(error)})", number) from error
         if not isinstance(values, dict):
             what = f"expected one JSON object per line, got {shown(line)}"
-            raise DataError(source.path, what, number)
-        _require(source, list(values), number)
+            hint = "; --from json reads an array" if line.lstrip().startswith("[") else ""
+            raise DataError(source.path, what + hint, number)
+        _require(source, values, number)
         yield _Row(number, values)
+
+
+def _array_rows(source: Source) -> Iterator[_Row]:
+    """Yield the objects of an array of JSON, or of a file of objects one after the other."""
+    text = "\n".join(_text_rows(source))
+    decode = json.JSONDecoder(object_pairs_hook=_object).raw_decode
+    place = _after_blanks(text, 0)
+    inside = text.startswith("[", place)
+    place = _after_blanks(text, place + inside)
+    number, counted = 1, 0
+    while place < len(text) and not (inside and text[place] == "]"):
+        number, counted = number + text.count("\n", counted, place), place
+        try:
+            values, end = decode(text, place)
+        except (ValueError, RecursionError) as error:
+            line = error.lineno if isinstance(error, json.JSONDecodeError) else number
+            raise DataError(source.path, f"not JSON ({_flaw(error)})", line) from error
+        if not isinstance(values, dict):
+            what = f"expected JSON objects, got {shown(text[place : place + 100])}"
+            raise DataError(source.path, what, number)
+        _require(source, values, number)
+        yield _Row(number, values)
+        place = _after_blanks(text, end)
+        if inside and place < len(text) and text[place] != "]":
+            number, counted = number + text.count("\n", counted, place), place
+            if text[place] != ",":
+                raise DataError(source.path, "not JSON (expected a comma or ])", number)
+            place = _after_blanks(text, place + 1)
+    number += text.count("\n", counted, place)
+    if inside and place == len(text):
+        raise DataError(source.path, "the array of JSON is cut short: ] is lacking", number)
+    if inside and _after_blanks(text, place + 1) < len(text):
+        raise DataError(source.path, "something stands after the array of JSON", number)
+
+
+BLANKS = re.compile(r"[ \t\n\r]*")
+
+
+def _after_blanks(text: str, place: int) -> int:
+    """Return where the blanks from a place on end."""
+    found = BLANKS.match(text, place)
+    return place if found is None else found.end()
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -237,7 +345,7 @@ def _check_header(source: Source, header: list[str], line: int | None) -> None:
 
     Repeated names of columns that nobody reads do no harm.
     """
-    _require(source, header, line)
+    _require(source, dict.fromkeys(header), line)
     read = {*_wanted(source), *(filter(None, header) if source.metadata else ())}
     for field, times in Counter(header).items():
         if times > 1 and field in read:
@@ -248,7 +356,8 @@ def _check_header(source: Source, header: list[str], line: int | None) -> None:
 
 
 def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader((line + "\n" for line in rows(source.path)), strict=True)
+    mark = "\t" if source.delimiter == "tab" else source.delimiter or ","
+    reader = csv.reader((row + "\n" for row in _text_rows(source)), delimiter=mark, strict=True)
     default = csv.field_size_limit(LONGEST_FIELD)
     first = 1
     try:
@@ -263,8 +372,23 @@ def _csv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _tsv_lines(source: Source) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(rows(source.path), 1):
+    for number, line in enumerate(_text_rows(source), 1):
         yield number, line.split("\t")
+
+
+def _text(source: Source, row: _Row, field: str) -> str | None:
+    """Return the text of a record; None where other programs write that there is none."""
+    value = row.values[field]
+    if is_missing(value):
+        return None
+    return _string(source, row, field)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a value stands for no text: None, NaN, or one of ``MISSING``."""
+    if isinstance(value, str):
+        return len(value) < 8 and value.strip().lower() in MISSING
+    return value is None or (isinstance(value, float) and value != value)
 
 
 def _string(source: Source, row: _Row, field: str) -> str:
@@ -296,154 +420,25 @@ def _names(source: Source, row: _Row, field: str) -> list[str]:
     return [name for name in names if name]
 
 
-UNSEEN = ("script", "style", "template", "noscript")
-INLINE = (
-    *("a", "abbr", "b", "bdi", "bdo", "cite", "code", "data", "dfn", "em", "font", "i", "kbd"),
-    *("mark", "q", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var"),
-)
-"""Elements that do not end a word: ``<b>t</b>opic`` is one."""
-
-
-def text_of_html(page: str) -> str:
-    """Return what stands between the tags; scripts and styles are left out, entities resolved."""
-    reader = _Text()
-    reader.feed(page)
-    reader.close()
-    return "".join(reader.parts)
-
-
-class _Text(HTMLParser):
-    """Collects text."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._unseen: list[str] = []
-        self._first: dict[str, int] = {}
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        """Note that text after it is not seen, or that a word ends here."""
-        if tag in UNSEEN:
-            self._first.setdefault(tag, len(self._unseen))
-            self._unseen.append(tag)
-        self._end_word(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        """Note that text is seen again, or that a word ends here."""
-        if tag in self._first:
-            outermost = self._first[tag]
-            del self._unseen[outermost:]
-            self._first = {name: at for name, at in self._first.items() if at < outermost}
-        self._end_word(tag)
-
-    def handle_data(self, data: str) -> None:
-        """Keep text that is seen."""
-        if not self._unseen:
-            self.parts.append(data)
-
-    def _end_word(self, tag: str) -> None:
-        if tag not in INLINE:
-            self.parts.append("\n")
-
-
-LONGEST = 200
-"""Letters of a value; a field with a longer one, or a nested one, is text and no metadata."""
-
-TABLES = ("jsonl", "csv", "tsv", "parquet")
+TABLES = ("jsonl", "json", "csv", "tsv", "parquet")
 """Forms whose columns have names."""
 
 
-MOST_CELLS = 1 << 24
-TIMES_VALUES = 16
-"""Cells (documents x fields) that are kept: so many, or so many times the values that are given.
-
-Of a table all are. Where each record had fields of its own, columns would take quadratic room.
-"""
-
-
-class _Column:
-    """A field of the documents that have it. docs: their numbers, ascending."""
-
-    def __init__(self) -> None:
-        self.docs = array("q")
-        self._values = TagTable()
-
-    def add(self, doc: int, values: Sequence[str]) -> None:
-        self.docs.append(doc)
-        self._values.add(values)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._values.columns
-
-    def tags(self, n_docs: int) -> Tags:
-        """Return the values of all documents; those that lack the field have none."""
-        tags = self._values.tags()
-        ends = np.zeros(n_docs + 1, np.int32)
-        ends[np.array(self.docs, np.int64) + 1] = np.diff(tags.members.indptr)
-        parts = (tags.members.data, tags.members.indices, np.cumsum(ends, dtype=np.int32))
-        return Tags(sparse.csr_array(parts, shape=(n_docs, len(tags.names))), tags.names)
-
-
-class Metadata:
-    """Columns that grow one document at a time."""
-
-    def __init__(self) -> None:
-        self._columns: dict[str, _Column | None] = {}
-        self._n_docs = 0
-
-    def add(self, values: Mapping[str, Any]) -> None:
-        """Add a document; a field that others lack is empty for them."""
-        for field, value in values.items():
-            if field not in self._columns:
-                self._columns[field] = _Column()
-            column, told = self._columns[field], _told(value)
-            if column is None or told is None or flaw(field) is not None:
-                self._columns[field] = None
-            else:
-                column.add(self._n_docs, told)
-        self._n_docs += 1
-
-    def tags(self) -> dict[str, Tags]:
-        """Return the columns that hold values and nothing else, by field.
-
-        Where they were more than ``MOST_CELLS`` allows, those with fewest documents are left out.
-        """
-        found = {
-            name: column
-            for name, column in self._columns.items()
-            if column is not None and not column.is_empty
-        }
-        n_values = sum(len(column.docs) for column in found.values())
-        most = max(MOST_CELLS, TIMES_VALUES * n_values) // max(self._n_docs, 1)
-        if len(found) > most:
-            fullest = {*sorted(found, key=lambda name: -len(found[name].docs))[:most]}
-            found = {name: column for name, column in found.items() if name in fullest}
-        return {name: column.tags(self._n_docs) for name, column in found.items()}
-
-
-def _told(value: Any) -> list[str] | None:
-    """Return a field's values as texts; None where they are no metadata."""
-    values = value if isinstance(value, list) else [value]
-    told = []
-    for one in values:
-        if isinstance(one, dict | list):
-            return None
-        text = one.strip() if isinstance(one, str) else "" if one is None else json.dumps(one)
-        if len(text) > LONGEST or not encodes(text):
-            return None
-        if text:
-            told.append(" ".join(text.split()))
-    return told
-
-
-def column_of(path: Path, name: str, form: str) -> Tags:
+def column_of(
+    path: Path,
+    name: str,
+    form: str,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Tags:
     """Return a column of a table in a form of ``TABLES``, a row for each record.
 
-    Raises DataError where there is no such column, or it holds texts.
+    delimiter, encoding: see ``Source``. Raises DataError where there is no such column, or it holds texts.
     """
     table = Metadata()
-    for value in values_of(Source(path, form, text_field=name), name):
+    source = Source(path, form, text_field=name, delimiter=delimiter, encoding=encoding)
+    for value in values_of(source, name):
         table.add({name: value})
     found = table.tags()
     if name not in found:

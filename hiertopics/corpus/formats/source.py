@@ -12,6 +12,8 @@ from hiertopics.base.errors import DataError
 PACKED = (".gz", ".xz")
 FIELDS = ("text_field", "id_field", "group_field", "label_field")
 """The fields of a Source that serve raw text only."""
+FORM = ("delimiter", "encoding")
+"""What of a Source says how the file of a raw text is written."""
 WORDING = ("lowercase", "token_pattern", "ngram_range", "stemmer", "phrases", "tokenizer")
 """What of a Source says how raw text becomes words."""
 FOLDER = "folder"
@@ -40,7 +42,9 @@ class Phrases(Protocol):
 class Source:
     """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
 
-    A number as one of FIELDS is a column, counted from 0, of a file without header. label_column:
+    A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter: the
+    letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or several apart by
+    commas, of which the first that can reads a line; None is UTF-8. label_column:
     the column of classes in a dense table, by name or by number, a negative one from the end.
     layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix itself.
     snippets: letters of each raw text that are kept for reading; metadata: whether its other fields
@@ -59,6 +63,8 @@ class Source:
     id_field: str | None = None
     group_field: str | None = None
     label_field: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
     label_column: str | None = None
     layer: str | None = None
     snippets: int = 0
@@ -82,9 +88,10 @@ class Source:
 
     @property
     def wording(self) -> list[str]:
-        """The names of WORDING that ask for something else than the defaults."""
+        """The names of FORM and WORDING that ask for something else than the defaults."""
         plain = Source(self.path)
-        return [name for name in WORDING if _plain(self, name) != _plain(plain, name)]
+        names = (*FORM, *WORDING)
+        return [name for name in names if _plain(self, name) != _plain(plain, name)]
 
 
 def _plain(source: Source, name: str) -> object:

@@ -12,7 +12,8 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.formats.counting import Pairs
 from hiertopics.corpus.formats.drafts import Draft, Known
-from hiertopics.corpus.formats.records import Metadata, naming_note, records
+from hiertopics.corpus.formats.metadata import Metadata
+from hiertopics.corpus.formats.records import is_missing, missing_note, naming_note, records
 from hiertopics.corpus.formats.sidefiles import TagTable, encodes
 from hiertopics.corpus.formats.source import FOLDER, Source
 from hiertopics.corpus.formats.words import Cut, analyser, count_vectorizer, cutter, find_phrases
@@ -31,11 +32,13 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
     snippets: list[str] = []
     groups, labels, metadata = TagTable(), TagTable(), Metadata()
     named_by: str | None = None
+    n_missing = 0
 
     def texts() -> Iterator[str]:
-        nonlocal named_by
+        nonlocal named_by, n_missing
         for record in records(source):
             named_by = record.named_by
+            n_missing += record.missing
             if record.doc_id is not None:
                 doc_ids.append(record.doc_id)
             groups.add(record.groups or ())
@@ -55,7 +58,7 @@ def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
         tuple(doc_ids) if doc_ids else None,
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
-        notes=_notes(named_by),
+        notes=_notes(named_by, n_missing, len(groups)),
         snippets=tuple(snippets) if source.snippets else None,
         metadata=metadata.tags(),
     )
@@ -68,8 +71,10 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
     groups, labels = TagTable(), TagTable()
     held = _Held(into)
     named_by: str | None = None
+    n_missing = 0
     for record in records(source):
         named_by = record.named_by
+        n_missing += record.missing
         if record.doc_id is not None:
             into.add_name(record.doc_id)
         groups.add(record.groups or ())
@@ -91,12 +96,13 @@ def draft(source: Source, vocab: tuple[str, ...] | None, into: Draft) -> Known:
         into.names(),
         None if source.group_field is None else groups.tags(),
         None if source.label_field is None else labels.tags(),
-        _notes(named_by),
+        _notes(named_by, n_missing, into.n_docs),
     )
 
 
-def _notes(named_by: str | None) -> tuple[str, ...]:
-    return () if named_by is None else (naming_note(named_by),)
+def _notes(named_by: str | None, n_missing: int, n_docs: int) -> tuple[str, ...]:
+    naming = () if named_by is None else (naming_note(named_by),)
+    return (*naming, missing_note(n_missing, n_docs)) if n_missing else naming
 
 
 class _Held:
@@ -139,15 +145,20 @@ def count_words(
 ) -> Corpus:
     """Return the corpus of documents in memory: texts, or lists of words that are cut already.
 
-    Raises DataError where there is no word, UsageError where scikit-learn is not installed.
+    A document of None or NaN has no text, and a note says how many there are. Raises DataError where there is no word, UsageError where scikit-learn is not installed.
     """
-    whole = all(isinstance(document, str) for document in documents)
+    missing = [is_missing(document) for document in documents]
+    known = [
+        "" if lacks else document for document, lacks in zip(documents, missing, strict=True)
+    ]
+    whole = all(isinstance(document, str) for document in known)
     vectorizer = count_vectorizer(vocabulary=vocab, **({} if whole else {"analyzer": list}))
     try:
-        counts = vectorizer.fit_transform(documents)
+        counts = vectorizer.fit_transform(known)
     except ValueError as error:  # what the vectorizer says of an empty vocabulary
-        raise DataError("corpus", f"no words in {len(documents)} documents") from error
-    return Corpus(counts, tuple(vectorizer.get_feature_names_out().tolist()))
+        raise DataError("corpus", f"no words in {len(known)} documents") from error
+    words = tuple(vectorizer.get_feature_names_out().tolist())
+    return Corpus(counts, words, notes=_notes(None, sum(missing), len(known)))
 
 
 def _analyser(source: Source) -> Cut:

@@ -1,0 +1,104 @@
+"""What records say of their documents beside the text: years, authors, kinds, as columns of marks."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.corpus.data.corpus import Tags
+from hiertopics.corpus.data.names import flaw
+from hiertopics.corpus.formats.sidefiles import TagTable, encodes
+
+LONGEST = 200
+"""Letters of a value; a field with a longer one, or a nested one, is text and no metadata."""
+
+NO_VALUE = frozenset(("nan", "<na>"))
+"""What data frames write where a value is lacking, in small letters."""
+
+MOST_CELLS = 1 << 24
+TIMES_VALUES = 16
+"""Cells (documents x fields) that are kept: so many, or so many times the values that are given.
+
+Of a table all are. Where each record had fields of its own, columns would take quadratic room.
+"""
+
+
+class _Column:
+    """A field of the documents that have it. docs: their numbers, ascending."""
+
+    def __init__(self) -> None:
+        self.docs = array("q")
+        self._values = TagTable()
+
+    def add(self, doc: int, values: Sequence[str]) -> None:
+        self.docs.append(doc)
+        self._values.add(values)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._values.columns
+
+    def tags(self, n_docs: int) -> Tags:
+        """Return the values of all documents; those that lack the field have none."""
+        tags = self._values.tags()
+        ends = np.zeros(n_docs + 1, np.int32)
+        ends[np.array(self.docs, np.int64) + 1] = np.diff(tags.members.indptr)
+        parts = (tags.members.data, tags.members.indices, np.cumsum(ends, dtype=np.int32))
+        return Tags(sparse.csr_array(parts, shape=(n_docs, len(tags.names))), tags.names)
+
+
+class Metadata:
+    """Columns that grow one document at a time."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, _Column | None] = {}
+        self._n_docs = 0
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Add a document; a field that others lack is empty for them."""
+        for field, value in values.items():
+            if field not in self._columns:
+                self._columns[field] = _Column()
+            column, told = self._columns[field], _told(value)
+            if column is None or told is None or flaw(field) is not None:
+                self._columns[field] = None
+            else:
+                column.add(self._n_docs, told)
+        self._n_docs += 1
+
+    def tags(self) -> dict[str, Tags]:
+        """Return the columns that hold values and nothing else, by field.
+
+        Where they were more than ``MOST_CELLS`` allows, those with fewest documents are left out.
+        """
+        found = {
+            name: column
+            for name, column in self._columns.items()
+            if column is not None and not column.is_empty
+        }
+        n_values = sum(len(column.docs) for column in found.values())
+        most = max(MOST_CELLS, TIMES_VALUES * n_values) // max(self._n_docs, 1)
+        if len(found) > most:
+            fullest = {*sorted(found, key=lambda name: -len(found[name].docs))[:most]}
+            found = {name: column for name, column in found.items() if name in fullest}
+        return {name: column.tags(self._n_docs) for name, column in found.items()}
+
+
+def _told(value: Any) -> list[str] | None:
+    """Return a field's values as texts; None where they are no metadata."""
+    values = value if isinstance(value, list) else [value]
+    told = []
+    for one in values:
+        if isinstance(one, dict | list):
+            return None
+        text = one.strip() if isinstance(one, str) else "" if one is None else json.dumps(one)
+        if len(text) > LONGEST or not encodes(text):
+            return None
+        if text and text.lower() not in NO_VALUE:
+            told.append(" ".join(text.split()))
+    return told

@@ -1,0 +1,204 @@
+"""How files of raw text are written: delimiters, encodings, arrays, lines, cells without text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hiertopics.base.errors import DataError, UsageError
+from hiertopics.corpus.corpora.checking import check
+from hiertopics.corpus.corpora.inmemory import as_corpus
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.reading import read_corpus
+from hiertopics.corpus.formats.source import Source
+
+Put = Callable[[str, str | bytes], Path]
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Put:
+    """Return a function that writes a file and returns its path."""
+
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def bags(source: Source) -> list[dict[str, int]]:
+    """Return the words of each document with their counts."""
+    corpus = read_corpus(source)
+    assert isinstance(corpus, Corpus)
+    dense = corpus.counts.toarray()
+    return [{corpus.vocab[w]: int(row[w]) for w in np.flatnonzero(row)} for row in dense]
+
+
+@pytest.mark.parametrize(("mark", "called"), [(";", ";"), ("|", "|"), ("\t", "tab")])
+def test_a_delimiter_parts_the_columns_of_a_csv_file(put: Put, mark: str, called: str) -> None:
+    text = f'text{mark}year\n"aa, bb{mark} aa"{mark}1990\ncc{mark}1991\n'
+    source = Source(put("a.csv", text), delimiter=called, metadata=True)
+    assert bags(source) == [{"aa": 2, "bb": 1}, {"cc": 1}]
+    corpus = read_corpus(source)
+    assert isinstance(corpus, Corpus)
+    assert corpus.metadata["year"].names == ("1990", "1991")
+
+
+@pytest.mark.parametrize(("mark", "called"), [(";", "';'"), ("|", "'|'"), ("\t", "tab")])
+def test_a_csv_file_without_commas_tells_its_delimiter(put: Put, mark: str, called: str) -> None:
+    path = put("a.csv", f"text{mark}year\naa{mark}1990\n")
+    with pytest.raises(DataError, match=f"parted by .*-s data.delimiter={called.replace('|', '.')}$"):
+        read_corpus(Source(path))
+
+
+def test_a_field_that_is_lacking_names_the_likely_one(put: Put) -> None:
+    table = put("a.csv", "year,Abstract\n1990,aa bb\n")
+    with pytest.raises(DataError, match="as --text-field Abstract$"):
+        read_corpus(Source(table))
+    rows = put("a.jsonl", json.dumps({"n": 1, "k": "v", "words": "a longer text"}) + "\n")
+    with pytest.raises(DataError, match="as --text-field words$"):
+        read_corpus(Source(rows))
+
+
+def test_an_encoding_reads_the_letters(put: Put) -> None:
+    path = put("a.csv", "text\ncafé crème\nété\n".encode("cp1252"))
+    with pytest.raises(DataError, match=r"a.csv:2: not UTF-8 .*-s data.encoding=cp1252"):
+        read_corpus(Source(path))
+    assert bags(Source(path, encoding="cp1252")) == [{"café": 1, "crème": 1}, {"été": 1}]
+
+
+def test_of_several_encodings_the_first_that_can_reads_a_line(put: Put) -> None:
+    lines = ["café".encode(), "crème".encode("cp1252"), "été".encode()]
+    path = put("a.txt", b"\n".join(lines))
+    source = Source(path, "lines", encoding="utf-8,cp1252")
+    assert bags(source) == [{"café": 1}, {"crème": 1}, {"été": 1}]
+    with pytest.raises(DataError, match=r"a.txt:2: not UTF-8 or ascii text \(byte 0xe8\)"):
+        read_corpus(Source(path, "lines", encoding="utf-8,ascii"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "what"),
+    [
+        ("klingon", "'klingon' is no text encoding"),
+        ("rot13", "'rot13' is no text encoding"),
+        ("", "'' is no text encoding"),
+        ("utf-16", "lines of utf-16 do not end in one byte; .*iconv -f utf-16 -t utf-8"),
+    ],
+)
+def test_an_encoding_that_cannot_be_used_is_refused(put: Put, encoding: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        read_corpus(Source(put("a.txt", "aa\n"), "lines", encoding=encoding))
+
+
+def test_only_raw_text_has_a_form(put: Put) -> None:
+    counts = put("a.ldac", "1 0:1\n")
+    with pytest.raises(UsageError, match="encoding is for raw text"):
+        read_corpus(Source(counts, encoding="cp1252"))
+    with pytest.raises(UsageError, match="delimiter is for csv files"):
+        read_corpus(Source(put("a.tsv", "text\naa\n"), delimiter=";"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[{"text": "aa bb"},\n {"text": "aa"}]\n',
+        '\n[\n{"text": "aa bb"}\n,\n{"text": "aa"}\n]\n\n',
+        '{"text": "aa bb"}\n{"text": "aa"}',
+        '{"text":\n "aa bb"} {"text": "aa"}',
+    ],
+)
+def test_an_array_of_json(put: Put, text: str) -> None:
+    assert bags(Source(put("a.json", text))) == [{"aa": 1, "bb": 1}, {"aa": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ('[{"text": "aa"},\n{"text": }]', 2, "not JSON .Expecting value at column 10"),
+        ('[{"text": "aa"}\n{"text": "bb"}]', 2, "not JSON .expected a comma or ]"),
+        ('[{"text": "aa"}\n\n,\n{"txt": "bb"}]', 4, "no field 'text'"),
+        ('[{"text": "aa"},\n\n', 1, "cut short"),
+        ('[{"text": "aa"}]\nmore', 1, "something stands after"),
+        ('[{"text": "aa"},\n["bb"]]', 2, "expected JSON objects"),
+        ('[{"text": "aa"},\n{"text": "a", "text": "b"}]', 2, "'text' stands there twice"),
+        ("[]", None, "holds no documents"),
+    ],
+)
+def test_a_broken_array_names_its_line(put: Put, text: str, line: int | None, what: str) -> None:
+    with pytest.raises(DataError, match=what) as caught:
+        read_corpus(Source(put("a.json", text)))
+    assert caught.value.line == line
+
+
+def test_json_lines_with_an_array_tell_how_to_read_it(put: Put) -> None:
+    with pytest.raises(DataError, match="--from json reads an array"):
+        read_corpus(Source(put("a.jsonl", '[{"text": "aa"}]\n')))
+
+
+def test_lines_and_paragraphs_of_one_file(put: Put) -> None:
+    path = put("a.txt", "aa bb\ncc\n\n\ndd\n \nee\n\n")
+    assert bags(Source(path, "lines")) == [
+        *({"aa": 1, "bb": 1}, {"cc": 1}, {}, {}, {"dd": 1}, {}, {"ee": 1}),
+    ]
+    paragraphs = [{"aa": 1, "bb": 1, "cc": 1}, {"dd": 1}, {"ee": 1}]
+    assert bags(Source(path, "paragraphs")) == paragraphs
+    with pytest.raises(UsageError, match="a text file, which has no fields"):
+        read_corpus(Source(path, "lines", text_field="text"))
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("a.txt", "--lines takes each line .*--from paragraphs"),
+        ("a.TXT.gz", "--lines takes each line"),
+        ("a.md", "--lines takes each line"),
+        ("a.pdf", "turn each such file into a .txt file"),
+        ("a.what", "name the format, one of ldac, uci"),
+    ],
+)
+def test_a_file_that_is_no_corpus_tells_what_to_do(put: Put, name: str, what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        read_corpus(Source(put(name, "aa")))
+
+
+MISSING = ["", " ", "NaN", "nan", "NA", "N/A", "<NA>", "null", "None", "#N/A"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize("cell", MISSING)
+def test_a_cell_without_text_is_counted_and_no_word(put: Put, suffix: str, cell: str) -> None:
+    mark = "," if suffix == "csv" else "\t"
+    path = put(f"a.{suffix}", f"id{mark}text\nx{mark}{cell}\ny{mark}aa nan\n")
+    assert bags(Source(path)) == [{}, {"aa": 1, "nan": 1}]
+    corpus = read_corpus(Source(path))
+    assert isinstance(corpus, Corpus)
+    assert corpus.notes == ("1 of 2 documents have no text (an empty cell, NaN or null)",)
+
+
+def test_json_without_text_is_counted(put: Put) -> None:
+    path = put("a.jsonl", '{"text": null}\n{"text": NaN}\n{"text": "aa"}\n')
+    assert bags(Source(path)) == [{}, {}, {"aa": 1}]
+    assert check(path).notes[0].startswith("2 of 3 documents have no text")
+
+
+def test_metadata_without_a_value(put: Put) -> None:
+    path = put("a.csv", "text,kind\naa,NaN\nbb,x\ncc,<NA>\ndd,None\n")
+    corpus = read_corpus(Source(path, metadata=True))
+    assert isinstance(corpus, Corpus)
+    assert corpus.metadata["kind"].names == ("None", "x")
+
+
+def test_documents_in_memory_without_text() -> None:
+    for first in (float("nan"), None):
+        corpus = as_corpus([first, "aa bb", "aa"])
+        assert isinstance(corpus, Corpus)
+        assert corpus.counts.sum(axis=1).tolist() == [0, 2, 1]
+        assert corpus.notes == ("1 of 3 documents have no text (an empty cell, NaN or null)",)
+    cut = as_corpus([["aa", "bb"], None])
+    assert isinstance(cut, Corpus)
+    assert cut.counts.sum(axis=1).tolist() == [2, 0]
