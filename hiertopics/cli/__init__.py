@@ -93,6 +93,10 @@ class LazyGroup(click.Group):
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", COMMANDS[name]) for name in names])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take ``help COMMAND`` for ``COMMAND --help``."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

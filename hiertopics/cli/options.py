@@ -317,6 +317,16 @@ def chosen_run(path: str | None) -> RunDir:
     return run
 
 
+def newest_node(run: str | None, node: int | None) -> tuple[str | None, int | None]:
+    """Return RUN and NODE as they were meant: a number alone is a node of the newest run."""
+    if run is not None and node is None and run.isascii() and run.isdigit():
+        from pathlib import Path
+
+        if not Path(run).exists():
+            return None, int(run)
+    return run, node
+
+
 def note_hidden(run: RunDir) -> None:
     """Say on stderr how many nodes are not shown because somebody hid them."""
     from hiertopics.corpus.data.tree import n_hidden

@@ -181,8 +181,6 @@ def _score_of(
             raise click.UsageError("--heldout and --task exclude each other, but for hierarchy")
         given |= {"heldout": True} if heldout else {}
         return partial(evaluate_task, task=task, data=data, **given)
-    if not heldout and "corpus" not in given:
-        raise click.UsageError("say what to score: --heldout, --task NAME, or --corpus FILE")
     own = {"k": "neighbours", "score": "groups", **dict.fromkeys(PATHS, "hierarchy")}
     for name, owner in own.items():
         if name in given:

@@ -12,6 +12,7 @@ from hiertopics.cli.options import (
     count_option,
     docs_option,
     forms,
+    newest_node,
     note_hidden,
     put,
     put_records,
@@ -72,6 +73,7 @@ def topics_command(
         raise click.UsageError("--side has no meaning without --by COLUMN")
     from hiertopics.views.topics import topic_text, topics
 
+    run, node = newest_node(run, node)
     target = chosen_run(run)
     rows = topics(
         target, node, words=words, docs=n_docs, by=by, similar=similar or 0, sides=sides, seed=seed
@@ -149,6 +151,7 @@ def docs_command(run: str | None, node: int | None, top: int | None, form: str) 
     from hiertopics.runs.rows import docs_csv
     from hiertopics.views.documents import docs, docs_text
 
+    run, node = newest_node(run, node)
     records = docs(chosen_run(run), node)
     most = top or (SHOWN_DOCS if form == "text" else len(records))
     shown = records[:most]

@@ -17,6 +17,11 @@ Layers = Sequence[tuple[str, Mapping[str, object]]]
 Overrides = Sequence[str] | Mapping[str, object]
 """Settings that ``--set`` makes: ``key=value`` strings, or in Python a mapping by dotted keys."""
 
+SIZES = ("topics", "n_topics", "num_topics", "nr_topics", "n_components", "k")
+"""What the number of topics is called in other programs."""
+SIZED = ("truncation", "branches")
+"""What it is called here, under ``model``."""
+
 
 def merge(*layers: Mapping[str, object]) -> dict[str, object]:
     """Return one nested dict of all settings; a later layer wins, key by key.
@@ -153,6 +158,10 @@ class Reader:
 
         names = {name: list(fields_of(kind)) for name, kind in self._structs.items()}
         names[""] += [name for name in self.kinds if name]
+        size = key.lower() in SIZES and section in ("model", "")
+        if size and (sizes := [name for name in SIZED if name in names.get("model", ())]):
+            meant = " or ".join(_dotted("model", name) for name in sizes)
+            return f"unknown key {key!r}; the number of topics is {meant}"
         near = [_dotted(name, key) for name in names if key in names[name]]
         near += difflib.get_close_matches(key, names[section], n=1)
         what = f"unknown key {key!r}" + (f" under {section}" if section else "")

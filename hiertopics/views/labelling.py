@@ -20,6 +20,9 @@ from hiertopics.runs.labels import (
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.views.arrange import arranged
 
+MOST_NODES = 5
+"""Nodes that a message names."""
+
 
 def label(
     run: Path | str | RunDir,
@@ -42,6 +45,8 @@ def label(
             raise UsageError("say which node is meant")
         return _records(target)
     is_number = isinstance(node, int) or (node.isascii() and node.isdigit())
+    if not is_number and not target.tree.is_flat:
+        raise UsageError(f"a node is a number, but got {node!r}" + _with_word(target, str(node)))
     tree = target.tree if is_number else arranged(target)
     row, node = _row_of(target, tree, int(node) if is_number else node)
     if (name, hide, note) == (None, None, None):
@@ -61,6 +66,20 @@ def label(
         rows[node] = Row(0, node, words_told(tree, target.vocab, row), changed)
         write_rows(path, rows.values())
     return _records(target)
+
+
+def _with_word(run: RunDir, word: str) -> str:
+    """Return which nodes have a word among their first ones, as the end of a message."""
+    tree = run.tree
+    found = [
+        str(tree.id_of(row))
+        for row in tree.shown.tolist()
+        if word.lower() in words_told(tree, run.vocab, row).lower().split()
+    ]
+    if not found:
+        return "; show-tree and topics show the numbers"
+    shown = ", ".join(found[:MOST_NODES]) + ", ..." * (len(found) > MOST_NODES)
+    return f"; {shown} {'has' if len(found) == 1 else 'have'} that word"
 
 
 def _row_of(run: RunDir, tree: Tree, node: int | str) -> tuple[int, int | str]:

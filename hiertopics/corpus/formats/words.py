@@ -150,6 +150,8 @@ def _of_language(name: str) -> frozenset[str]:
     told = f"data.stop_words: {name} is no file; lists by language need stop-words: {EXTRA}"
     lists = optional("stop_words", told)
     known = sorted({ENGLISH, *lists.AVAILABLE_LANGUAGES})
+    if (meant := lists.LANGUAGE_MAPPING.get(name.lower(), name.lower())) in known and meant != name:
+        raise UsageError(f"data.stop_words: {name} is no language; did you mean {meant}?")
     if name not in known:
         raise UsageError(
             f"data.stop_words: {name} is neither a file nor a language; "

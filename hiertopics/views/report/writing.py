@@ -25,6 +25,8 @@ WORDS = 30
 """Most words per topic and order, where nobody says how many."""
 
 PLAIN_WORDS = 8
+SUFFIXES = ("", ".html", ".htm")
+"""Of names that a page may have."""
 
 
 class Report(NamedTuple):
@@ -61,6 +63,11 @@ def report(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     path = Path(output)
+    if path.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"{path}: the page is HTML; give it a name that ends in .html (a browser prints it as "
+            "PDF)"
+        )
     targets = [path] if json is None else [path, Path(json)]
     for target in targets:
         files.require_place(target)

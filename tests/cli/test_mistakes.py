@@ -1,0 +1,124 @@
+"""What a newcomer gets wrong, and the line that says what was meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Call = Callable[..., Any]
+
+TREE = "hlda-variational"
+FILES = {
+    "semi.csv": b"text;year\naa bb;1990\n",
+    "abstracts.csv": b"year,abstract\n1990,aa bb\n",
+    "latin.csv": b"text\ncaf\xe9\n",
+    "one.txt": b"aa bb\ncc\n",
+    "a.pdf": b"%PDF-1.4\n",
+    "good.ldac": b"2 0:1 1:2\n2 1:1 2:3\n1 0:4\n",
+}
+
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
+    "a csv of semicolons": (("fit", "semi.csv"), r"parted by ';': -s data\.delimiter=';'"),
+    "a text under another name": (("fit", "abstracts.csv"), "as --text-field abstract"),
+    "an older encoding": (("fit", "latin.csv"), r"latin\.csv:2: .*-s data\.encoding=cp1252"),
+    "a single text": (("fit", "one.txt"), "--lines takes each line"),
+    "a printed page": (("fit", "a.pdf"), r"turn each such file into a \.txt file"),
+    "two ways to read": (("fit", "one.txt", "--lines", "--from", "csv"), "exclude each other"),
+    "a quote for a delimiter": (
+        ("fit", "semi.csv", "-s", "data.delimiter='\"'"),
+        r"data\.delimiter must be one letter, no quote",
+    ),
+    "the number of topics": (
+        ("fit", "good.ldac", "-s", "model.topics=20"),
+        r"the number of topics is model\.truncation or model\.branches",
+    ),
+    "the number of topics of a flat model": (
+        ("fit", "good.ldac", "-b", "hdp-cvb0", "-s", "model.n_topics=20"),
+        r"the number of topics is model\.truncation \(--set\)",
+    ),
+    "a code of a language": (
+        ("fit", "good.ldac", "-s", "data.stop_words=de"),
+        r"data\.stop_words: de is no language; did you mean german\?",
+    ),
+    "help for no command": (("help", "fti"), "did you mean 'fit'"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the working folder, with the files of ``FILES``."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_met_with_what_to_do(call: Call, folder: Path, name: str) -> None:
+    words, wanted = MISTAKES[name]
+    if "german" in wanted:
+        pytest.importorskip("stop_words")
+    done = call(*words)
+    assert done.code == 2
+    assert re.search(wanted, done.err), done.err
+    assert len(done.err.splitlines()) <= 4
+    assert not (folder / "runs").exists()
+
+
+@pytest.mark.parametrize("words", [("fit",), ("show-tree",), ()])
+def test_help_of_a_command(call: Call, words: tuple[str, ...]) -> None:
+    done = call("help", *words)
+    assert done.code == 0
+    assert done.out == call(*words, "--help").out
+
+
+def test_a_number_alone_is_a_node_of_the_newest_run(
+    call: Call, copied: Callable[..., Path], folder: Path
+) -> None:
+    run = copied(TREE)
+    run.rename(folder / "runs-of-others")
+    (folder / "runs").mkdir()
+    (folder / "runs-of-others").rename(folder / "runs" / "a")
+    for command in ("topics", "docs"):
+        alone = call(command, "1")
+        assert alone.code == 0
+        assert alone.out == call(command, "runs/a", "1").out
+
+
+def test_a_run_with_a_split_is_scored_unasked(call: Call, copied: Callable[..., Path]) -> None:
+    run = copied()
+    assert call("eval", run).out == call("eval", run, "--heldout").out
+
+
+def test_a_run_without_a_split_says_what_can_be_scored(
+    call: Call, copied: Callable[..., Path]
+) -> None:
+    done = call("eval", copied(holdout="none"))
+    assert done.code == 2
+    assert "--corpus" in done.err
+
+
+def test_a_word_for_a_node_tells_the_nodes_that_have_it(
+    call: Call, copied: Callable[..., Path]
+) -> None:
+    run = copied(TREE)
+    word = str(call("topics", run, "--format", "csv").out.splitlines()[1]).rsplit(",", 1)[1].split()[0]
+    done = call("label", run, word, "NAME")
+    assert done.code == 2
+    assert re.search(rf"a node is a number, but got '{word}'; .* ha(s|ve) that word", done.err)
+    none = call("label", run, "nosuchword", "NAME")
+    assert "show-tree and topics show the numbers" in none.err
+
+
+def test_a_page_of_another_kind_is_refused(
+    call: Call, copied: Callable[..., Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "x.pdf"
+    done = call("report", copied(), "-o", page)
+    assert done.code == 2
+    assert "the page is HTML" in done.err
+    assert not page.exists()
