@@ -38,13 +38,22 @@ if TYPE_CHECKING:
     metavar="N",
     help="Problems shown.",
 )
+@click.option(
+    "-s",
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="One setting, such as data.encoding=cp1252; repeatable.",
+)
 @corpus_options
 @forms()
 def check_command(**options: Any) -> int:
     """Check the corpus FILE and the files beside it.
 
     Every problem is a line file:line: what on stdout. The exit code is then 2, or 1 where a folder
-    of shards is damaged. A sound corpus is summed up on stderr.
+    of shards is damaged. A sound corpus is summed up on stderr, with advice on what to leave out
+    of it or to set; fit --auto takes that.
     """
     from hiertopics.corpus.corpora.checking import check
 
@@ -77,9 +86,12 @@ def _print_summary(checked: Checked, as_json: bool) -> None:
     tell(f"{source.path} ({source.format}){beside}: {in_words(shape)}")
     for note in checked.notes:
         tell(f"note: {note}")
+    for one in checked.advice:
+        tell(f"advice: {one}")
     if as_json:
         record = {"path": str(source.path), "format": source.format, **shape}
-        put(to_json(record | {"notes": checked.notes}))
+        advice = [one._asdict() for one in checked.advice]
+        put(to_json(record | {"notes": checked.notes, "advice": advice}))
 
 
 @click.command("convert", cls=Sectioned)

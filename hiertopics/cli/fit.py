@@ -83,6 +83,9 @@ def _leave(number: int, _: FrameType | None) -> None:
 @memory_option
 @cluster_option
 @corpus_options
+@click.option(
+    "--auto", is_flag=True, help="Take the advice of check on the corpus; flags and -s win."
+)
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Neither progress nor tree on stderr.")
 def fit_command(**options: Any) -> int:

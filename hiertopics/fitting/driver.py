@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,12 +16,14 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.progress import Progress
 from hiertopics.base.room import Room
 from hiertopics.base.units import parse_bytes, parse_duration
+from hiertopics.base.visible import steady
 from hiertopics.contract import registry
 from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.contract.cluster.joining import engine_of
 from hiertopics.contract.engine import Engine
 from hiertopics.contract.observed import observed_by
 from hiertopics.corpus.corpora import dataset, inmemory
+from hiertopics.corpus.corpora.checking import advised
 from hiertopics.corpus.data.seedwords import seeds_in
 from hiertopics.corpus.data.shelf import Shelf
 from hiertopics.corpus.formats.shards import MANIFEST
@@ -33,7 +36,7 @@ from hiertopics.runs.experiment import flags_of, read_experiment
 from hiertopics.runs.origin import Origin
 from hiertopics.runs.rundir import LOCK, RUNS, RunDir
 from hiertopics.settings.config import Experiment
-from hiertopics.settings.layers import Overrides
+from hiertopics.settings.layers import Overrides, merge, parse_set
 
 
 def fit(
@@ -56,6 +59,7 @@ def fit(
     callbacks: Sequence[Callback] = (),
     lineage: Mapping[str, Any] = MappingProxyType({}),
     begin: Begin | None = None,
+    auto: bool = False,
 ) -> FitResult:
     """Fit a backend and write a run; on an existing run, continue it.
 
@@ -65,7 +69,8 @@ def fit(
     like "4GB", which the fit may take; no result depends on it. cluster: where else to
     work (see ``hiertopics.contract.cluster.joining.cluster``). argv: for the manifest.
     lineage: its entries on the runs that this one is made of (``runs.manifest.lineage``). begin:
-    what makes the first state; None: the backend.
+    what makes the first state; None: the backend. auto: take the advice of ``check`` on the corpus
+    for entries of ``data`` that are left out.
     Raises UsageError, ConfigError, DataError, RunError or NumericalError.
     """
     if run == "":
@@ -77,6 +82,9 @@ def fit(
     flags = flags_of(backend, seed, iterations, section)
     experiment = read_experiment(flags, config, overrides)
     require_trusted(experiment.data.tokenizer)
+    if auto:
+        flags = _with_advice(flags, experiment, parse_set(overrides), quiet)
+        experiment = read_experiment(flags, config, overrides)
     target = RunDir(run if run is not None else default_run(experiment))
     if target.exists:
         experiment = read_experiment(flags, config, overrides, target.path)
@@ -116,6 +124,18 @@ def fit(
                 return Job(own, origin, split, bins, engine, display, begin, room)
 
             return _run_to_end(job, engine, limit, callbacks)
+
+
+def _with_advice(
+    flags: Mapping[str, Any], experiment: Experiment, given: Mapping[str, Any], quiet: bool
+) -> dict[str, Any]:
+    """Return the flags and what advice on the corpus adds to them, which stderr tells."""
+    own = {**given.get("data", {}), **flags.get("data", {})}
+    taken = {key: value for key, value in advised(experiment.data).items() if key not in own}
+    if not quiet:
+        told = ", ".join(f"data.{key}={value}" for key, value in taken.items())
+        print(f"auto: {steady(told) or 'there is no advice to take'}", file=sys.stderr)
+    return merge(flags, {"data": taken})
 
 
 def fit_stdin(

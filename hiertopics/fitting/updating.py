@@ -24,7 +24,8 @@ from hiertopics.corpus.corpora.dataset import PLAIN
 from hiertopics.corpus.corpora.inmemory import on_disk, store
 from hiertopics.corpus.corpora.joining import Words
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.corpus.data.pruning import COMMON, MANY
+from hiertopics.corpus.data.languages import language_of
+from hiertopics.corpus.data.pruning import MANY
 from hiertopics.corpus.data.shelf import Bags, Shelf
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.holdouts.spec import WITHIN, extended
@@ -218,12 +219,12 @@ def _warn_of_stop_words(joined: Sequence[str]) -> None:
     """Warn where stop words join: those of files other than shards may have been left out before
     the run, which then knows nothing of it.
     """
-    stopped = [word for word in joined if word in COMMON]
+    language, stopped = language_of(joined)
     if len(stopped) >= MANY:
         print(
             f"warning: {len(stopped)} of the {len(joined)} words that join are stop words "
             f"({', '.join(stopped[:3])}, ...), which the run has not; convert the new documents "
-            "with data.stop_words=english first, or --new-words drop",
+            f"with data.stop_words={language} first, or --new-words drop",
             file=sys.stderr,
         )
 

@@ -106,7 +106,9 @@ def test_a_word_for_a_node_tells_the_nodes_that_have_it(
     call: Call, copied: Callable[..., Path]
 ) -> None:
     run = copied(TREE)
-    word = str(call("topics", run, "--format", "csv").out.splitlines()[1]).rsplit(",", 1)[1].split()[0]
+    word = (
+        str(call("topics", run, "--format", "csv").out.splitlines()[1]).rsplit(",", 1)[1].split()[0]
+    )
     done = call("label", run, word, "NAME")
     assert done.code == 2
     assert re.search(rf"a node is a number, but got '{word}'; .* ha(s|ve) that word", done.err)

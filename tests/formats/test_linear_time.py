@@ -16,8 +16,8 @@ import pytest
 
 from hiertopics.base.errors import ConfigError, DataError
 from hiertopics.corpus.corpora.checking import check
-from hiertopics.corpus.formats.opening import LONGEST_LINE, blocks, without_blank_end
 from hiertopics.corpus.formats.html import text_of_html
+from hiertopics.corpus.formats.opening import LONGEST_LINE, blocks, without_blank_end
 from hiertopics.papers.arff import read_label_names
 from hiertopics.settings.yamlfile import read_seeds
 

@@ -52,7 +52,9 @@ def test_a_delimiter_parts_the_columns_of_a_csv_file(put: Put, mark: str, called
 @pytest.mark.parametrize(("mark", "called"), [(";", "';'"), ("|", "'|'"), ("\t", "tab")])
 def test_a_csv_file_without_commas_tells_its_delimiter(put: Put, mark: str, called: str) -> None:
     path = put("a.csv", f"text{mark}year\naa{mark}1990\n")
-    with pytest.raises(DataError, match=f"parted by .*-s data.delimiter={called.replace('|', '.')}$"):
+    with pytest.raises(
+        DataError, match=f"parted by .*-s data.delimiter={called.replace('|', '.')}$"
+    ):
         read_corpus(Source(path))
 
 

@@ -20,8 +20,8 @@ from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import conversion
 from hiertopics.corpus.corpora.dataset import load_corpus
 from hiertopics.corpus.formats import trust, words
-from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.html import text_of_html
+from hiertopics.corpus.formats.reading import read_corpus
 from hiertopics.corpus.formats.source import Source
 from hiertopics.settings.config import DataConfig, Phrases
 

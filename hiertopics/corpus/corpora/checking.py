@@ -13,16 +13,21 @@ from msgspec import structs
 
 from hiertopics.base.errors import DataError, UsageError
 from hiertopics.corpus.corpora import dataset, inmemory
+from hiertopics.corpus.corpora.advising import Advice, advise, settings_of
+from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shape import marks_of, shape_of
 from hiertopics.corpus.data.vectors import Vectors
-from hiertopics.corpus.formats.reading import read_counts, resolve
+from hiertopics.corpus.formats.reading import read_counts, read_resolved, resolve
 from hiertopics.corpus.formats.sidefiles import read_tags, read_vocabulary
 from hiertopics.corpus.formats.source import Source, names_columns
-from hiertopics.corpus.formats.trust import trust, trusts
+from hiertopics.corpus.formats.table import FORMATS
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.settings.config import DataConfig
+from hiertopics.settings.layers import Overrides
 
 MOST = 100
+MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,7 @@ class Checked:
 
     more: there are more problems than were asked for. shape: what a sound corpus holds, by name
     (n_docs, n_words, ...); empty where there are problems. notes: what its reader has to say.
+    advice: what would make a better corpus of it.
     """
 
     source: Source
@@ -38,6 +44,7 @@ class Checked:
     more: bool
     shape: dict[str, Any]
     notes: tuple[str, ...]
+    advice: tuple[Advice, ...] = ()
 
 
 class _Enough(Exception):
@@ -72,6 +79,7 @@ def check(
     corpus: Path | str,
     *,
     data: Mapping[str, Any] | None = None,
+    overrides: Overrides = (),
     most: int = MOST,
     trust_tokenizer: bool = False,
 ) -> Checked:
@@ -79,7 +87,8 @@ def check(
 
     A line with several mistakes is told by its first. A binary or a raw text file is read up to
     its first mistake. data: entries of the ``data`` section that describe the file (vocab, from_,
-    text_field, ...). most: the number of problems after which reading ends.
+    text_field, ...). overrides: ``data.key=value`` strings. most: the number of problems after
+    which reading ends.
 
     Raises DataError for a missing file, UsageError for what cannot be asked.
 
@@ -87,8 +96,7 @@ def check(
     """
     if most < 1:
         raise UsageError(f"the number of problems must be >= 1, got {most}")
-    trust(data or {})
-    config = structs.replace(DataConfig(), corpus=str(corpus), **(data or {}))
+    config = data_section({**(data or {}), "corpus": str(corpus)}, overrides, "check", MEANINGLESS)
     problems = _Problems(most)
     with _named(config) as named:
         source = replace(resolve(dataset.source_of(named)), report=problems.add)
@@ -99,7 +107,26 @@ def check(
     source = replace(source, path=Path(str(config.corpus)))
     shape = {} if read is None else shape_of(read) | marks_of(read)
     notes = () if read is None else read.notes
-    return Checked(source, tuple(found), problems.more, shape, notes)
+    advice = () if read is None else advice_for(read, source)
+    return Checked(source, tuple(found), problems.more, shape, notes, advice)
+
+
+def advised(data: DataConfig) -> dict[str, object]:
+    """Return the entries of the section that advice on its corpus sets and that it leaves out.
+
+    An entry with the value of its default counts as left out. Raises as ``read_corpus`` does.
+    """
+    source = resolve(dataset.source_of(data))
+    taken = settings_of(advice_for(read_resolved(source), source))
+    plain = DataConfig()
+    return {key: taken[key] for key in taken if getattr(data, key) == getattr(plain, key)}
+
+
+def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
+    """Return what would make a better corpus of what was read; nothing of shards and vectors."""
+    if not isinstance(corpus, Corpus):
+        return ()
+    return advise(corpus, text=FORMATS[str(source.format)].text and source.tokenizer is None)
 
 
 def _as_given(problem: DataError, path: Path, config: DataConfig) -> DataError:

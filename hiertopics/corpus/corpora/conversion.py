@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import structs
 
-from hiertopics.base.errors import ConfigError, DataError, UsageError
+from hiertopics.base.errors import DataError, UsageError
 from hiertopics.base.files import require_place
 from hiertopics.corpus.corpora import dataset
+from hiertopics.corpus.corpora.section import data_section
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.pruning import kept_words, refuse_none
 from hiertopics.corpus.data.shelf import Bags
@@ -31,16 +30,12 @@ from hiertopics.corpus.formats.source import (
     vocabulary_names,
 )
 from hiertopics.corpus.formats.table import FORMATS
-from hiertopics.corpus.formats.trust import trust, trusts
+from hiertopics.corpus.formats.trust import trusts
 from hiertopics.corpus.formats.writing import in_counts, writable, write_corpus
-from hiertopics.settings.config import DataConfig, data_layer
-from hiertopics.settings.layers import Overrides, Reader, parse_set
+from hiertopics.settings.config import DataConfig
+from hiertopics.settings.layers import Overrides
 
 MEANINGLESS = ("corpus", "holdout", "vocabulary_from")
-
-
-class _Top(msgspec.Struct):
-    """Settings outside any section: there are none."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,9 @@ def convert(
     name = writable(target, to)
     in_folder = FORMATS[name].folder
     (shards.require_place if in_folder else require_place)(target)
-    config = _data_config({**(data or {}), "corpus": str(corpus)}, overrides)
+    config = data_section(
+        {**(data or {}), "corpus": str(corpus)}, overrides, "convert", MEANINGLESS
+    )
     source = resolve(dataset.source_of(config))
     _refuse_confusion(source, target, config)
     if in_folder:
@@ -119,25 +116,6 @@ def _to_shards(source: Source, config: DataConfig, target: Path) -> tuple[Writte
     kept = kept_words(n_docs_with, draft.n_docs, known.vocab, dataset.limits_of(config))
     refuse_none(kept)
     return shards.write_draft(draft, known, kept, target), known.notes
-
-
-def _data_config(data: Mapping[str, Any], overrides: Overrides) -> DataConfig:
-    """Return the ``data`` section, every key checked."""
-    settings = parse_set(overrides)
-    section = settings.get("data")
-    if isinstance(section, Mapping):
-        wrong = [key for key in MEANINGLESS if key in section]
-        if wrong:
-            raise ConfigError([f"data.{key} has no meaning for convert (--set)" for key in wrong])
-    layers: list[tuple[str, Mapping[str, object]]]
-    layers = [("--set", settings), ("flag", data_layer(data))]
-    reader = Reader(layers, {"": _Top, "data": DataConfig})
-    reader.read("")
-    config = reader.read("data")
-    if reader.problems or not isinstance(config, DataConfig):
-        raise ConfigError(reader.problems)
-    trust(structs.asdict(config))
-    return config
 
 
 def _files_of(source: Source) -> list[Path]:

@@ -10,29 +10,24 @@ import numpy as np
 from hiertopics.base.arrays import I64, Bools, Ints
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.languages import language_of
 from hiertopics.corpus.data.shelf import Bags, Shelf
 
-COMMON = (
-    *("a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "from", "had", "has", "have"),
-    *("he", "his", "i", "in", "is", "it", "not", "of", "on", "or", "she", "that", "the", "their"),
-    *("they", "this", "to", "was", "we", "were", "which", "with", "you"),
-)
 MOST_FREQUENT, MANY = 10, 5
 
 AnyBags = TypeVar("AnyBags", Corpus, Shelf)
 
 
 def notes(corpus: Bags) -> tuple[str, ...]:
-    """Say so where the most frequent words are English stop words for the most part."""
+    """Say so where the most frequent words are stop words of a language for the most part."""
     by_tokens = np.argsort(-corpus.word_counts, kind="stable")
-    found = [corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]]
-    stopped = [word for word in found if word in COMMON]
+    language, stopped = language_of([corpus.vocab[word] for word in by_tokens[:MOST_FREQUENT]])
     if len(stopped) < MANY:
         return ()
     return (
         f"{len(stopped)} of the {MOST_FREQUENT} most frequent words are stop words "
         f"({', '.join(stopped[:3])}, ...) and will lead topics; "
-        "-s data.stop_words=english drops them",
+        f"-s data.stop_words={language} drops them",
     )
 
 

@@ -34,8 +34,8 @@ from hiertopics.corpus.formats.counting import (
     words_of,
 )
 from hiertopics.corpus.formats.drafts import Draft, Known
-from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.metadata import Metadata
+from hiertopics.corpus.formats.opening import require_file
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.corpus.formats.source import Source
 

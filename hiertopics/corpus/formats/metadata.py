@@ -1,4 +1,4 @@
-"""What records say of their documents beside the text: years, authors, kinds, as columns of marks."""
+"""What records say of documents beside their text: years, authors, kinds, as columns of marks."""
 
 from __future__ import annotations
 

@@ -434,7 +434,8 @@ def column_of(
 ) -> Tags:
     """Return a column of a table in a form of ``TABLES``, a row for each record.
 
-    delimiter, encoding: see ``Source``. Raises DataError where there is no such column, or it holds texts.
+    delimiter, encoding: see ``Source``. Raises DataError where there is no such column, or it
+    holds texts.
     """
     table = Metadata()
     source = Source(path, form, text_field=name, delimiter=delimiter, encoding=encoding)

@@ -42,11 +42,12 @@ class Phrases(Protocol):
 class Source:
     """A corpus to be read; ``None`` means by suffix, by sibling rule or not at all.
 
-    A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter: the
-    letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or several apart by
-    commas, of which the first that can reads a line; None is UTF-8. label_column:
-    the column of classes in a dense table, by name or by number, a negative one from the end.
-    layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix itself.
+    A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter:
+    the letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or
+    several apart by commas, of which the first that can reads a line; None is UTF-8.
+    label_column: the column of classes in a dense table, by name or by number, a negative one
+    from the end. layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix
+    itself.
     snippets: letters of each raw text that are kept for reading; metadata: whether its other fields
     are kept, too. stop_words and WORDING: see the settings of these names. known_phrases: pairs
     that are joined instead of those that are found in the texts; phrases_from: the documents that

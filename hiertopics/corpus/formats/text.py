@@ -145,12 +145,11 @@ def count_words(
 ) -> Corpus:
     """Return the corpus of documents in memory: texts, or lists of words that are cut already.
 
-    A document of None or NaN has no text, and a note says how many there are. Raises DataError where there is no word, UsageError where scikit-learn is not installed.
+    A document of None or NaN has no text, and a note says how many there are. Raises DataError
+    where there is no word, UsageError where scikit-learn is not installed.
     """
     missing = [is_missing(document) for document in documents]
-    known = [
-        "" if lacks else document for document, lacks in zip(documents, missing, strict=True)
-    ]
+    known = ["" if lacks else document for document, lacks in zip(documents, missing, strict=True)]
     whole = all(isinstance(document, str) for document in known)
     vectorizer = count_vectorizer(vocabulary=vocab, **({} if whole else {"analyzer": list}))
     try:

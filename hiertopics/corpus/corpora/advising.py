@@ -1,0 +1,182 @@
+"""What a corpus is advised to leave out or to be read with, before it is fitted.
+
+An advice is a sentence of what was seen and, where a setting mends it, that setting. Thresholds are
+shares of documents or tokens at which a reader of the first trees sees the fault; they decide
+what is said, never what a fit does unasked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from hiertopics.base.arrays import I64
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.languages import COMMON, language_of, unparted
+
+MOST_FREQUENT, MANY_COMMON = 20, 6
+"""Of so many words in most documents so many must be common ones of a language."""
+
+EVERYWHERE, FEW_DOCS = 0.8, 20
+"""A word in this share of the documents is boilerplate; a smaller corpus tells no such shares."""
+
+LIMIT = 0.5
+"""The advised ``data.max_df``."""
+
+GIANTS, THEIR_SHARE = 0.01, 0.2
+"""The longest documents, as a share of all, and the share of the words from which on it is said."""
+
+SHORT, MANY_SHORT = 5, 0.1
+"""Tokens that a document needs; the share of shorter documents from which on it is said."""
+
+REPEATED = 0.02
+"""The share of documents that repeat an earlier one from which on it is said."""
+
+RARE = 0.4
+"""The share of words in one document from which on they are said."""
+
+UNPARTED_SHARE = 0.3
+"""The share of words in a script without blanks from which on it is said."""
+
+EXAMPLES = 3
+
+
+class Advice(NamedTuple):
+    """What was seen, and the entry of the ``data`` section that mends it; None: no setting does."""
+
+    what: str
+    key: str | None = None
+    value: str | int | float | None = None
+
+    def __str__(self) -> str:
+        """Return both in a line."""
+        if self.key is None:
+            return self.what
+        return f"{self.what}; -s data.{self.key}={self.value} leaves them out"
+
+
+def advise(corpus: Corpus, *, text: bool) -> tuple[Advice, ...]:
+    """Return what to do about a corpus as it was read, before any word was chosen.
+
+    text: whether it was raw text, so that it can be cut in another way.
+    """
+    if corpus.n_docs == 0 or corpus.n_tokens == 0:
+        return ()
+    spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
+    order = np.argsort(-spread, kind="stable")
+    found = [
+        *_script(corpus, text),
+        *_common_words(corpus, order),
+        *_rare_words(spread, corpus.n_docs),
+        *_giants(corpus),
+        *_short(corpus),
+        *_repeated(corpus),
+    ]
+    return tuple(found)
+
+
+def settings_of(advice: tuple[Advice, ...]) -> dict[str, object]:
+    """Return the entries of the ``data`` section that follow the advice."""
+    return {one.key: one.value for one in advice if one.key is not None}
+
+
+def _script(corpus: Corpus, text: bool) -> list[Advice]:
+    if not text or len(unparted(corpus.vocab)) < UNPARTED_SHARE * corpus.n_words:
+        return []
+    return [
+        Advice(
+            "the texts are in a script without blanks between words, so that whole sentences "
+            "become words; -s data.tokenizer=MODULE:FUNCTION names a function that cuts them"
+        )
+    ]
+
+
+def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
+    """Return the advice on stop words, and on words that nearly all documents have."""
+    advice: list[Advice] = []
+    stopped: frozenset[str] = frozenset()
+    first = [corpus.vocab[word] for word in order[:MOST_FREQUENT]]
+    language, common = language_of([word.lower() for word in first])
+    if len(common) >= MANY_COMMON:
+        told = _listed(common)
+        what = (
+            f"{len(common)} of the {len(first)} words in most documents are {language} stop words"
+        )
+        advice.append(Advice(f"{what} ({told})", "stop_words", language))
+        stopped = frozenset(COMMON[language])
+    if corpus.n_docs < FEW_DOCS:
+        return advice
+    spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
+    everywhere = [
+        word
+        for word in order[spread[order] >= EVERYWHERE * corpus.n_docs].tolist()
+        if corpus.vocab[word].lower() not in stopped
+    ]
+    if everywhere:
+        words = [corpus.vocab[word] for word in everywhere]
+        share = corpus.word_counts[everywhere].sum() / corpus.n_tokens
+        what = (
+            f"{_many(len(words), 'word')} in at least {EVERYWHERE:.0%} of the documents "
+            f"({_listed(words)}), {share:.0%} of all tokens"
+        )
+        advice.append(Advice(what, "max_df", LIMIT))
+    return advice
+
+
+def _rare_words(spread: I64, n_docs: int) -> list[Advice]:
+    used = spread[spread > 0]
+    once = int((used == 1).sum())
+    if n_docs < FEW_DOCS or once < RARE * len(used):
+        return []
+    what = f"{once / len(used):.0%} of the words are in one document alone"
+    return [Advice(what, "min_df", 2)]
+
+
+def _giants(corpus: Corpus) -> list[Advice]:
+    """Return the advice on a few documents that hold much of the corpus."""
+    n_longest = int(GIANTS * corpus.n_docs)
+    if n_longest == 0:
+        return []
+    longest = np.sort(corpus.doc_lengths)[::-1][:n_longest]
+    share = longest.sum() / corpus.n_tokens
+    if share < THEIR_SHARE:
+        return []
+    return [
+        Advice(
+            f"{_many(n_longest, 'document')} of {corpus.n_docs} with {share:.0%} of the tokens, "
+            "which will rule the tree; cut them into parts, or put them aside"
+        )
+    ]
+
+
+def _short(corpus: Corpus) -> list[Advice]:
+    n_short = int((corpus.doc_lengths < SHORT).sum())
+    if n_short < MANY_SHORT * corpus.n_docs:
+        return []
+    what = f"{n_short} of {corpus.n_docs} documents have fewer than {SHORT} tokens"
+    return [Advice(f"{what}, too few to place them surely")]
+
+
+def _repeated(corpus: Corpus) -> list[Advice]:
+    """Return the advice on documents that have the words of an earlier one, all of them."""
+    counts = corpus.counts
+    bags = Counter(
+        (counts.indices[start:end].tobytes(), counts.data[start:end].tobytes())
+        for start, end in zip(counts.indptr[:-1], counts.indptr[1:], strict=True)
+        if end - start >= SHORT
+    )
+    n_repeated = bags.total() - len(bags)
+    if n_repeated < max(REPEATED * corpus.n_docs, 2):
+        return []
+    what = f"{n_repeated} of {corpus.n_docs} documents have exactly the words of an earlier one"
+    return [Advice(f"{what}; take the copies out, or they count as often as they stand there")]
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)
+
+
+def _listed(words: list[str]) -> str:
+    return ", ".join(words[:EXAMPLES]) + ", ..." * (len(words) > EXAMPLES)

@@ -1,0 +1,156 @@
+"""What ``check`` advises, and that ``fit --auto`` follows it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hiertopics.corpus.corpora.advising import advise, settings_of
+from hiertopics.corpus.corpora.checking import advised, check
+from hiertopics.corpus.corpora.inmemory import as_corpus
+from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.data.languages import COMMON, language_of, unparted
+from hiertopics.settings.config import DataConfig
+
+N_DOCS, N_WORDS = 100, 60
+
+
+def texts(seed: int = 0, n_docs: int = N_DOCS, length: int = 30) -> list[list[str]]:
+    """Return documents of words that need no advice."""
+    chance = random.Random(seed)
+    words = [f"word{i}" for i in range(N_WORDS)]
+    return [chance.choices(words, k=length) for _ in range(n_docs)]
+
+
+def advice_on(documents: list[list[str]], *, text: bool = True) -> list[str]:
+    corpus = as_corpus(documents)
+    assert isinstance(corpus, Corpus)
+    return [str(one) for one in advise(corpus, text=text)]
+
+
+def test_a_sound_corpus_needs_no_advice() -> None:
+    assert advice_on(texts()) == []
+
+
+@pytest.mark.parametrize("language", COMMON)
+def test_stop_words_tell_their_language(language: str) -> None:
+    common = COMMON[language][:12]
+    assert language_of(common).language == language
+    (told,) = advice_on([[*document, *common] for document in texts()])
+    assert f"are {language} stop words" in told
+    assert told.endswith(f"; -s data.stop_words={language} leaves them out")
+
+
+def test_few_stop_words_are_no_language() -> None:
+    assert advice_on([[*document, *COMMON["german"][:5]] for document in texts(n_docs=19)]) == []
+
+
+def test_words_in_nearly_all_documents_are_boilerplate() -> None:
+    documents = [[*document, "home", "menu"] for document in texts()]
+    (told,) = advice_on(documents)
+    assert told.startswith(
+        "2 words in at least 80% of the documents (home, menu), 6% of all tokens"
+    )
+    assert told.endswith("-s data.max_df=0.5 leaves them out")
+    rarer = [document + ["home"] * (number < 79) for number, document in enumerate(texts())]
+    assert advice_on(rarer) == []
+
+
+def test_stop_words_are_not_boilerplate_too() -> None:
+    documents = [[*document, *COMMON["english"][:20]] for document in texts()]
+    assert [told for told in advice_on(documents) if "max_df" in told] == []
+
+
+def test_words_of_one_document() -> None:
+    documents = [[*document, f"once{number}"] for number, document in enumerate(texts())]
+    (told,) = advice_on(documents)
+    assert told == "62% of the words are in one document alone; -s data.min_df=2 leaves them out"
+
+
+def test_a_few_giants_are_told() -> None:
+    documents = texts()
+    documents[3] *= 26  # 780 of 3,750 tokens
+    (told,) = advice_on(documents)
+    assert told.startswith("1 document of 100 with 21% of the tokens")
+    documents[3] = documents[3][: 30 * 24]
+    assert advice_on(documents) == []
+
+
+def test_documents_of_few_tokens() -> None:
+    documents = [document[: 4 if n < 10 else 30] for n, document in enumerate(texts())]
+    (told,) = advice_on(documents)
+    assert told.startswith("10 of 100 documents have fewer than 5 tokens")
+
+
+def test_copies_are_told() -> None:
+    documents = texts()
+    documents[1] = documents[2] = documents[0][::-1]
+    (told,) = advice_on(documents)
+    assert told.startswith("2 of 100 documents have exactly the words of an earlier one")
+    documents[2] = [*documents[0], "word1"]
+    assert advice_on(documents) == []
+
+
+@pytest.mark.parametrize("word", ["日本語の文章", "ひらがな", "ภาษาไทย", "한국어", "text"])
+def test_scripts_without_blanks(word: str) -> None:
+    parted = word in ("한국어", "text")
+    assert unparted([word]) == ([] if parted else [word])
+    told = [one for one in advice_on([[word, *document] for document in [[word]] * 30])]
+    assert ("without blanks" in " ".join(told)) is not parted
+    assert "without blanks" not in " ".join(advice_on([[word]] * 30, text=False))
+
+
+@pytest.fixture
+def french(tmp_path: Path) -> Path:
+    """Return a file of French lines with a word in all of them."""
+    common = [*COMMON["french"][:20], "été", "accueil"]
+    lines = [" ".join([*document, *common]) for document in texts()]
+    path = tmp_path / "a.txt"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_check_tells_advice_and_takes_settings(call: Callable[..., Any], french: Path) -> None:
+    done = call("check", french, "--lines", "--json")
+    assert done.code == 0
+    assert '"key":"stop_words","value":"french"' in done.out.replace(" ", "")
+    assert "advice: " in done.err
+    mended = call("check", french, "--lines", "-s", "data.encoding=ascii")
+    assert mended.code == 2  # été, être
+    assert "not ascii text" in mended.out
+    assert call("check", french, "--lines", "-s", "data.holdout=none").code == 2
+
+
+def test_what_somebody_set_is_left() -> None:
+    pytest.importorskip("stop_words")
+    found = check(Path(__file__), data={"from_": "lines"})
+    assert set(settings_of(found.advice)) <= {"stop_words", "max_df", "min_df"}
+
+
+def test_auto_takes_advice_where_nothing_is_set(french: Path) -> None:
+    plain = DataConfig(corpus=str(french), from_="lines")
+    assert advised(plain) == {"stop_words": "french", "max_df": 0.5}
+    chosen = DataConfig(corpus=str(french), from_="lines", max_df=0.9)
+    assert advised(chosen) == {"stop_words": "french"}
+
+
+def test_fit_records_the_advice_that_it_takes(call: Callable[..., Any], french: Path) -> None:
+    pytest.importorskip("stop_words")
+    fit = ("fit", french, "--lines", "-b", "hdp-cvb0", "-s", "model.truncation=4", "-o", "run")
+    done = call(*fit, "--auto", "-s", "data.min_df=1", "--iterations", 2)
+    assert done.code == 0
+    assert "auto: data.stop_words=french, data.max_df=0.5" in done.err
+    config = (french.parent / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "stop_words: french" in config
+    assert "max_df: 0.5" in config
+    words = (french.parent / "run" / "vocab.txt").read_text(encoding="utf-8").split()
+    assert "accueil" not in words
+    assert not set(words) & set(COMMON["french"])
+    again = call(*fit, "--auto", "-s", "data.min_df=1", "--iterations", 3)
+    assert again.code == 0
+    by_hand = ("-s", "data.stop_words=french", "-s", "data.max_df=0.5", "--iterations", 4)
+    assert call(*fit, *by_hand).code == 0
