@@ -24,6 +24,8 @@ hiertopics simulate unigrams-em -o drawn.ldac --docs 200 --words 300 -s model.n_
 hiertopics convert drawn.ldac drawn.words > converted.txt
 cp drawn.words drawn.txt
 hiertopics check drawn.txt --from words
+hiertopics convert drawn.ldac packed.words.gz
+hiertopics check packed.words.gz
 { hiertopics check drawn.txt --from nothing 2>&1 || true; } | grep ' words'
 awk '{ print (NR % 2 ? "odd" : "even") }' drawn.words > drawn.labels
 

@@ -14,7 +14,7 @@ from hiertopics.contract.model import Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.corpus.data.tree import Support, Tree
+from hiertopics.corpus.data.tree import Support, Tree, require_tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, documents_lines
@@ -65,9 +65,15 @@ def write_summary(
     """Write the summarised state of a run, ids equal in all of its files; return their seals.
 
     All of them are written or none, but for a kill between two renames: that the seals tell,
-    which the manifest holds afterwards. Raises NumericalError for what is no distribution.
+    which the manifest holds afterwards. Raises NumericalError for what is no distribution,
+    RunError for arrays that are not those of one tree: no view could read them again.
     """
     check_summary(summary)
+    try:
+        require_tree(summary.tree)
+    except ValueError as error:
+        what = f"{backend} has summed its state up as no tree: {error}"
+        raise RunError(f"{what}; python -m hiertopics.testing {backend} tests it") from error
     rows = node_rows(summary.tree, vocab, N_WORDS)
     others = None if summary.tree.support is None else summary.tree.support.n_others
     writers = {

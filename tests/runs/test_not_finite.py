@@ -13,9 +13,10 @@ from replacing import put_in_place
 from scipy import sparse
 from tiny import hand_made
 
-from hiertopics.base.errors import NumericalError
+from hiertopics.base.errors import NumericalError, RunError
 from hiertopics.contract.model import Posterior, Summary
 from hiertopics.corpus.data.tree import Tree
+from hiertopics.runs.artifacts import write_summary
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import blamed, check_posterior, check_scores, check_summary
@@ -185,6 +186,17 @@ def test_a_summary_that_is_none(changes: dict[str, Any], what: str) -> None:
     check_summary(summary())
     with pytest.raises(NumericalError, match=f"^{what}$"):
         check_summary(summary(**changes))
+
+
+def test_a_tree_that_is_none_is_not_written(tmp_path: Path) -> None:
+    upside_down = np.array([1, -1], dtype=np.int32)
+    with pytest.raises(RunError, match="^own has summed .*: a node's parent is no node before it;"):
+        write_summary(RunDir(tmp_path), summary(parent=upside_down), ("a", "b"), "own")
+    assert not [*tmp_path.iterdir()]
+    as_it_should_be = np.array([-1, 0], dtype=np.int32)
+    assert "model.npz" in write_summary(
+        RunDir(tmp_path), summary(parent=as_it_should_be), ("a", "b"), "own"
+    )
 
 
 def test_edges_of_bins_end_in_infinities() -> None:

@@ -13,21 +13,21 @@ from scipy import sparse
 
 from hiertopics.base.errors import DataError
 from hiertopics.corpus.data.corpus import Corpus
+from hiertopics.corpus.formats.opening import lines
 from hiertopics.corpus.formats.source import Source
 
 
 def read(source: Source, vocab: tuple[str, ...] | None) -> Corpus:
-    """Read a corpus; DataError names the line that is not UTF-8."""
-    numbers: dict[str, int] = {}
+    """Read a corpus; a vocabulary that is given fixes the words, and others are left out.
+
+    ``lines`` unpacks the file and reports a line that is not UTF-8.
+    """
+    numbers = {word: number for number, word in enumerate(vocab or ())}
     rows, columns, counts = [], [], []
     n_docs = 0
-    with open(source.path, "rb") as file:
-        for n_docs, line in enumerate(file, start=1):
-            try:
-                words = line.decode("utf-8").split()
-            except UnicodeDecodeError:
-                raise DataError(source.path, "expected text in UTF-8", n_docs) from None
-            for word, count in Counter(words).items():
+    for n_docs, line in enumerate(lines(source.path, source.report), start=1):
+        for word, count in Counter(line.split()).items():
+            if vocab is None or word in numbers:
                 rows.append(n_docs - 1)
                 columns.append(numbers.setdefault(word, len(numbers)))
                 counts.append(count)

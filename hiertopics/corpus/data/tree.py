@@ -272,7 +272,7 @@ class Tree:
         extra = {name: array for name, array in arrays.items() if name not in OWN}
         own: dict[str, Any] = {name: arrays[name] for name in OWN}
         tree = Tree(**own, extra=extra)
-        _refuse_misfits(tree)
+        require_tree(tree)
         return tree
 
 
@@ -340,7 +340,7 @@ def _own_first(tree: Tree, tokens: F64, ranking: F64, otherwise: F64) -> F64:
     return np.where(tokens < FEW_TOKENS, lowest + (otherwise - otherwise.max()) / span, ranking)
 
 
-def _refuse_misfits(tree: Tree) -> None:
+def require_tree(tree: Tree) -> None:
     """Raise ValueError where the arrays are not those of one tree, parents before children.
 
     Numbers are finite, chances and counts not negative; at most the last row is outside.
