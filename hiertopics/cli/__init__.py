@@ -46,6 +46,7 @@ COMMANDS = {
     "simulate": "Draw a corpus from a backend's own model, the truth beside it.",
     "sweep": "Print one fit command per setting and seed, for batch jobs.",
     "backends": "List the backends.",
+    "completion": "Print or install the script by which a shell completes values.",
 }
 
 SECTIONS = {
@@ -54,11 +55,12 @@ SECTIONS = {
     "Score": ("eval", "compare", "agree", "support"),
     "Change": ("label", "merge", "drop", "shape", "consensus", "import"),
     "New documents": ("infer",),
-    "Corpora and settings": ("check", "convert", "simulate", "config", "backends"),
+    "Corpora and settings": ("check", "convert", "simulate", "config", "backends", "completion"),
 }
 
 MODULES = {
     "changing": ("label", "merge", "drop", "shape", "consensus"),
+    "completing": ("completion",),
     "corpora": ("check", "convert", "simulate", "backends", "config", "sweep"),
     "fit": ("fit", "refit", "update"),
     "importing": ("import",),

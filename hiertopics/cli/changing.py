@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from hiertopics.cli.completing import NODE, RUN
 from hiertopics.cli.options import (
     LINES,
     chosen_run,
@@ -24,7 +25,7 @@ COLUMNS = ("node", "name", "hidden", "note", "words")
 
 
 @click.command("label")
-@click.argument("run", required=False, type=click.Path())
+@click.argument("run", required=False, type=RUN)
 @click.argument("node", required=False)
 @click.argument("name", required=False)
 @click.option(
@@ -71,8 +72,8 @@ def label_command(
 
 
 @click.command("merge")
-@click.argument("run", type=click.Path())
-@click.argument("nodes", nargs=-1, required=True, type=click.IntRange(min=0))
+@click.argument("run", type=RUN)
+@click.argument("nodes", nargs=-1, required=True, type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @json_option
 def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) -> int:
@@ -88,8 +89,8 @@ def merge_command(run: str, nodes: tuple[int, ...], output: str, as_json: bool) 
 
 
 @click.command("drop")
-@click.argument("run", type=click.Path())
-@click.argument("node", type=click.IntRange(min=0))
+@click.argument("run", type=RUN)
+@click.argument("node", type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @json_option
 def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
@@ -107,7 +108,7 @@ def drop_command(run: str, node: int, output: str, as_json: bool) -> int:
 
 @click.command("shape")
 @trust_option
-@click.argument("run", type=click.Path())
+@click.argument("run", type=RUN)
 @click.option(
     "--branches",
     required=True,
@@ -152,7 +153,7 @@ def shape_command(
 
 @click.command("consensus")
 @trust_option
-@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @click.option("-o", "--run", "output", metavar="DIR", required=True, help="Run directory.")
 @workers_option
 @json_option

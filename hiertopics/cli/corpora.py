@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hiertopics.base.visible import steady
+from hiertopics.cli.completing import BACKEND
 from hiertopics.cli.options import (
     LINES,
     Sectioned,
@@ -215,12 +216,13 @@ def backends_command(form: str) -> int:
 
 
 @click.command("config")
-@click.argument("backend")
-def config_command(backend: str) -> int:
+@click.argument("backend", type=BACKEND)
+@click.option("--schema", is_flag=True, help="Print a JSON Schema of its configs, for editors.")
+def config_command(backend: str, schema: bool) -> int:
     """Print a complete commented YAML config of BACKEND with every default."""
-    from hiertopics.contract.registry import config
+    from hiertopics.contract import registry
 
-    put(config(backend), nl=False)
+    put(registry.schema(backend) if schema else registry.config(backend), nl=False)
     return 0
 
 

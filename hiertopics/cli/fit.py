@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from hiertopics.cli.completing import BACKEND, NODE, RUN
 from hiertopics.cli.options import (
     Sectioned,
     cluster_option,
@@ -64,7 +65,7 @@ def _leave(number: int, _: FrameType | None) -> None:
 
 @click.command("fit", cls=Sectioned)
 @click.argument("corpus", required=False, type=click.Path())
-@click.option("-b", "--backend", help="Backend (see: hiertopics backends).")
+@click.option("-b", "--backend", type=BACKEND, help="Backend (see: hiertopics backends).")
 @config_option
 @set_option
 @click.option(
@@ -146,10 +147,12 @@ def _show(result: Any) -> None:
 
 
 @click.command("refit", cls=Sectioned)
-@click.argument("run", type=click.Path())
-@click.argument("node", type=click.IntRange(min=0))
+@click.argument("run", type=RUN)
+@click.argument("node", type=NODE)
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
-@click.option("-b", "--backend", help="Another backend, with its own settings. [default: RUN's]")
+@click.option(
+    "-b", "--backend", type=BACKEND, help="Another backend, with its own settings. [default: RUN's]"
+)
 @set_option
 @click.option("--seed", type=int, help="Seed of the fit. [default: RUN's]")
 @click.option("--holdout", metavar="SPEC", help="What is put aside of them. [default: as in RUN]")
@@ -174,7 +177,7 @@ def refit_command(**options: Any) -> int:
 
 
 @click.command("update", cls=Sectioned)
-@click.argument("run", type=click.Path())
+@click.argument("run", type=RUN)
 @click.argument("corpus", type=click.Path())
 @click.option("-o", "--output", required=True, metavar="RUN2", help="The new run's folder.")
 @click.option(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
     Sectioned,
     cluster_option,
@@ -19,7 +20,7 @@ from hiertopics.cli.options import (
 
 
 @click.command("infer", cls=Sectioned)
-@click.argument("run", type=click.Path())
+@click.argument("run", type=RUN)
 @click.argument("corpus", type=click.Path())
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help="A .csv, .jsonl, .parquet or .npz file."

@@ -12,6 +12,7 @@ import click
 
 from hiertopics.base.errors import OutputError
 from hiertopics.base.visible import Line, Span, plain, steady
+from hiertopics.cli.completing import RUN, SETTING
 
 if TYPE_CHECKING:
     from hiertopics.fitting.reshaping import Reshaped
@@ -146,6 +147,7 @@ set_option = click.option(
     "-s",
     "--set",
     "overrides",
+    type=SETTING,
     metavar="KEY=VALUE",
     multiple=True,
     help="One setting, such as model.gamma=0.5; repeatable.",
@@ -303,7 +305,7 @@ def tell(message: str) -> None:
     click.echo("\n".join(map(steady, message.split("\n"))), err=True)
 
 
-run_argument = click.argument("run", required=False, type=click.Path())
+run_argument = click.argument("run", required=False, type=RUN)
 
 
 def chosen_run(path: str | None) -> RunDir:

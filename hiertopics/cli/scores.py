@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
     LINES,
     PATHS,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @click.command("eval", cls=Sectioned)
-@click.argument("runs", nargs=-1, type=click.Path())
+@click.argument("runs", nargs=-1, type=RUN)
 @click.option("--heldout", is_flag=True, help="Score what was put aside, or --corpus.")
 @click.option(
     "--task",
@@ -190,7 +191,7 @@ def _score_of(
 
 
 @click.command("compare")
-@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @protocol_option
 @average_option
 @click.option(
@@ -251,7 +252,7 @@ def _compare_trees(runs: tuple[str, ...], options: dict[str, Any], form: str) ->
 
 
 @click.command("agree")
-@click.argument("runs", nargs=-1, required=True, type=click.Path())
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @click.option(
     "--write", is_flag=True, help="Note it in the first run's tree.json, for all views of it."
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hiertopics.cli.completing import NODE, RUN
 from hiertopics.cli.options import (
     LINES,
     chosen_run,
@@ -32,7 +33,7 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 
 @click.command("topics")
 @run_argument
-@click.argument("node", required=False, type=click.IntRange(min=0))
+@click.argument("node", required=False, type=NODE)
 @count_option("--words", default=10, help="Top words per topic.")
 @docs_option
 @click.option(
@@ -135,8 +136,8 @@ SHOWN_DOCS = 20
 
 @click.command("docs")
 @trust_option
-@click.argument("run", required=False, type=click.Path())
-@click.argument("node", required=False, type=click.IntRange(min=0))
+@click.argument("run", required=False, type=RUN)
+@click.argument("node", required=False, type=NODE)
 @click.option(
     "--top", type=click.IntRange(min=1), metavar="N", help="The first N only. [text: 20; else all]"
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from hiertopics.cli.completing import RUN
 from hiertopics.cli.options import (
     arrange_option,
     chosen_run,
@@ -145,8 +146,8 @@ def export_command(**options: Any) -> int:
 
 @click.command("report")
 @trust_option
-@click.argument("run", required=False, type=click.Path())
-@click.argument("run2", required=False, type=click.Path())
+@click.argument("run", required=False, type=RUN)
+@click.argument("run2", required=False, type=RUN)
 @click.option(
     "-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The page."
 )

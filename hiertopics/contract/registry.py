@@ -295,3 +295,12 @@ def config(backend: str) -> str:
     name = named(backend)
     chosen = load(name)
     return template(name, entry(name).summary, chosen.Model, chosen.Inference)
+
+
+def schema(backend: str) -> str:
+    """Return a JSON Schema of the configs of a backend; raises UsageError for an unknown name."""
+    from hiertopics.settings.schema import schema_of
+
+    name = named(backend)
+    chosen = load(name)
+    return schema_of(name, entry(name).summary, chosen.Model, chosen.Inference)

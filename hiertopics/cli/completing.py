@@ -1,0 +1,153 @@
+"""Values that the shell completes: backends, settings, runs and nodes; ``hiertopics completion``.
+
+A type of parameter offers what begins as the word so far. What cannot be found out completes
+nothing and says nothing: the shell has no place for a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from hiertopics.base.errors import HiertopicsError
+
+MOST_NODES = 200
+PROGRAM, VARIABLE = "hiertopics", "_HIERTOPICS_COMPLETE"
+PLACES = {
+    "bash": "~/.local/share/bash-completion/completions/hiertopics",
+    "zsh": "~/.zfunc/_hiertopics",
+    "fish": "~/.config/fish/completions/hiertopics.fish",
+}
+"""Where each shell looks for the completions of a program; zsh where ``fpath`` names the folder."""
+
+
+def _items(values: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    return [
+        CompletionItem(value, help=told or None)
+        for value, told in values
+        if value.startswith(incomplete)
+    ]
+
+
+class BackendName(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5
+    """The name of a backend."""
+
+    name = "text"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the backends, each with its line."""
+        from hiertopics.contract.registry import BACKENDS, entry
+
+        with suppress(HiertopicsError):
+            return _items(((name, entry(name).summary) for name in BACKENDS), incomplete)
+        return []
+
+
+class Setting(click.ParamType):  # type: ignore[type-arg]
+    """A setting as ``section.key=value``."""
+
+    name = "text"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the keys of the backend that ``-b`` names, else of the default one."""
+        from hiertopics.contract.registry import DEFAULT, load, named
+        from hiertopics.settings.config import section_types
+        from hiertopics.settings.fields import fields_of
+
+        with suppress(HiertopicsError):
+            backend = load(named(ctx.params.get("backend") or DEFAULT))
+            kinds = section_types(backend.Model, backend.Inference)
+            keys = (
+                (f"{section}.{key}=" if section else f"{key}=", "")
+                for section, kind in kinds.items()
+                for key in fields_of(kind)
+            )
+            return _items(keys, incomplete)
+        return []
+
+
+class RunFolder(click.Path):
+    """The folder of a run."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the runs under ``runs`` and in the folder of the word so far; else all folders."""
+        typed = Path(incomplete).parent if "/" in incomplete else Path()
+        folders = sorted({Path("runs"), typed, Path(incomplete or ".")})
+        found = sorted(
+            {
+                manifest.parent.as_posix()
+                for folder in folders
+                if folder.is_dir()
+                for manifest in folder.glob("*/manifest.json")
+            }
+        )
+        offered = _items(((run, "") for run in found), incomplete)
+        return offered or [CompletionItem(incomplete, type="dir")]
+
+
+class NodeNumber(click.IntRange):
+    """The number of a node of the run that stands before it."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the nodes of the run, each with its words."""
+        from hiertopics.runs.labels import words_told
+        from hiertopics.runs.rundir import RunDir
+
+        with suppress(HiertopicsError, OSError):
+            path = ctx.params.get("run")
+            run = RunDir.newest() if path is None else RunDir.open(path)
+            tree = run.tree
+            nodes = (
+                (str(tree.id_of(row)), words_told(tree, run.vocab, row, 4))
+                for row in tree.shown.tolist()
+            )
+            return _items(nodes, incomplete)[:MOST_NODES]
+        return []
+
+
+BACKEND, SETTING, RUN, NODE = BackendName(), Setting(), RunFolder(), NodeNumber()
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice([*PLACES]))
+@click.option("--install", is_flag=True, help="Put the script where the shell looks for it.")
+def completion_command(shell: str, install: bool) -> int:
+    """Print the script by which SHELL completes commands, options and values.
+
+    With --install it goes to the folder where the shell looks for such scripts, and its path is
+    the last line of stdout.
+    """
+    from hiertopics.cli import group
+    from hiertopics.cli.options import put, tell
+
+    kind: Any = get_completion_class(shell)
+    script = kind(group, {}, PROGRAM, VARIABLE).source()
+    if not install:
+        put(script)
+        return 0
+    from hiertopics.base import files
+
+    place = Path(PLACES[shell]).expanduser()
+    files.make_folder(place.parent)
+    files.write_text(place, script + "\n")
+    if shell == "zsh":
+        tell(f"zsh finds it once ~/.zshrc has, before compinit: fpath+=({place.parent})")
+    tell("a new shell completes hiertopics")
+    put(str(place))
+    return 0

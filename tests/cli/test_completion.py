@@ -1,0 +1,108 @@
+"""Values that a shell completes, its script, and the schema of configs for editors."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hiertopics.cli.completing import PLACES
+from hiertopics.contract import registry
+from hiertopics.settings.config import section_types
+from hiertopics.settings.fields import fields_of
+from hiertopics.settings.yamlfile import load_yaml
+
+Call = Callable[..., Any]
+
+
+@pytest.fixture
+def offered(tmp_path: Path) -> Callable[..., list[str]]:
+    """Return a function that gives what a shell is offered for the last of some words."""
+
+    def ask(*words: str) -> list[str]:
+        program = (
+            "import sys; from hiertopics.cli import group; from click.shell_completion import *; "
+            "comp = get_completion_class('bash')(group, {}, 'hiertopics', '_X'); "
+            "print(*(i.value for i in comp.get_completions(sys.argv[1:-1], sys.argv[-1])), "
+            "sep='\\n')"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", program, *words], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout.split()
+
+    return ask
+
+
+def test_backends_and_their_settings(offered: Callable[..., list[str]]) -> None:
+    assert offered("fit", "-b", "hlda") == ["hlda-variational", "hlda-gibbs"]
+    assert offered("config", "nhdp-g") == ["nhdp-gibbs"]
+    assert offered("fit", "-s", "data.min_") == ["data.min_df="]
+    assert offered("fit", "-b", "hdp-gibbs", "-s", "inference.coll") == ["inference.collapse="]
+    assert offered("fit", "-b", "hdp-cvb0", "-s", "inference.coll") == []
+    assert offered("fit", "-b", "klingon", "-s", "data") == []
+
+
+def test_runs_and_nodes(
+    offered: Callable[..., list[str]], finished: Callable[..., Path], tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "one").symlink_to(finished())
+    (tmp_path / "runs" / "other").mkdir()
+    assert offered("show-tree", "ru") == ["runs/one"]
+    assert offered("topics", "runs/") == ["runs/one"]
+    nodes = offered("topics", str(finished()), "")
+    assert nodes[:2] == ["0", "1"]
+    assert offered("topics", "nowhere", "") == []
+
+
+@pytest.mark.parametrize("shell", PLACES)
+def test_the_script_of_a_shell_is_printed_and_installed(
+    call: Call, shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    printed = call("completion", shell)
+    assert printed.code == 0
+    assert "_HIERTOPICS_COMPLETE" in printed.out
+    done = call("completion", shell, "--install")
+    place = Path(done.out.splitlines()[-1])
+    assert place == tmp_path / "home" / PLACES[shell].removeprefix("~/")
+    assert place.read_text(encoding="utf-8") == printed.out
+    assert ("fpath" in done.err) is (shell == "zsh")
+
+
+@pytest.mark.parametrize("backend", registry.OWN)
+def test_the_schema_of_a_backend_has_every_key(backend: str) -> None:
+    whole = json.loads(registry.schema(backend))
+    chosen = registry.load(backend)
+    for section, kind in section_types(chosen.Model, chosen.Inference).items():
+        keys = set(fields_of(kind))
+        if not section:
+            assert keys < set(whole["properties"])
+            continue
+        ref = whole["properties"][section]["anyOf"][0]["$ref"]
+        found = whole["$defs"][ref.rpartition("/")[2]]
+        assert set(found["properties"]) == keys
+        assert found["additionalProperties"] is False
+        assert all('"description"' in json.dumps(one) for one in found["properties"].values())
+
+
+@pytest.mark.parametrize("backend", ["nhdp-variational", "hlda-gibbs", "tssb-mcmc"])
+def test_the_schema_takes_a_complete_config_and_refuses_a_misspelt_one(
+    call: Call, backend: str, tmp_path: Path
+) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(call("config", backend, "--schema").out)
+    path = tmp_path / "own.yaml"
+    path.write_text(call("config", backend).out, encoding="utf-8")
+    config = dict(load_yaml(path))
+    jsonschema.validate(config, schema)
+    for wrong in ({"sed": 1}, {"seed": -1}, {"model": {"gama": 1}}, {"data": {"snippets": "x"}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(config | wrong, schema)
