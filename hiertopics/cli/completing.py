@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
 
 from hiertopics.base.errors import HiertopicsError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 MOST_NODES = 200
 PROGRAM, VARIABLE = "hiertopics", "_HIERTOPICS_COMPLETE"
@@ -27,6 +28,8 @@ PLACES = {
 
 
 def _items(values: Iterable[tuple[str, str]], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     return [
         CompletionItem(value, help=told or None)
         for value, told in values
@@ -82,6 +85,10 @@ class RunFolder(click.Path):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer the runs under ``runs`` and in the folder of the word so far; else all folders."""
+        from pathlib import Path
+
+        from click.shell_completion import CompletionItem
+
         typed = Path(incomplete).parent if "/" in incomplete else Path()
         folders = sorted({Path("runs"), typed, Path(incomplete or ".")})
         found = sorted(
@@ -133,6 +140,10 @@ def completion_command(shell: str, install: bool) -> int:
     With --install it goes to the folder where the shell looks for such scripts, and its path is
     the last line of stdout.
     """
+    from pathlib import Path
+
+    from click.shell_completion import get_completion_class
+
     from hiertopics.cli import group
     from hiertopics.cli.options import put, tell
 
