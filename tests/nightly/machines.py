@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
-from records import FOUND, PASSED, TIME_IS_UP, Deadline, Ledger, parser, published  # noqa: E402
 from records import FOLDER as LEDGERS  # noqa: E402
+from records import FOUND, PASSED, TIME_IS_UP, Deadline, Ledger, parser, published  # noqa: E402
 
 from benchmarks import golden  # noqa: E402
 from benchmarks.golden_child import SWITCHES  # noqa: E402
