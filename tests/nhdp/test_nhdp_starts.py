@@ -45,9 +45,10 @@ def test_a_drawn_start_is_a_fit_of_hdp_cvb0_of_the_same_seed() -> None:
     flat = settings_of(cvb0, truncation=6)
     init: Any = cvb0.init
     state = init(data, flat, at(0, seed=3), np.float64)
-    for iteration in range(1, 26):
-        state, _ = cvb0.step(state, data, flat, at(iteration, seed=3))
     assert isinstance(state, posteriors.State)
+    for iteration in range(1, 26):
+        now = at(iteration, seed=3)
+        posteriors.step(state, data, flat, now, IN_FIXED_ORDER, posteriors.IN_FIXED_ORDER)
     assert found.n_k.tolist() == state.n_k[state.n_k >= 1].tolist()
 
 

@@ -1,34 +1,43 @@
-"""Fit corpora by all defaults with the code of several processors, and compare the trees.
+"""Fit corpora by all defaults with the code of several processors, and compare the files.
 
 Kernels are compiled for the processor at hand, for one with AVX2 and one with AVX-512 (where the
-processor at hand runs their code), numpy and OpenBLAS are held to older instructions, and a second
-numpy is put beside the first. The trees must be the same: the nodes, their parents and the ten
-first words of each; whether all bytes are is told besides. Run ``.ci/nightly machines``, or
-``python tests/nightly/machines.py CORPUS ...``.
+processor at hand runs their code), numpy and OpenBLAS are held to older instructions, and each of
+these fits is made with two versions of numpy. All files of a corpus must have the same bytes. Run
+``.ci/nightly machines``, or ``python tests/nightly/machines.py CORPUS ...``; what stands in the
+ledger is not fitted again.
 """
 
 from __future__ import annotations
 
-import argparse
+import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
+
+from records import FOLDER as LEDGERS  # noqa: E402
+from records import FOUND, PASSED, TIME_IS_UP, Deadline, Ledger, parser, published  # noqa: E402
 
 from benchmarks import golden  # noqa: E402
+from benchmarks.golden_child import SWITCHES  # noqa: E402
 from benchmarks.golden_fits import Fit  # noqa: E402
 
-FOLDER = ROOT / "nightly" / "machines"
+FOLDER = LEDGERS / "machines"
+PARTS = ("hiertopics", "tests/nightly/machines.py")
 SECOND_NUMPY = "numpy==2.2.*"
 CORPORA = ("data-samples/docstrings.ldac", "data-samples/planted.ldac")
 HASWELL = ("avx2", "fma", "bmi", "bmi2", "f16c")
 SKYLAKE = (*HASWELL, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 OLDER_NUMPY = "X86_V4 AVX512_ICL AVX512_SKX"
 """Instructions that numpy does without: names of all versions, of which each knows some."""
+
+FILES = ("model.npz", "theta.npz", "tree.json")
+SHOWN = 8
+"""Hexadecimal digits of a hash that the table shows."""
 
 
 class Machine(NamedTuple):
@@ -39,16 +48,18 @@ class Machine(NamedTuple):
     second: bool = False
 
 
-def machines(host: Sequence[str]) -> list[Machine]:
+def machines(host: Iterable[str]) -> list[Machine]:
     """Return the ways to fit on a processor with these features; the first is its own."""
-    avx2 = {"NPY_DISABLE_CPU_FEATURES": OLDER_NUMPY, "OPENBLAS_CORETYPE": "Haswell"}
-    found = [Machine("host"), Machine("second numpy", second=True)]
+    found = [Machine("host")]
     if set(HASWELL) <= set(host):
-        found.append(Machine("AVX2", _compiled("haswell", HASWELL) | avx2))
+        older = {"NPY_DISABLE_CPU_FEATURES": OLDER_NUMPY, "OPENBLAS_CORETYPE": "Haswell"}
+        found.append(Machine("AVX2", _compiled("haswell", HASWELL) | older))
     if set(SKYLAKE) <= set(host):
-        found.append(Machine("AVX-512", _compiled("skylake-avx512", SKYLAKE)))
-        found.append(Machine("AVX-512 of OpenBLAS", {"OPENBLAS_CORETYPE": "SkylakeX"}))
-    return found
+        newer = {"OPENBLAS_CORETYPE": "SkylakeX"}
+        found.append(Machine("AVX-512", _compiled("skylake-avx512", SKYLAKE) | newer))
+    return found + [
+        Machine(f"{one.name}, second numpy", one.switches, second=True) for one in found
+    ]
 
 
 def _compiled(name: str, features: Sequence[str]) -> dict[str, str]:
@@ -69,56 +80,85 @@ def second_python() -> str:
     return str(python)
 
 
-def differences(
-    found: Mapping[str, Mapping[str, Any]],
-) -> tuple[list[str], list[str]]:
-    """Return a line for each fit of each machine, and those of trees that differ from the first's.
-
-    found: results of the child by fit, by machine.
-    """
-    told, wrong = [], []
-    first = next(iter(found.values()))
-    for machine, fits in found.items():
-        for name, result in fits.items():
-            if result["code"]:
-                line = f"{machine}: {name}: exit code {result['code']}: {result['said']}"
-                wrong.append(line)
-            else:
-                same = result["tree"] == first[name].get("tree")
-                every = result["files"] == first[name].get("files")
-                nodes = "+".join(map(str, result["nodes"]))
-                verdict = "same bytes" if every else "same tree" if same else "another tree"
-                line = f"{machine}: {name}: {nodes} nodes, {verdict}"
-                wrong += [] if same else [line]
-            told.append(line)
-    return told, wrong
+def wrong(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each fit that failed, or whose files differ from the corpus's first."""
+    first: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        where = f"{row['machine']}: {row['corpus']}"
+        if row["code"]:
+            yield f"{where}: exit code {row['code']}: {row['said']}"
+            continue
+        other = first.setdefault(row["corpus"], row)
+        if row["tree"] != other["tree"]:
+            yield f"{where}: another tree than on {other['machine']}"
+        elif row["files"] != other["files"]:
+            names = ", ".join(name for name in FILES if row["files"][name] != other["files"][name])
+            yield f"{where}: the same tree as on {other['machine']}, other bytes of {names}"
 
 
-def main() -> None:
-    """Fit, compare, and exit with 1 where a tree differs."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpora", nargs="*", help="files; by default the sample corpora")
-    parser.add_argument("-b", "--backend", default="nhdp-variational")
-    # As of all parts of .ci/nightly; a fit has no end of its own to be stopped at.
-    parser.add_argument("--long", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--minutes", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    fits = [
-        Fit(Path(path).name, ["fit", str(Path(path).resolve()), "-b", asked.backend, "-q"])
-        for path in asked.corpora or [ROOT / corpus for corpus in CORPORA]
+def newest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the newest row of each key, in the order of their first ones."""
+    return list({row["key"]: row for row in rows}.values())
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the fits as markdown: the first digits of the SHA-256 of their files."""
+    lines = [
+        "| corpus | machine | numpy | nodes by depth | " + " | ".join(FILES) + " |",
+        "| --- | --- | --- | --- | " + " | ".join("---" for _ in FILES) + " |",
     ]
+    for row in sorted(rows, key=lambda row: str(row["corpus"])):
+        numpy, name = row["made_by"]["numpy"], row["machine"].partition(",")[0]
+        name = f"{name} ({row['made_by']['processor']})" if name == "host" else name
+        if row["code"]:
+            cells = [f"exit code {row['code']}", *("" for _ in FILES)]
+        else:
+            cells = [" + ".join(map(str, row["nodes"]))]
+            cells += [row["files"][file][:SHOWN] for file in FILES]
+        lines.append("| " + " | ".join([row["corpus"], name, numpy, *cells]) + " |")
+    found = list(wrong(rows))
+    n_corpora = len({row["corpus"] for row in rows})
+    told = "; ".join(found) if found else "all files of each corpus have the same bytes"
+    lines += ["", f"{len(rows)} fits of {n_corpora} corpora: {told}."]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Fit what the ledger has not; return the exit code: 1 where bytes differ."""
+    options = parser(str(__doc__).partition("\n")[0])
+    options.add_argument("corpora", nargs="*", help="files; by default the sample corpora")
+    options.add_argument("-b", "--backend", default="nhdp-variational")
+    asked = options.parse_args()
+    ledger = Ledger("machines", *PARTS)
+    if published("machines", table(newest(ledger.rows())), asked):
+        return PASSED
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in SWITCHES:
+        os.environ.pop(name, None)
+    deadline = Deadline(asked.minutes)
     host = golden.fit([], ROOT, print).machine["features"]
-    found = {}
-    for machine in machines(host):
-        python = second_python() if machine.second else sys.executable
-        made = golden.fit(fits, ROOT, lambda line: None, None, python, machine.switches)
-        found[machine.name] = made.fits
-        print(f"{machine.name}: numpy {made.machine['numpy']}, numba {made.machine['numba']}")
-    told, wrong = differences(found)
-    print("\n".join(told))
-    sys.exit(bool(wrong))
+    for path in map(Path, asked.corpora or [ROOT / corpus for corpus in CORPORA]):
+        for machine in machines(host):
+            key = f"{asked.backend}: {path.name}: {machine.name}"
+            if ledger.done(key):
+                continue
+            if deadline.over:
+                return TIME_IS_UP
+            python = second_python() if machine.second else sys.executable
+            one = Fit(path.name, ["fit", str(path.resolve()), "-b", asked.backend, "-q"])
+            made = golden.fit([one], ROOT, lambda line: None, None, python, machine.switches)
+            ledger.add(
+                key,
+                corpus=path.name,
+                machine=machine.name,
+                made_by=made.machine,
+                **made.fits[one.name],
+            )
+            print(key, flush=True)
+    rows = newest(ledger.rows())
+    print(table(rows))
+    return FOUND if any(wrong(rows)) else PASSED
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

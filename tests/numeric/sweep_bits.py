@@ -1,17 +1,20 @@
-"""Prints hashes of what sweeps over a drawn corpus leave: run by a test for several processors."""
+"""Prints hashes of what kernels make of drawn numbers: run by a test for several processors."""
 
 from __future__ import annotations
 
 import hashlib
 import sys
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
-from hiertopics.families.flat import kernels
+from hiertopics.families.flat import kernels, moments
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
+from hiertopics.families.nhdp import document_kernels
+from hiertopics.numeric import special
 
 
 def bits(name: str, n_topics: int, indicators: bool) -> str:
@@ -36,7 +39,40 @@ def bits(name: str, n_topics: int, indicators: bool) -> str:
     return found.hexdigest()
 
 
+def bits_of_tables(n_topics: int) -> str:
+    """Return the hash of expected tables, of chances not to be seen and of their exponentials."""
+    rng = np.random.default_rng(2)
+    mean = (5 * rng.random((20, n_topics)) ** 8).astype(np.float32)
+    seen = (1 - np.exp2(-mean)).astype(np.float32)
+    by_row, by_column = np.zeros(20), np.zeros(n_topics)
+    shares = rng.random(n_topics) / n_topics
+    kernel: Any = moments.expected_tables_in_fixed_order
+    kernel(0, 20, mean, mean / 2, seen, np.ones(20), shares, by_row, by_column)
+    unseen = moments.log_unseen(seen)
+    rows = (by_row, by_column, unseen, special.exp_of(unseen), special.log_of(shares))
+    return hashlib.sha256(b"".join(row.tobytes() for row in rows)).hexdigest()
+
+
+def bits_of_placing(n_nodes: int) -> str:
+    """Return the hash of the counts of a document that is placed on a tree of two levels."""
+    rng = np.random.default_rng(3)
+    first = np.full(n_nodes + 1, n_nodes)
+    first[0] = 1
+    ones, mass = np.ones(n_nodes), rng.random(n_nodes) / n_nodes
+    phi, theta = rng.random((9, n_nodes)), rng.dirichlet(ones)
+    words, counts = np.arange(9, dtype=np.int32), 1.0 + rng.integers(0, 3, 9)
+    placed = document_kernels.fold_in(
+        words, counts, phi, first, mass, ones / 2, ones, ones, theta, 20, 1e-4
+    )
+    return hashlib.sha256(placed.tobytes()).hexdigest()
+
+
 if __name__ == "__main__":
     for size in (5, 100, 492):
-        for noting in (False, True):
-            print(size, noting, bits(sys.argv[1], size, noting))
+        if sys.argv[1] == "tables":
+            print(size, bits_of_tables(size))
+        elif sys.argv[1] == "placing":
+            print(size, bits_of_placing(size))
+        else:
+            for noting in (False, True):
+                print(size, noting, bits(sys.argv[1], size, noting))

@@ -26,7 +26,8 @@ def swept(name: str, folder: Path, processor: dict[str, str]) -> str:
 
 
 @pytest.mark.slow
-def test_the_sweep_of_a_trees_start_has_the_same_bits_on_every_processor(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["sweep_block_in_fixed_order", "tables", "placing"])
+def test_a_tree_has_the_same_bits_on_every_processor(name: str, tmp_path: Path) -> None:
     """On a processor of AVX-512 ``sweep_block`` itself has others: sums are split otherwise."""
     features = llvm.get_host_cpu_features()
     if not all(features.get(name) for name in NEEDED):
@@ -35,5 +36,4 @@ def test_the_sweep_of_a_trees_start_has_the_same_bits_on_every_processor(tmp_pat
         "NUMBA_CPU_NAME": "haswell",
         "NUMBA_CPU_FEATURES": ",".join(f"+{name}" for name in NEEDED),
     }
-    name = "sweep_block_in_fixed_order"
     assert swept(name, tmp_path, {}) == swept(name, tmp_path, haswell)

@@ -34,3 +34,12 @@ def test_log() -> None:
     x = np.concatenate([np.logspace(-307, 308, 2000), np.linspace(0.5, 2.0, 501)])
     found = [special.log(value) for value in x]
     np.testing.assert_allclose(found, np.log(x), rtol=2e-15, atol=2e-16)
+
+
+def test_exponentials_and_logarithms_of_rows() -> None:
+    """To two units in the last place; an exponent that no number has gives 0."""
+    x = np.concatenate([np.linspace(-708, 709, 1001), np.linspace(-1, 1, 101)])
+    np.testing.assert_allclose(special.exp_of(x), np.exp(x), rtol=5e-16)
+    assert special.exp_of(np.array([-np.inf, -709.0, 0.0])).tolist() == [0, 0, 1]
+    numbers = special.exp_of(x)
+    np.testing.assert_allclose(special.log_of(numbers), x, rtol=2e-15, atol=2e-15)

@@ -10,11 +10,12 @@ import numpy as np
 
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.families.flat.layout import Cells
-from hiertopics.numeric.jit import REASSOCIATE, kernel
-from hiertopics.numeric.special import digamma, digamma_and_tetragamma, tetragamma
+from hiertopics.numeric.jit import REASSOCIATE, in_fixed_order, kernel
+from hiertopics.numeric.special import digamma, digamma_and_tetragamma, log, tetragamma
 
 RARE = 1e-4
 VANISHED = 1e-300
+MOST_SEEN = np.float32(1 - 1e-7)
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -71,17 +72,55 @@ def tables_of_row(
     """Add E[tables] of a row's cells to by_column [T]; return their sum. No branch: vector code."""
     total = 0.0
     for column in range(len(x)):
-        chance = float(seen[column])
-        known = 1.0 / max(chance, RARE)
-        count = float(mean[column]) * known
-        second = (float(variance[column]) + float(mean[column]) * float(mean[column])) * known
-        spread = max(second - count * count, 0.0)
-        psi, curvature = digamma_and_tetragamma(x[column] + max(count, 1.0))
-        growth = psi - psi_x[column] + 0.5 * spread * curvature
-        tables = x[column] * chance * growth if chance > RARE else chance
+        tables = tables_of_cell(
+            mean[column], variance[column], seen[column], x[column], psi_x[column]
+        )
         total += tables
         by_column[column] += tables
     return total
+
+
+@kernel(inline=True)
+def tables_of_cell(mean: float, variance: float, seen: float, x: float, psi_x: float) -> float:
+    """Return E[tables] of a cell with these moments and concentration; psi_x: digamma of x."""
+    chance = float(seen)
+    known = 1.0 / max(chance, RARE)
+    count = float(mean) * known
+    second = (float(variance) + float(mean) * float(mean)) * known
+    spread = max(second - count * count, 0.0)
+    psi, curvature = digamma_and_tetragamma(x + max(count, 1.0))
+    growth = psi - psi_x + 0.5 * spread * curvature
+    return x * chance * growth if chance > RARE else chance
+
+
+@kernel()
+def tables_of_row_in_fixed_order(
+    mean: Floats, variance: Floats, seen: Floats, x: F64, psi_x: F64, by_column: F64
+) -> float:
+    """Do as ``tables_of_row`` does, with the same bits on every processor.
+
+    The sum has a loop of its own, which leaves the other one vector code.
+    """
+    tables = np.empty(len(x))
+    for column in range(len(x)):
+        tables[column] = tables_of_cell(
+            mean[column], variance[column], seen[column], x[column], psi_x[column]
+        )
+        by_column[column] += tables[column]
+    total = 0.0
+    for column in range(len(x)):
+        total += tables[column]
+    return total
+
+
+@kernel()
+def log_unseen(seen: Floats) -> F64:
+    """Return the sum over rows of log(1 - seen) [T]; seen: [n, T]. The same on every processor."""
+    found = np.zeros(seen.shape[1])
+    for row in range(len(seen)):
+        for column in range(seen.shape[1]):
+            found[column] += log(1.0 - float(min(seen[row, column], MOST_SEEN)))
+    return found
 
 
 @kernel()
@@ -105,3 +144,10 @@ def expected_log_xi(mean: F64, variance: F64, seen: F64, total: float) -> float:
             growth = digamma(total + count) - digamma(total)
             log_xi -= seen[topic] * (growth + 0.5 * spread * tetragamma(total + count))
     return log_xi
+
+
+spread_block_in_fixed_order = in_fixed_order(spread_block)
+expected_tables_in_fixed_order = in_fixed_order(
+    expected_tables, tables_of_row=tables_of_row_in_fixed_order
+)
+"""As the kernels of these names, with the same bits on every processor."""

@@ -5,6 +5,7 @@ theory/hdp 3.3, 4.2 and 6.1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -55,10 +56,10 @@ def mean_weights(sticks: Sticks) -> F64:
     return _scatter(np.append(share, 1.0) * rest, sticks.order)
 
 
-def geometric_weights(sticks: Sticks) -> F64:
+def geometric_weights(sticks: Sticks, exp: Callable[[F64], F64] = np.exp) -> F64:
     """Return exp(E[log pi]), float64 [T]; its sum is below 1."""
     log_rest = np.concatenate([[0.0], np.cumsum(sticks.e_log_rest)])
-    return _scatter(np.exp(np.append(sticks.e_log, 0.0) + log_rest), sticks.order)
+    return _scatter(exp(np.append(sticks.e_log, 0.0) + log_rest), sticks.order)
 
 
 def best_gamma(sticks: Sticks) -> float:

@@ -355,10 +355,22 @@ def spread(state: Responsibilities, data: Data, visit: Visit | None = None) -> T
 def _spread(
     piece: InCells, local: Local, block: Block
 ) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+    return _spread_by(moments.spread_block, piece, local, block)
+
+
+def _spread_in_fixed_order(
+    piece: InCells, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+    return _spread_by(moments.spread_block_in_fixed_order, piece, local, block)
+
+
+def _spread_by(
+    kernel: Callable[..., None], piece: InCells, local: Local, block: Block
+) -> tuple[Local, tuple[tuple[Table, ...], None]]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
         var_dk = room_of(piece).zeros(local.n_dk.shape, local.n_dk.dtype)
-    moments.spread_block(piece.blocks, 0, block.number, local.resp, var_dk, *block.rows)
+    kernel(piece.blocks, 0, block.number, local.resp, var_dk, *block.rows)
     return local._replace(var_dk=var_dk), (block.rows, None)
 
 
@@ -413,6 +425,7 @@ ZERO = Order(
 """q(z) sees the means of the counts alone."""
 
 IN_FIXED_ORDER = ZERO._replace(
-    sweep=without_numbers(partial(sweep, visit=sweep_block_in_fixed_order))
+    sweep=without_numbers(partial(sweep, visit=sweep_block_in_fixed_order)),
+    spread=partial(spread, visit=_spread_in_fixed_order),
 )
 """The same on every processor: what a tree's shape follows from must not depend on one."""

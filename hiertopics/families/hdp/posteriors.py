@@ -7,6 +7,7 @@ counts, so each has a posterior, whose mean or geometric mean enters the update 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
@@ -27,6 +28,7 @@ from hiertopics.families.flat.layout import Data, Piece
 from hiertopics.families.flat.sticks import fit_sticks, geometric_weights, mean_weights
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.hdp import estimates
+from hiertopics.numeric import special
 
 Table = Floats
 
@@ -70,8 +72,68 @@ def start(begun: Responsibilities, data: Data, settings: ModelSettings) -> dict[
     }
 
 
+class Functions(NamedTuple):
+    """What computes expected tables, chances and geometric means.
+
+    tables(mean, variance, seen, row_prior, column_prior): expected tables summed by row and by
+    column. log_unseen(seen): the sum of log(1 - seen) [T], seen [n, T], which may be overwritten.
+    exp and expm1: of rows, as numpy's.
+    """
+
+    tables: Callable[[Table, Table, Table, F64, F64], tuple[F64, F64]]
+    log_unseen: Callable[[Table], F64]
+    exp: Callable[[F64], F64]
+    expm1: Callable[[F64], F64]
+
+
+def _summed(
+    kernel: Callable[..., None],
+    mean: Table,
+    variance: Table,
+    seen: Table,
+    row_prior: F64,
+    column_prior: F64,
+) -> tuple[F64, F64]:
+    by_row, by_column = np.zeros(len(mean)), np.zeros(mean.shape[1])
+    kernel(0, len(mean), mean, variance, seen, row_prior, column_prior, by_row, by_column)
+    return by_row, by_column
+
+
+def _tables(*moments: Any) -> tuple[F64, F64]:
+    return _summed(m.expected_tables, *moments)
+
+
+def _tables_in_fixed_order(*moments: Any) -> tuple[F64, F64]:
+    return _summed(m.expected_tables_in_fixed_order, *moments)
+
+
+def _log_unseen(seen: Table) -> F64:
+    seen = np.minimum(seen, m.MOST_SEEN)
+    return np.asarray(np.log1p(-seen, out=seen).sum(axis=0, dtype=np.float64))
+
+
+def _log_unseen_in_fixed_order(seen: Table) -> F64:
+    return m.log_unseen(seen)
+
+
+def _expm1(numbers: F64) -> F64:
+    return special.exp_of(numbers) - 1.0
+
+
+FASTEST = Functions(_tables, _log_unseen, np.exp, np.expm1)
+IN_FIXED_ORDER = Functions(
+    _tables_in_fixed_order, _log_unseen_in_fixed_order, special.exp_of, _expm1
+)
+"""The same on every processor: numpy's exponentials and logarithms differ in the last bit."""
+
+
 def step(
-    state: State, data: Data, settings: Settings, context: Context, order: Order = ZERO
+    state: State,
+    data: Data,
+    settings: Settings,
+    context: Context,
+    order: Order = ZERO,
+    functions: Functions = FASTEST,
 ) -> float:
     """Refit q(z) of every pair; now and then the other posteriors too. Return the drift undone.
 
@@ -84,7 +146,8 @@ def step(
     drift = order.recount_now_and_then(state, data, context)
     if due:
         var_wk = order.spread(state, data)
-        global_step(state, gather(state, seen_wk, var_wk, data, context), data, settings)
+        stats = gather(state, seen_wk, var_wk, data, context, functions)
+        global_step(state, stats, data, settings, functions.exp)
     return drift
 
 
@@ -94,41 +157,61 @@ def is_due(settings: Settings, context: Context) -> bool:
     return bool(since > 0 and (since - 1) % settings.inference.hyper_every == 0)
 
 
-def gather(state: State, seen_wk: Table, var_wk: Table, data: Data, context: Context) -> Stats:
+def gather(
+    state: State,
+    seen_wk: Table,
+    var_wk: Table,
+    data: Data,
+    context: Context,
+    functions: Functions = FASTEST,
+) -> Stats:
     """Return the expected tables that the counts make (theory/hdp 5.2).
 
     seen_wk: P(n_wk >= 1), as a sweep noted it; var_wk: Var[n_wk]. Those of documents are with the
     pieces, which drop them.
     """
-    parts = state.local.step(_tables_of_documents, state.alpha_geo * state.pi_geo)
+    asked = OfDocuments(state.alpha_geo * state.pi_geo, functions.tables, functions.log_unseen)
+    parts = state.local.step(_tables_of_documents, asked)
     doc_tables, var_k, log_unseen = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
     word_mass = state.word_mass_geo * state.tau_geo
-    word_tables = _tables_of_words(state, seen_wk, var_wk, word_mass, context)
+    word_tables = _tables_of_words(state, seen_wk, var_wk, word_mass, context, functions)
     seeded = data.seeds.totals(state.n_topics)
     log_unseen = np.where(seeded > 0, -np.inf, log_unseen)
-    n_k, seen_k = state.n_k + seeded, -np.expm1(log_unseen)
+    n_k, seen_k = state.n_k + seeded, -functions.expm1(log_unseen)
     log_xi = m.expected_log_xi(n_k, var_k, seen_k, state.word_mass)
     return Stats(doc_tables, word_tables, log_xi)
 
 
+class OfDocuments(NamedTuple):
+    """The concentration of each topic's tables [T], and what computes these (``Functions``)."""
+
+    topic_mass: F64
+    tables: Callable[[Table, Table, Table, F64, F64], tuple[F64, F64]]
+    log_unseen: Callable[[Table], F64]
+
+
 def _tables_of_documents(
-    piece: Piece, local: variational.Local, topic_mass: F64
+    piece: Piece, local: variational.Local, asked: OfDocuments
 ) -> tuple[variational.Local, tuple[F64, ...]]:
     """Answer with expected tables, the variance of n_k and log P(n_k = 0), each [T]."""
     seen_dk, var_dk = local.seen_dk, local.var_dk
     assert seen_dk is not None and var_dk is not None
-    ones = np.ones(piece.n_docs)
-    doc_tables = _expected(local.n_dk, var_dk, seen_dk, ones, topic_mass)[1]
+    ones, topic_mass = np.ones(piece.n_docs), asked.topic_mass
+    doc_tables = asked.tables(local.n_dk, var_dk, seen_dk, ones, topic_mass)[1]
     var_k = var_dk.sum(axis=0, dtype=np.float64)
     log_unseen, step = np.zeros(len(topic_mass)), max(1, CELLS // len(topic_mass))
     for first in range(0, piece.n_docs, step):
-        seen = np.minimum(seen_dk[first : first + step], 1 - 1e-7)
-        log_unseen += np.log1p(-seen, out=seen).sum(axis=0, dtype=np.float64)
+        log_unseen += asked.log_unseen(seen_dk[first : first + step])
     return variational.settled(local), (doc_tables, var_k, log_unseen)
 
 
 def _tables_of_words(
-    state: State, seen_wk: Table, var_wk: Table, word_mass: F64, context: Context
+    state: State,
+    seen_wk: Table,
+    var_wk: Table,
+    word_mass: F64,
+    context: Context,
+    functions: Functions,
 ) -> F64:
     """Return expected tables of each word [n_words], so many words at a time as pieces."""
     n_parts, ones = state.local.n_pieces, np.ones(state.n_topics)
@@ -136,28 +219,32 @@ def _tables_of_words(
 
     parts = [slice(*span) for span in pairwise(bounds.tolist())]
     rows = [(state.n_wk[p], var_wk[p], seen_wk[p], word_mass[p], ones) for p in parts]
-    return np.concatenate(context.map(_by_word, rows))
+    return np.concatenate(context.map(lambda row: functions.tables(*row)[0], rows))
 
 
-def _by_word(rows: tuple[Table, Table, Table, F64, F64]) -> F64:
-    return _expected(*rows)[0]
-
-
-def global_step(state: State, stats: Stats, data: Data, settings: Settings) -> None:
+def global_step(
+    state: State,
+    stats: Stats,
+    data: Data,
+    settings: Settings,
+    exp: Callable[[F64], F64] = np.exp,
+) -> None:
     """Refit q of alpha, word mass, sticks, gamma and tau (theory/hdp 5.2)."""
     state.n_tables = stats.doc_tables
     growth = digamma(data.lengths + state.alpha) - digamma(state.alpha)
     state.alpha, state.alpha_geo = _gamma_posterior(
-        state.n_tables.sum(), float((data.n_with * growth).sum())
+        state.n_tables.sum(), float((data.n_with * growth).sum()), exp
     )
-    state.word_mass, state.word_mass_geo = _gamma_posterior(stats.word_tables.sum(), -stats.log_xi)
+    state.word_mass, state.word_mass_geo = _gamma_posterior(
+        stats.word_tables.sum(), -stats.log_xi, exp
+    )
     sticks = fit_sticks(state.n_tables, state.gamma, reorder=settings.inference.reorder_sticks)
-    state.pi, state.pi_geo = mean_weights(sticks), geometric_weights(sticks)
-    state.gamma, _ = _gamma_posterior(len(sticks.a), -float(sticks.e_log_rest.sum()))
+    state.pi, state.pi_geo = mean_weights(sticks), geometric_weights(sticks, exp)
+    state.gamma, _ = _gamma_posterior(len(sticks.a), -float(sticks.e_log_rest.sum()), exp)
     if settings.model.prior == "AA":
         shape = 1.0 + stats.word_tables
         state.tau = shape / shape.sum()
-        state.tau_geo = np.exp(digamma(shape) - digamma(shape.sum()))
+        state.tau_geo = exp(digamma(shape) - digamma(shape.sum()))
 
 
 def prior_of(state: State, settings: Settings) -> Prior:
@@ -171,18 +258,7 @@ def prior_of(state: State, settings: Settings) -> Prior:
     )
 
 
-def _expected(
-    mean: Table, variance: Table, seen: Table, row_prior: F64, column_prior: F64
-) -> tuple[F64, F64]:
-    """Return expected tables summed by row and by column."""
-    by_row, by_column = np.zeros(len(mean)), np.zeros(mean.shape[1])
-    m.expected_tables(
-        0, len(mean), mean, variance, seen, row_prior, column_prior, by_row, by_column
-    )
-    return by_row, by_column
-
-
-def _gamma_posterior(tables: float, rate: float) -> tuple[float, float]:
+def _gamma_posterior(tables: float, rate: float, exp: Callable[[F64], F64]) -> tuple[float, float]:
     """Return E[.] and G[.] of Gamma(PRIOR_SHAPE + tables, PRIOR_RATE + rate)."""
     shape, rate = PRIOR_SHAPE + tables, PRIOR_RATE + rate
-    return float(shape / rate), float(np.exp(digamma(shape)) / rate)
+    return float(shape / rate), float(exp(digamma(np.array([shape])))[0] / rate)

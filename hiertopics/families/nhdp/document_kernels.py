@@ -3,6 +3,7 @@
 Responsibilities are kept between visits as their roots, in 16 bits (theory/nhdp 3.4). Tables of
 floats keep them as they are; tests of exactness have these. They begin from those of flat topics
 (theory/nhdp 6.3), and those of new documents are found with the topics held fixed (theory/nhdp 7).
+No sum is reassociated: bits are the same on every processor (docs/runs.md).
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import numpy as np
 from hiertopics.base.arrays import F64, I32, I64, Floats
 from hiertopics.families.flat.layout import Cells
 from hiertopics.families.nhdp.layout import Ancestry, Kept, Local
-from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.jit import kernel
+from hiertopics.numeric.simd import weigh_shares
 from hiertopics.numeric.special import fill_row
 
 STEPS = np.float32(65535)
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def unpack(kept: Kept, row: Floats) -> None:
     """Write to ``row`` what is kept."""
     rooted = kept.itemsize == 2
@@ -29,7 +31,7 @@ def unpack(kept: Kept, row: Floats) -> None:
         row[at] = value * value if rooted else value
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def pack(row: Floats, kept: Kept) -> None:
     """Keep a row of responsibilities, none of which is below 0."""
     kind = row.dtype.type
@@ -79,7 +81,7 @@ def divide(
     return resp
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def fold(cells: Cells, first: int, last: int, phi: Floats, share: Floats, n_rounds: int) -> Floats:
     """Return theta [last - first, T] of documents under topics that are held (theory/nhdp 6.1).
 
@@ -95,10 +97,7 @@ def fold(cells: Cells, first: int, last: int, phi: Floats, share: Floats, n_roun
             n[:] = 0
             length = share.dtype.type(0)
             for pair in range(cells.cuts[doc, 0], cells.cuts[doc, -1]):
-                word_row, total = phi[cells.word[pair]], share.dtype.type(0)
-                for topic in range(n_topics):
-                    row[topic] = theta[topic] * word_row[topic]
-                    total += row[topic]
+                total = weigh_shares(theta, phi[cells.word[pair]], 0.0, row)
                 scale = cells.tokens[pair] / total
                 for topic in range(n_topics):
                     n[topic] += scale * row[topic]
@@ -213,7 +212,7 @@ def add_totals(local: Local, totals: F64) -> None:
         totals[local.node[entry]] += local.n[entry]
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def fold_in(
     words: I32,
     counts: F64,
@@ -236,11 +235,8 @@ def fold_in(
     resp = np.empty((n_pairs, n_nodes))
     n, passing = np.zeros(n_nodes), np.zeros(n_nodes)
     for pair in range(n_pairs):
-        row, word_row = resp[pair], phi[words[pair]]
-        total = 0.0
-        for node in range(n_nodes):
-            row[node] = word_row[node] * theta[node]
-            total += row[node]
+        row = resp[pair]
+        total = weigh_shares(theta, phi[words[pair]], 0.0, row)
         for node in range(n_nodes):
             row[node] /= total
             n[node] += counts[pair] * row[node]
@@ -264,10 +260,7 @@ def fold_in(
                     others = max(passing[child] - own[child], 0.0)
                     weights[child] = going * (others + mass[child])
                 weights[node] = reached * (stop_a[node] + stopped)
-            total = 0.0
-            for node in range(n_nodes):
-                weights[node] *= word_row[node]
-                total += weights[node]
+            total = weigh_shares(weights, word_row, 0.0, weights)
             for node in range(n_nodes):
                 moved = weights[node] / total - row[node]
                 row[node] += moved

@@ -22,6 +22,7 @@ from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import State
 from hiertopics.numeric.grid import first_largest
+from hiertopics.numeric.special import log_of
 
 FEWEST_NODES, MOST_NODES = 3, 100
 MOST_ENTRIES = 10_000_000
@@ -137,7 +138,7 @@ def completion(state: State, held: Data, eta: float) -> float:
         q = state.mixing.weights(n)[seen.doc] * phi[seen.word]
         n = counted(q / q.sum(axis=1, keepdims=True), seen, held).n
     chance = (state.mixing.weights(n)[asked.doc] * phi[asked.word]).sum(axis=1)
-    return float(asked.tokens @ np.log(chance) / max(asked.tokens.sum(), 1.0))
+    return float((asked.tokens * log_of(chance)).sum() / max(asked.tokens.sum(), 1.0))
 
 
 def one_level(n_nodes: int) -> I64:
@@ -245,7 +246,8 @@ def _gains(
         for other in np.flatnonzero(far < ALIKE).tolist():
             both = counts.words[[node]] + counts.words[[other]]
             one, two = counts.q[:, node], counts.q[:, other]
-            mixed = pairs.tokens @ (xlogy(one + two, one + two) - xlogy(one, one) - xlogy(two, two))
+            mixed = xlogy(one + two, one + two) - xlogy(one, one) - xlogy(two, two)
+            mixed = (pairs.tokens * mixed).sum()
             for gone, into in ((node, other), (other, node)):
                 if gone > tree.n_named:
                     words = log_words(both, eta, seeded[[into]])[0] - (alone[node] + alone[other])

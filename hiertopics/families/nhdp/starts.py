@@ -59,6 +59,7 @@ from hiertopics.families.nhdp.shapes import (
     ward,
 )
 from hiertopics.families.nhdp.state import State, counted
+from hiertopics.numeric.special import exp_of, log_of
 
 ROOM = 500_000_000
 """Responsibilities of the flat topics, pairs times topics: so many documents do they see."""
@@ -290,7 +291,7 @@ def fit_flat(
     for iteration in range(1, n_iterations + 1):
         context.report(iteration - 1, n_iterations)
         now = replace(context, iteration=iteration)
-        posteriors.step(state, data, flat, now, order)
+        posteriors.step(state, data, flat, now, order, posteriors.IN_FIXED_ORDER)
     named = np.arange(begun.n_topics) < len(data.seeds.names)
     live = np.flatnonzero(named | (state.n_k >= LIVE_TOKENS))
     if not len(live):
@@ -481,6 +482,8 @@ def shared_topics(flat: FlatTopics, arranged: Arranged) -> F64:
     inner = arranged.shape.inner
     weights = arranged.members[inner] * flat.n_k
     weights /= weights.sum(axis=1, keepdims=True)
-    logs = sparse.csr_array(weights) @ np.log(flat.phi + FLOOR)
-    rows = np.exp(logs - logs.max(axis=1, keepdims=True))
+    phi = flat.phi + FLOOR
+    logs = sparse.csr_array(weights) @ log_of(phi.ravel()).reshape(phi.shape)
+    rows = logs - logs.max(axis=1, keepdims=True)
+    rows = exp_of(rows.ravel()).reshape(rows.shape)
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))

@@ -2,7 +2,8 @@
 
 A pair has q(z) at its document's own nodes alone (``documents``). They are gathered into vectors
 (``layout``), as the word's counts there are, and put back after the visit. The kernels are generic
-in the tables' dtype (float32 in use, float64 in tests); n_k is always float64.
+in the tables' dtype (float32 in use, float64 in tests); n_k is always float64. No sum is
+reassociated: bits are the same on every processor with fused multiply-add (docs/runs.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hiertopics.families.nhdp.document_kernels import pack, unpack
 from hiertopics.families.nhdp.lane_kernels import lay_inner, lay_out, most_columns, room_for_places
 from hiertopics.families.nhdp.lane_simd import settle_inner, settle_lanes, weigh_inner, weigh_lanes
 from hiertopics.families.nhdp.layout import LANES, Ancestry, Kept, Local
-from hiertopics.numeric.jit import REASSOCIATE, kernel
+from hiertopics.numeric.jit import kernel
 from hiertopics.numeric.simd import aligned_rows, prefetch_row
 from hiertopics.numeric.special import digamma, fill_row
 
@@ -40,7 +41,7 @@ class Rates(NamedTuple):
     eta_total: float
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def sweep_block(
     cells: Cells,
     word_shard: int,
@@ -118,7 +119,7 @@ def sweep_block(
     return -1
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def visit(
     words: I32,
     tokens: Floats,
