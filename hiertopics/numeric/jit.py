@@ -215,6 +215,23 @@ class _Kernel(_Cached):
 class _Twin(_Cached):
     """What kernels call: compiled once for numbers of any size, constants among them."""
 
+    def compile(self, sig: Any) -> Any:
+        """Compile as a part of kernels, also where a function that is none calls it first.
+
+        As code of its own it would be optimised before it is copied, and the sums of each kernel
+        that is compiled after it would round differently.
+        """
+        codegen = self.targetctx.codegen()
+        before = vars(codegen).get("_library_class")
+        codegen._library_class = _Part
+        try:
+            return super().compile(sig)
+        finally:
+            if before is None:
+                del codegen._library_class
+            else:
+                codegen._library_class = before
+
     def get_call_template(self, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
         """Return numba's description of a call with arguments of these types."""
         wide = [_wide(kind) for kind in args]
