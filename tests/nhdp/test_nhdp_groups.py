@@ -326,11 +326,12 @@ def test_a_sample_of_the_documents_decides(few: None, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entries", ["all", "few"])
+@pytest.mark.parametrize(("entries", "least"), [("all", 41), ("few", 41), ("few", 40)])
 def test_shards_and_a_fit_that_goes_on_end_in_the_same_bytes(
-    few: None, tmp_path: Path, entries: str, monkeypatch: pytest.MonkeyPatch
+    few: None, tmp_path: Path, entries: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever workers; with seed words and several ranges of documents."""
+    """Whatever workers; with seed words and several ranges of short documents, or of long ones."""
+    monkeypatch.setattr(starts, "LONG", least)
     monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
     lines = []
     for row in COUNTS.toarray().astype(int):
