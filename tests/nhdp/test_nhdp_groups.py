@@ -245,11 +245,10 @@ def test_topics_of_long_documents_are_those_of_the_whole_corpus(
 ) -> None:
     """Of documents of 40 tokens and more: the same topics as without branches, in these."""
     found = []
-    find_within = starts.find_grouped
 
     def grouped(branch: np.ndarray, *rest: Any) -> shapes.Arranged:
         found.append(branch)
-        return find_within(branch, *rest)
+        return find_grouped(branch, *rest)
 
     monkeypatch.setattr(starts, "find_grouped", grouped)
     settings = settings_of(variational, truncation=12, start_iterations=10, trials=0)
