@@ -183,3 +183,27 @@ def best_parts(starts: I64, word: I32, tokens: F64, phi: F64, prior: float, n_ro
                     most = chance
                     best[pair] = topic
     return best
+
+
+@kernel()
+def tokens_in_parts(
+    starts: I64, word: I32, tokens: F64, part: I64, theta: F64, phi: F64, n_parts: int
+) -> F64:
+    """Return the expected tokens of each topic in each part, float64 [T, n_parts].
+
+    starts: [n_docs + 1]; word, tokens, part: of each pair; theta: [n_docs, T]; phi: [n_words, T].
+    A pair's tokens are divided among the topics in proportion to theta phi.
+    """
+    n_topics = phi.shape[1]
+    found, row = np.zeros((n_topics, n_parts)), np.empty(n_topics)
+    for doc in range(len(starts) - 1):
+        for pair in range(starts[doc], starts[doc + 1]):
+            total = 0.0
+            for topic in range(n_topics):
+                row[topic] = theta[doc, topic] * phi[word[pair], topic]
+                total += row[topic]
+            if total > 0.0:
+                scale = tokens[pair] / total
+                for topic in range(n_topics):
+                    found[topic, part[pair]] += scale * row[topic]
+    return found

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import sparse
 from stepping import at, corpus_of, settings_of
 
+from hiertopics.base.arrays import I64
 from hiertopics.contract.engine import Workers
 from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data import seedwords
@@ -187,13 +189,22 @@ def started(shards: int = 1, workers: int = 1, seed: int = 0, **keys: object) ->
 
 def test_a_tree_of_areas_over_subjects(few: None) -> None:
     """The default start: three children of the root, which nobody told it."""
-    state = started()
-    shape = state.mixing.shape
-    assert shape.n_children[0] == AREAS
-    top = np.arange(shape.n_nodes)
-    for node in range(1, shape.n_nodes):
-        if shape.parent[node] > 0:
-            top[node] = top[shape.parent[node]]
+    assert_areas(started())
+
+
+def tops(state: State) -> I64:
+    """Return the child of the root that each node is at or below; 0 of the root."""
+    top = np.arange(len(state.parent))
+    for node in range(1, len(top)):
+        if state.parent[node] > 0:
+            top[node] = top[state.parent[node]]
+    return top
+
+
+def assert_areas(state: State) -> None:
+    """Each child of the root has the words of an area, and of its subjects."""
+    top = tops(state)
+    assert state.mixing.shape.n_children[0] == AREAS
     words = np.arange(N_WORDS) // WORDS
     area = np.where(words < SUBJECTS, words // EACH, words - SUBJECTS)
     held = np.array(
@@ -224,6 +235,88 @@ def test_neither_seeds_nor_workers_make_a_difference(few: None) -> None:
         assert one.parent.tobytes() == other.parent.tobytes()
 
 
+def long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make documents of 40 tokens count as long ones."""
+    monkeypatch.setattr(starts, "LONG", 40)
+
+
+def test_topics_of_long_documents_are_those_of_the_whole_corpus(
+    few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of documents of 40 tokens and more: the same topics as without branches, in these."""
+    found = []
+
+    def grouped(branch: np.ndarray, *rest: Any) -> shapes.Arranged:
+        found.append(branch)
+        return find_grouped(branch, *rest)
+
+    monkeypatch.setattr(starts, "find_grouped", grouped)
+    settings = settings_of(variational, truncation=12, start_iterations=10, trials=0)
+    data = lay_out(corpus_of(COUNTS.toarray().astype(int)), 1)
+    topics = []
+    for least in (41, 40):
+        monkeypatch.setattr(starts, "LONG", least)
+        topics.append(starts.grouped(SUBJECTS, data, settings, at(0), np.float64)[0])
+    alone = starts.flat_topics(data, settings, at(0), np.float64)
+    assert np.array_equal(topics[1].phi, alone.phi)
+    assert topics[0].phi.shape != alone.phi.shape or (topics[0].phi != alone.phi).any()
+    branch = branching.branches_of(COUNTS, SUBJECTS, seedwords.NONE)
+    assert found[1].tolist() == branching.homes(COUNTS, branch, alone.theta, alone.phi).tolist()
+
+
+def test_an_empty_document_makes_no_document_shorter(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.ones((6, 8), int)
+    rows[3:] = 0
+    data = lay_out(corpus_of(rows), 1)
+    for least, expected in ((8, True), (9, False)):
+        monkeypatch.setattr(starts, "LONG", least)
+        assert starts.are_long(data) is expected
+
+
+def test_a_topic_is_in_the_branch_that_has_most_of_its_tokens() -> None:
+    """By tokens, not by pairs; of branches that have as many, in the first."""
+    counts = sparse.csr_array(np.array([[1.0, 1.0, 3.0], [2.0, 2.0, 0.0]]))
+    theta, phi = np.eye(2), np.full((2, 3), 1 / 3)
+    branch = np.array([0, 0, 1, 1, 0])
+    assert branching.homes(counts, branch, theta, phi).tolist() == [1, 0]
+
+
+def test_long_documents_have_a_tree_of_areas_over_subjects(
+    few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long(monkeypatch)
+    assert_areas(started())
+
+
+def test_a_name_has_a_branch_of_its_own_among_long_documents(
+    few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of the root, with the words of its subject below it."""
+    long(monkeypatch)
+    words = [f"w{WORDS * 2}", f"w{WORDS * 2 + 1}"]
+    settings = settings_of(
+        variational, truncation=12, start_iterations=10, trials=0, seeds={"one": words}
+    )
+    data = variational.prepare(corpus_of(COUNTS.toarray().astype(int)), settings)
+    state = starts.init(data, settings, at(0))
+    subject = np.arange(2 * WORDS, 3 * WORDS)
+    top = tops(state)
+    held = [state.n_wk[subject][:, top == child].sum() for child in np.unique(top[1:])]
+    assert state.parent[1] == 0 and int(np.argmax(held)) == 0
+    assert held[0] > 0.8 * sum(held)
+
+
+def test_the_topic_of_a_name_is_in_the_branch_of_the_name() -> None:
+    """Even where its words were in another."""
+    settings = settings_of(
+        variational, truncation=12, start_iterations=4, seeds={"one": ["w0"], "two": ["w50"]}
+    )
+    data = variational.prepare(corpus_of(COUNTS.toarray().astype(int)), settings)
+    elsewhere = np.full(COUNTS.nnz, 3)
+    found = starts.topics_across(elsewhere, data, settings, at(0), np.float64)[1]
+    assert found.tolist() == [0, 1, *[3] * (len(found) - 2)]
+
+
 def test_a_sample_of_the_documents_decides(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starts, "ROOM", COUNTS.nnz * 12 // 2)
     state = started()
@@ -232,11 +325,12 @@ def test_a_sample_of_the_documents_decides(few: None, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entries", ["all", "few"])
+@pytest.mark.parametrize(("entries", "least"), [("all", 41), ("few", 41), ("few", 40)])
 def test_shards_and_a_fit_that_goes_on_end_in_the_same_bytes(
-    few: None, tmp_path: Path, entries: str, monkeypatch: pytest.MonkeyPatch
+    few: None, tmp_path: Path, entries: str, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever workers; with seed words and several ranges of documents."""
+    """Whatever workers; with seed words and several ranges of short documents, or of long ones."""
+    monkeypatch.setattr(starts, "LONG", least)
     monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 16)
     lines = []
     for row in COUNTS.toarray().astype(int):

@@ -110,3 +110,21 @@ def test_the_best_part_of_a_pair() -> None:
         starts, word.astype(np.int32), tokens, np.full((6, 3), 0.5), 0.01, 20
     )
     assert not even.any()
+
+
+def test_tokens_of_topics_in_parts() -> None:
+    """A pair's tokens go to topics by theta phi; a pair that no topic has goes to none."""
+    rng = np.random.default_rng(5)
+    counts, phi = rng.poisson(1.0, (5, 6)), rng.dirichlet(np.ones(6), 3).T
+    phi[2] = 0.0
+    theta = rng.dirichlet(np.ones(3), 5)
+    doc, word = np.nonzero(counts)
+    starts = np.searchsorted(doc, np.arange(6))
+    tokens, part = counts[doc, word].astype(float), rng.integers(0, 2, len(doc))
+    found = factor_kernels.tokens_in_parts(
+        starts, word.astype(np.int32), tokens, part, theta, phi, 2
+    )
+    q = theta[doc] * phi[word]
+    q *= (tokens / np.maximum(q.sum(axis=1), 1e-300))[:, None]
+    assert found == pytest.approx(np.array([q[part == one].sum(axis=0) for one in (0, 1)]).T)
+    assert found.sum() == pytest.approx(tokens[word != 2].sum())

@@ -82,6 +82,25 @@ def branch_topics(counts: sparse.csr_array, n_branches: int, seeds: Seeds = seed
     return np.asarray(topics / topics.sum(axis=1, keepdims=True))
 
 
+def homes(counts: sparse.csr_array, branch: I64, theta: F64, phi: F64) -> I64:
+    """Return the branch in which each topic has most tokens, int64 [T]; of equal ones the first.
+
+    counts: float64 [n_docs, n_words]; branch: int64 [n_pairs], of each pair; theta: float64
+    [n_docs, T]; phi: float64 [T, n_words].
+    """
+    tokens = factor_kernels.tokens_in_parts(
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int32),
+        counts.data,
+        branch,
+        np.ascontiguousarray(theta),
+        np.ascontiguousarray(phi.T),
+        int(branch.max(initial=0)) + 1,
+    )
+    share = tokens / np.maximum(tokens.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(rounded(share).argmax(axis=1), np.int64)
+
+
 def _around(counts: sparse.csr_array, seeds: Seeds) -> F64:
     """Return the words of the documents that have seed words, by these, [n_names, n_words]."""
     found = np.zeros((len(seeds.names), counts.shape[1]))

@@ -71,6 +71,9 @@ FIRST, INSIDE, TOGETHER = 0.3, 0.5, 0.15
 """Of the flat topics' iterations: for the branches, if they are topics, for the topics within each,
 and for these topics together."""
 
+LONG = 500
+"""Tokens of a document, on average, from which topics are found in all branches together."""
+
 PASSING = 0.1
 """What stopping at branches and groups weighs, of its weight at other inner nodes."""
 
@@ -174,10 +177,14 @@ def branch_level(levels: Sequence[int], n_branches: int) -> int:
 def grouped(
     n_branches: int, data: Data, settings: Settings, context: Context, dtype: DTypeLike
 ) -> tuple[FlatTopics, Arranged]:
-    """Return topics that were found within branches, and the tree of groups of these branches."""
+    """Return the topics of branches, and the tree of groups of these branches.
+
+    Topics are found within branches, or, of long documents, in the whole corpus.
+    """
     counts, n_named = counts_of(data), len(data.seeds.names)
     branch = branching.branches_of(counts, n_branches, data.seeds)
-    flat, inside = topics_within(branch, data, settings, context, dtype)
+    find_topics = topics_across if are_long(data) else topics_within
+    flat, inside = find_topics(branch, data, settings, context, dtype)
     described = features(flat, data)
     linked = branching.Linked(counts, branch, n_named)
     cuts, least = settings.model.branches, settings.model.least_children
@@ -188,6 +195,26 @@ def grouped(
     groups = [linked.groups(n - n_named) for n in levels[:middle]]
     finer = levels[middle + 1 :]
     return flat, arrange_grouped(inside, groups, described, finer, n_named, least)
+
+
+def are_long(data: Data) -> bool:
+    """Return whether documents have so many tokens on average that branches share topics."""
+    return int(data.doc_lengths.sum()) >= LONG * int(np.count_nonzero(data.doc_lengths))
+
+
+def topics_across(
+    branch: I64, data: Data, settings: Settings, context: Context, dtype: DTypeLike
+) -> tuple[FlatTopics, I64]:
+    """Return topics of all branches together, and the branch of each, int64 [T].
+
+    branch: int64 [n_pairs], of each pair. A topic's branch is that in which it has most tokens; of
+    a topic that has a name, that of the name.
+    """
+    flat = flat_topics(data, settings, context, dtype)
+    found = branching.homes(counts_of(data), branch, flat.theta, flat.phi)
+    n_named = len(data.seeds.names)
+    found[:n_named] = np.arange(n_named)
+    return flat, found
 
 
 def topics_within(
