@@ -292,7 +292,9 @@ def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
     client: Client,
     crew: Crew,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """On stderr, too, where the fit is quiet."""
     monkeypatch.setattr(watch, "LOOK_EVERY", 0.2)
     fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
     stopped: list[threading.Thread] = []
@@ -313,11 +315,14 @@ def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
             until(lambda: "answers again" in log_of(there))
 
     address = client.scheduler.address
-    done = fitted(tiny_file, there, "hdp-cvb0", cluster=address, callbacks=[stop])
+    done = fitted(tiny_file, there, "hdp-cvb0", quiet=True, cluster=address, callbacks=[stop])
     stopped[0].join(60)
     assert done.status == "done"
     said = log_of(there)
     assert "waiting for the worker tcp://" in said and "going back" not in said
+    told = capsys.readouterr().err.splitlines()
+    assert all("has not answered" in line or "answers again" in line for line in told)
+    assert told and told[0].startswith("waiting for the worker tcp://")
     assert products(there) == products(tmp_path / "here")
 
 
