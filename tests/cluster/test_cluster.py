@@ -23,7 +23,9 @@ import dask
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
-from distributed import CancelledError, Client, LocalCluster, Security
+from distributed import CancelledError, Client, LocalCluster, Security, wait
+from distributed.client import AllExit
+from distributed.comm import CommClosedError
 from distributed.core import rpc
 from replacing import put_in_place
 from scipy import sparse
@@ -346,6 +348,69 @@ def test_a_worker_that_stays_silent_is_given_up(tiny_file: Path, tmp_path: Path)
     assert done.status == "done" and not stopped[0].is_running()
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
     assert products(tmp_path / "there") == products(tmp_path / "here")
+
+
+@pytest.mark.slow
+def test_an_answer_of_a_silent_worker_is_waited_for(
+    engine: Cluster, crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has worked, and is stopped before its answer is fetched."""
+    pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
+    monkeypatch.setattr(coordinator, "ANSWER_WITHIN", 0.2)
+    going_on = threading.Timer(1.0, os.kill, [max(crew.workers), signal.SIGCONT])
+
+    def waited_for(one: Cluster, futures: dict[str, Any]) -> None:
+        wait(list(futures.values()))
+        os.kill(max(crew.workers), signal.SIGSTOP)
+        going_on.start()
+
+    monkeypatch.setattr(Cluster, "_wait", waited_for)
+    try:
+        assert pieces.ask(_add, 5) == [(6, 1), (7, 2), (8, 3), (9, 4)]
+        assert going_on.finished.is_set()
+    finally:
+        going_on.join()
+
+
+def test_a_silent_worker_is_sent_a_long_message_once_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Dask waits for a connection only half a minute; a worker that has gone is told of."""
+    monkeypatch.setattr(coordinator, "PAUSE", 0.0)
+
+    class Silent:
+        tried = 0
+
+        def nthreads(self, **options: Any) -> dict[str, int]:
+            return {} if self.tried == 4 else {"tcp://a:1": 1}
+
+        def scatter(self, data: Any, workers: Any, hash: bool) -> list[str]:
+            self.tried += 1
+            if self.tried != 3:
+                raise CommClosedError("Stream is closed")
+            return ["a future"]
+
+    engine = Cluster(Silent())
+    assert engine._sent_ahead("tcp://a:1", b"long") == "a future"
+    with pytest.raises(WorkersLost, match="the worker tcp://a:1 is gone"):
+        engine._sent_ahead("tcp://a:1", b"long")
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_result_that_nobody_heard_of_is_no_traceback(
+    told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    joining.leave_out_lost_results()
+
+    async def ends() -> None:
+        raise ValueError if told else AllExit
+
+    loop = asyncio.new_event_loop()
+    loop.create_task(ends())
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    gc.collect()
+    assert [record.name for record in caplog.records] == ["asyncio"] * told
 
 
 def _die_at_the_next_order() -> None:
