@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -41,7 +42,7 @@ from tiny import small_settings
 import hiertopics
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import registry
-from hiertopics.contract.cluster import coordinator, watch, worker
+from hiertopics.contract.cluster import coordinator, joining, watch, worker
 from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
 from hiertopics.contract.engine import Shared, Workers
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
@@ -388,6 +389,33 @@ def test_a_scheduler_that_has_died_is_waited_for_and_then_missed() -> None:
     assert not engine.recovered(lambda: False, 0.01)
     with pytest.raises(WorkersLost, match="a worker of the cluster is gone"):
         engine.send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
+
+
+@pytest.mark.parametrize("error", [CommClosedError("ConnectionPool closing."), TimeoutError()])
+def test_a_scheduler_that_dies_before_documents_are_placed_is_missed(error: OSError) -> None:
+    class Dying:
+        asked = 0
+
+        def nthreads(self, **options: Any) -> dict[str, int]:
+            self.asked += 1
+            if self.asked > 1:
+                raise error
+            return {"tcp://a:1": 1}
+
+    engine = Cluster(Dying())
+    with pytest.raises(
+        WorkersLost, match=f"scheduler of the cluster is gone .{type(error).__name__}"
+    ):
+        engine.place(int, [1, 2], _begin, 0)
+
+
+@pytest.mark.slow
+def test_what_dask_says_of_a_lost_scheduler_is_left_out(client: Client) -> None:
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    with joining.cluster(client.scheduler.address):
+        assert not log.isEnabledFor(logging.ERROR)
+    assert log.level == before
 
 
 def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:

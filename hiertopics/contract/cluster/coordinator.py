@@ -100,7 +100,11 @@ class Cluster:
 
     def _owners(self, n_pieces: int) -> list[str]:
         """Return the address of the process for each piece: neighbours live together."""
-        threads = self._threads()
+        try:
+            threads = self._threads()
+        except OSError as error:  # a scheduler that does not answer is one, too
+            what = type(error).__name__
+            raise WorkersLost(f"the scheduler of the cluster is gone ({what})") from error
         if not threads:
             raise WorkersLost("the cluster has no workers")
         seats = [address for address in sorted(threads) for _ in range(threads[address])]

@@ -53,6 +53,9 @@ def cluster(
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
         leave_out_lost_results()
+        log = logging.getLogger("distributed.client")
+        stack.callback(log.setLevel, log.level)
+        log.setLevel(logging.CRITICAL)  # of a lost scheduler the fit itself tells
         client = _client(where, threads, stack)
         engine = Cluster(client, stack.enter_context(Workers(threads)), tell)
         stack.enter_context(Watch(engine.beats, lambda line: engine.tell(line)))
