@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from hiertopics.base.errors import DataError, UsageError
-from hiertopics.base.progress import Progress
+from hiertopics.base.progress import Progress, said
 from hiertopics.base.room import Room
 from hiertopics.base.units import parse_bytes, parse_duration
 from hiertopics.base.visible import steady
@@ -109,7 +109,7 @@ def fit(
         check_spreads(experiment)
     if room is not None:
         require_memory(room, estimated(experiment, whole, train, split, workers))
-    with engine_of(cluster, workers, display.say) as engine:
+    with engine_of(cluster, workers, said) as engine:
         if isinstance(train, Shelf) and isinstance(engine, Cluster):
             engine.require_seen(train.stored.folder / MANIFEST)
         with target.made():
@@ -178,7 +178,7 @@ def _run_to_end(
     while True:
         job = begin()
         if isinstance(engine, Cluster):
-            engine.tell = job.say
+            engine.tell = job.warn
         left = None if limit is None else max(0.0, limit - (time.monotonic() - began))
         try:
             return job.run_to_end(left, callbacks)

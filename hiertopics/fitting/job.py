@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hiertopics.base.errors import NumericalError, RunError, UsageError
-from hiertopics.base.progress import Progress
+from hiertopics.base.progress import Progress, said
 from hiertopics.base.units import format_bytes
 from hiertopics.base.visible import steady
 from hiertopics.contract import registry
@@ -408,6 +408,12 @@ class Job:
         message = steady(message)
         self.run.log(message)
         self.display.say(message)
+
+    def warn(self, message: str) -> None:
+        """Write a line to the log and, though quiet, to stderr."""
+        message = steady(message)
+        self.run.log(message)
+        said(message)
 
 
 def _announced(origin: Origin, split: Split, pool: Engine) -> Iterator[str]:

@@ -39,7 +39,7 @@ from hiertopics.corpus.formats import parquet
 from hiertopics.corpus.formats.source import FIELDS, FORM, WORDING
 from hiertopics.corpus.formats.table import FORMATS, format_of
 from hiertopics.corpus.formats.trust import trust, trusts
-from hiertopics.corpus.formats.words import Pair, drops_stop_words, phrases_in, tokenizer_hash
+from hiertopics.corpus.formats.words import JoinedWords, drops_stop_words, tokenizer_hash
 from hiertopics.runs.manifest import MANIFEST
 from hiertopics.runs.placing import PARQUET, TABLES, Known, spans, together, write_placed
 from hiertopics.runs.rundir import RunDir, opened
@@ -107,9 +107,9 @@ def _read(run: RunDir, corpus: Path | str, data: Mapping[str, Any]) -> Bags | Ve
     return new
 
 
-def phrases_of(run: RunDir) -> frozenset[Pair] | None:
+def phrases_of(run: RunDir) -> JoinedWords | None:
     """Return the phrases that a run knows; None where its words were not joined."""
-    return None if run.experiment.data.phrases is None else phrases_in(run.vocab)
+    return None if run.experiment.data.phrases is None else JoinedWords(run.vocab)
 
 
 def described(own: DataConfig, corpus: Path | str, data: Mapping[str, Any]) -> DataConfig:

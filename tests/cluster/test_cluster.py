@@ -1,30 +1,40 @@
-"""Fits in processes of a Dask cluster: the bytes of threads, workers that die, places of no use."""
+"""Fits in processes of a Dask cluster: the bytes of threads, workers that are silent or die."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
+import logging
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import dask
 import numpy as np
 import psutil  # type: ignore[import-untyped]
 import pytest
-from distributed import CancelledError, Client, LocalCluster, Security
-from distributed.core import rpc
+from crews import (
+    BACKENDS,
+    ITERATIONS,
+    Crew,
+    die_at_the_next_order,
+    fitted,
+    home_of,
+    load_of,
+    log_of,
+    products,
+    until,
+)
+from distributed import CancelledError, Client, LocalCluster, wait
+from distributed.comm import CommClosedError
 from replacing import put_in_place
 from scipy import sparse
 from tiny import small_settings
@@ -34,109 +44,12 @@ from hiertopics.base.errors import UsageError
 from hiertopics.contract import registry
 from hiertopics.contract.cluster import coordinator, joining, watch, worker
 from hiertopics.contract.cluster.coordinator import Cluster, WorkersLost
-from hiertopics.contract.cluster.joining import cluster
 from hiertopics.contract.engine import Shared, Workers
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.fitting import driver
 from hiertopics.fitting.driver import fit
-from hiertopics.fitting.job import FitResult
-from hiertopics.runs import placing as where_placed
-from hiertopics.runs.newdocs import infer
 from hiertopics.runs.rundir import RunDir
-from hiertopics.scoring.evaluation import evaluate
-
-BACKENDS = {
-    "hdp-cvb0": (),
-    "hdp-gibbs": ("inference.collapse=partial",),
-    "nhdp-variational": (),
-    "hlda-variational": (),
-    "hlda-gibbs": ("inference.collapse=partial",),
-    "chdp-variational": (),
-}
-PRODUCTS = ("model.npz", "theta.npz", "tree.json", "topics.csv")
-ITERATIONS = 6
-
-
-class Crew:
-    """A scheduler and two workers. Of those that die, this starts others, and Dask does not."""
-
-    def __init__(self, scheduler: str) -> None:
-        self.scheduler = scheduler
-        self.workers: dict[int, subprocess.Popen[bytes]] = {}
-        self.dying: list[subprocess.Popen[bytes]] = []
-
-    def complete(self) -> None:
-        """Start workers until there are two."""
-        while len(self.workers) < 2:
-            options = ["--no-nanny", "--no-dashboard", "--nthreads", "2", "--memory-limit", "0"]
-            started = subprocess.Popen(
-                [sys.executable, "-m", "distributed.cli.dask_worker", self.scheduler, *options],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            self.workers[started.pid] = started
-
-    def replace(self, pid: int) -> subprocess.Popen[bytes]:
-        """Start another worker in place of one that is about to die; return the latter."""
-        self.dying.append(self.workers.pop(pid))
-        self.complete()
-        return self.dying[-1]
-
-    def end(self) -> None:
-        """Kill all of them."""
-        for process in (*self.workers.values(), *self.dying):
-            process.kill()
-            process.wait(60)
-
-
-@pytest.fixture(scope="module")
-def crew() -> Iterator[Crew]:
-    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as local:
-        opened = Crew(local.scheduler_address)
-        yield opened
-        opened.end()
-
-
-@pytest.fixture
-def client(crew: Crew) -> Iterator[Client]:
-    crew.complete()
-    with Client(crew.scheduler) as opened:
-        opened.wait_for_workers(2, timeout=120)
-        yield opened
-
-
-@pytest.fixture
-def engine(client: Client) -> Iterator[Cluster]:
-    opened = Cluster(client)
-    yield opened
-    opened.close()
-
-
-def fitted(
-    corpus: Path, run: Path, backend: str, more: tuple[str, ...] = (), **others: Any
-) -> FitResult:
-    settings = (*small_settings(backend), *BACKENDS[backend], "inference.shards=3", *more)
-    return fit(
-        corpus, run=run, backend=backend, overrides=settings, iterations=ITERATIONS, **others
-    )
-
-
-def until(seen: Callable[[], bool]) -> None:
-    """Wait until something is so, at most a minute."""
-    end = time.monotonic() + 60
-    while not seen():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def products(run: Path) -> dict[str, bytes]:
-    return {name: (run / name).read_bytes() for name in PRODUCTS}
-
-
-def log_of(run: Path) -> str:
-    return (run / "log.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -148,18 +61,14 @@ def test_a_cluster_changes_no_byte(
     done = fitted(tiny_file, tmp_path / "there", backend, cluster=client.scheduler.address)
     assert done.status == "done"
     assert products(tmp_path / "there") == products(tmp_path / "here")
-    assert {held for held, _ in client.run(_load).values()} == {0}
+    assert {held for held, _ in client.run(load_of).values()} == {0}
 
 
 @pytest.mark.slow
 def test_messages_are_answered_by_the_processes(engine: Cluster) -> None:
-    homes = engine.deal(_home_of, [5, 6, 7, 8])
+    homes = engine.deal(home_of, [5, 6, 7, 8])
     assert [number for number, _ in homes] == [5, 6, 7, 8]
     assert os.getpid() not in {home for _, home in homes} and len({home for _, home in homes}) == 2
-
-
-def _home_of(number: int) -> tuple[int, int]:
-    return number, os.getpid()
 
 
 @pytest.mark.slow
@@ -257,13 +166,13 @@ def test_a_worker_that_dies_costs_no_byte(
     at: list[float] = []
 
     def held() -> list[int]:
-        return sorted(number for number, _ in client.run(_load).values())
+        return sorted(number for number, _ in client.run(load_of).values())
 
     def kill(event: Any) -> None:
         at.append(time.perf_counter())
         if event.iteration == 4 and not killed:
             before.extend(held())
-            killed.append(max(client.run(_load).values())[1])
+            killed.append(max(client.run(load_of).values())[1])
             victim = crew.replace(killed[0])
             victim.kill()
             victim.wait(60)
@@ -292,7 +201,9 @@ def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
     client: Client,
     crew: Crew,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """On stderr, too, where the fit is quiet."""
     monkeypatch.setattr(watch, "LOOK_EVERY", 0.2)
     fitted(tiny_file, tmp_path / "here", "hdp-cvb0")
     stopped: list[threading.Thread] = []
@@ -313,11 +224,14 @@ def test_a_worker_that_stops_answering_is_named_and_costs_no_byte(
             until(lambda: "answers again" in log_of(there))
 
     address = client.scheduler.address
-    done = fitted(tiny_file, there, "hdp-cvb0", cluster=address, callbacks=[stop])
+    done = fitted(tiny_file, there, "hdp-cvb0", quiet=True, cluster=address, callbacks=[stop])
     stopped[0].join(60)
     assert done.status == "done"
     said = log_of(there)
     assert "waiting for the worker tcp://" in said and "going back" not in said
+    told = capsys.readouterr().err.splitlines()
+    assert all("has not answered" in line or "answers again" in line for line in told)
+    assert told and told[0].startswith("waiting for the worker tcp://")
     assert products(there) == products(tmp_path / "here")
 
 
@@ -343,13 +257,50 @@ def test_a_worker_that_stays_silent_is_given_up(tiny_file: Path, tmp_path: Path)
     assert products(tmp_path / "there") == products(tmp_path / "here")
 
 
-def _die_at_the_next_order() -> None:
-    worker._carried_out = lambda *order: os._exit(1)
+@pytest.mark.slow
+def test_an_answer_of_a_silent_worker_is_waited_for(
+    engine: Cluster, crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has worked, and is stopped before its answer is fetched."""
+    pieces = engine.place(int, [1, 2, 3, 4], _begin, 0)
+    monkeypatch.setattr(coordinator, "ANSWER_WITHIN", 0.2)
+    going_on = threading.Timer(1.0, os.kill, [max(crew.workers), signal.SIGCONT])
+
+    def waited_for(one: Cluster, futures: dict[str, Any]) -> None:
+        wait(list(futures.values()))
+        os.kill(max(crew.workers), signal.SIGSTOP)
+        going_on.start()
+
+    monkeypatch.setattr(Cluster, "_wait", waited_for)
+    try:
+        assert pieces.ask(_add, 5) == [(6, 1), (7, 2), (8, 3), (9, 4)]
+        assert going_on.finished.is_set()
+    finally:
+        going_on.join()
 
 
-def _load() -> tuple[int, int]:
-    """Return how many states this process holds, and which one it is."""
-    return len(worker.STORE.held), os.getpid()
+def test_a_silent_worker_is_sent_a_long_message_once_it_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Dask waits for a connection only half a minute; a worker that has gone is told of."""
+    monkeypatch.setattr(coordinator, "PAUSE", 0.0)
+
+    class Silent:
+        tried = 0
+
+        def nthreads(self, **options: Any) -> dict[str, int]:
+            return {} if self.tried == 4 else {"tcp://a:1": 1}
+
+        def scatter(self, data: Any, workers: Any, hash: bool) -> list[str]:
+            self.tried += 1
+            if self.tried != 3:
+                raise CommClosedError("Stream is closed")
+            return ["a future"]
+
+    engine = Cluster(Silent())
+    assert engine._sent_ahead("tcp://a:1", b"long") == "a future"
+    with pytest.raises(WorkersLost, match="the worker tcp://a:1 is gone"):
+        engine._sent_ahead("tcp://a:1", b"long")
 
 
 def _scaled(arrays: Any, factor: int, table: Any, engine: Any) -> Any:
@@ -440,6 +391,33 @@ def test_a_scheduler_that_has_died_is_waited_for_and_then_missed() -> None:
         engine.send({"tcp://a:1": worker.Order("ask", "", 0, (), ())}, {"tcp://a:1": b""})
 
 
+@pytest.mark.parametrize("error", [CommClosedError("ConnectionPool closing."), TimeoutError()])
+def test_a_scheduler_that_dies_before_documents_are_placed_is_missed(error: OSError) -> None:
+    class Dying:
+        asked = 0
+
+        def nthreads(self, **options: Any) -> dict[str, int]:
+            self.asked += 1
+            if self.asked > 1:
+                raise error
+            return {"tcp://a:1": 1}
+
+    engine = Cluster(Dying())
+    with pytest.raises(
+        WorkersLost, match=f"scheduler of the cluster is gone .{type(error).__name__}"
+    ):
+        engine.place(int, [1, 2], _begin, 0)
+
+
+@pytest.mark.slow
+def test_what_dask_says_of_a_lost_scheduler_is_left_out(client: Client) -> None:
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    with joining.cluster(client.scheduler.address):
+        assert not log.isEnabledFor(logging.ERROR)
+    assert log.level == before
+
+
 def test_a_worker_that_goes_before_a_long_message_is_told_of() -> None:
     class Gone:
         def nthreads(self, **options: Any) -> dict[str, int]:
@@ -489,9 +467,9 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
 
     def kill(event: Any) -> None:
         if event.iteration == 4 and not victims:
-            loads = client.run(_load)
+            loads = client.run(load_of)
             address = max(loads, key=lambda each: loads[each])
-            client.run(_die_at_the_next_order, workers=[address])
+            client.run(die_at_the_next_order, workers=[address])
             victims.append(crew.replace(loads[address][1]))
 
     always = ("inference.shards=4", "output.checkpoint_seconds=0")
@@ -512,219 +490,6 @@ def test_shards_on_a_cluster_and_a_worker_that_dies_cost_no_byte(
     assert [victim.wait(60) for victim in victims] == [1]
     assert "going back to the last checkpoint" in log_of(tmp_path / "there")
     assert products(tmp_path / "there") == products(tmp_path / "here")
-
-
-PLACED = (
-    "hdp-gibbs",
-    "nhdp-variational",
-    "hlda-gibbs",
-    "hlda-variational",
-    "chdp-variational",
-    "tssb-mcmc",
-    "hca-variational",
-)
-"""A backend for each way to place new documents."""
-
-
-@pytest.fixture(scope="module", params=PLACED)
-def placing(
-    request: pytest.FixtureRequest,
-    file_for: Callable[[str], Path],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> RunDir:
-    """Return a run with documents put aside; a sampler's keeps three draws."""
-    kept = ("inference.burn_in=2", "inference.keep_every=2")
-    draws = kept if request.param in ("hdp-gibbs", "hlda-gibbs", "tssb-mcmc") else ()
-    return fit(
-        file_for(request.param),
-        run=tmp_path_factory.mktemp("placing") / request.param,
-        backend=request.param,
-        overrides=(*small_settings(request.param), *draws),
-        iterations=ITERATIONS,
-        holdout="docs:0.4@0",
-    ).run
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".csv", ".npz"])
-def test_a_cluster_places_documents_with_the_same_bytes(
-    placing: RunDir, suffix: str, tmp_path: Path, client: Client
-) -> None:
-    places: dict[str, dict[str, Any]] = {
-        "here": {"workers": 2},
-        "there": {"cluster": client.scheduler.address},
-    }
-    for name, place in places.items():
-        infer(placing, placing.experiment.data.corpus, tmp_path / f"{name}{suffix}", **place)
-    found = [(tmp_path / f"{name}{suffix}").read_bytes() for name in places]
-    assert found[0] == found[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("average", [False, True])
-def test_a_cluster_scores_with_the_same_bytes(
-    placing: RunDir, average: bool, client: Client
-) -> None:
-    if average and not placing.n_draws:
-        with pytest.raises(UsageError, match="kept no draws|has no meaning"):
-            evaluate(placing, average=True, cluster=client.scheduler.address)
-        return
-    kept: list[Any] = []
-    for place in ({"workers": 2}, {"cluster": client.scheduler.address}):
-        record = evaluate(placing, average=average, **place)
-        files = sorted((placing.path / "eval").glob("*.npz"))
-        kept.append((record, [file.read_bytes() for file in files]))
-        for file in files:
-            file.unlink()
-    assert kept[0] == kept[1] and kept[0][1]
-
-
-@pytest.mark.slow
-def test_shards_are_placed_on_a_cluster_block_by_block(
-    tiny_file: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = fitted(tiny_file, tmp_path / "run", "hdp-cvb0").run
-    rows = np.random.default_rng(0).poisson(1.0, (40, len(run.vocab)))
-    write_bags(Corpus(sparse.csr_array(rows), run.vocab), tmp_path / "a.shards")
-    monkeypatch.setattr(where_placed, "MOST_PAIRS", 100)
-    here = infer(run, tmp_path / "a.shards", tmp_path / "here.npz")
-    there = infer(
-        run, tmp_path / "a.shards", tmp_path / "there.npz", cluster=client.scheduler.address
-    )
-    assert here.unknown_tokens == there.unknown_tokens == 0
-    assert (tmp_path / "here.npz").read_bytes() == (tmp_path / "there.npz").read_bytes()
-
-
-@pytest.mark.slow
-def test_a_tree_that_was_fitted_further_is_read_anew(
-    tiny_file: Path, tmp_path: Path, client: Client
-) -> None:
-    run = tmp_path / "run"
-    for iterations in (2, 6):
-        fit(
-            tiny_file,
-            run=run,
-            backend="hdp-cvb0",
-            overrides=small_settings("hdp-cvb0"),
-            iterations=iterations,
-        )
-        infer(run, tiny_file, tmp_path / "here.npz")
-        infer(run, tiny_file, tmp_path / "there.npz", cluster=client.scheduler.address)
-        assert (tmp_path / "here.npz").read_bytes() == (tmp_path / "there.npz").read_bytes()
-
-
-@pytest.mark.slow
-def test_documents_are_placed_though_a_worker_dies(
-    tiny_file: Path, tmp_path: Path, client: Client, crew: Crew, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = fitted(tiny_file, tmp_path / "run", "hdp-cvb0").run
-    infer(run, tiny_file, tmp_path / "here.npz")
-    deal = Cluster.deal
-    killed: list[subprocess.Popen[bytes]] = []
-
-    def dying(engine: Cluster, task: Any, messages: Any) -> Any:
-        if not killed:
-            loads = client.run(_load)
-            address = max(loads)
-            client.run(_die_at_the_next_order, workers=[address])
-            killed.append(crew.replace(loads[address][1]))
-        return deal(engine, task, messages)
-
-    monkeypatch.setattr(Cluster, "deal", dying)
-    infer(run, tiny_file, tmp_path / "there.npz", cluster=client.scheduler.address)
-    assert [victim.wait(60) for victim in killed] == [1]
-    assert (tmp_path / "here.npz").read_bytes() == (tmp_path / "there.npz").read_bytes()
-
-
-def test_messages_of_a_lost_worker_are_dealt_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = [WorkersLost("gone"), WorkersLost("gone"), [(7, 7)]]
-
-    def deal(*others: Any) -> Any:
-        answer = answers.pop(0)
-        if isinstance(answer, WorkersLost):
-            raise answer
-        return answer
-
-    class Empty:
-        def nthreads(self, **options: Any) -> dict[str, int]:
-            return {}
-
-    monkeypatch.setattr(Cluster, "recovered", lambda *others: True)
-    monkeypatch.setattr(Cluster, "deal", deal)
-    assert Cluster(Empty()).dealt(_home_of, [1]) == [(7, 7)] and not answers
-
-
-def test_without_any_worker_the_placing_ends_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Empty:
-        def nthreads(self, **options: Any) -> dict[str, int]:
-            return {}
-
-    monkeypatch.setattr(Cluster, "recovered", lambda *others: False)
-    with pytest.raises(WorkersLost, match="has no workers, and no worker came; the same command"):
-        Cluster(Empty()).dealt(_home_of, [1])
-
-
-@pytest.mark.slow
-def test_a_run_that_workers_do_not_see_places_nothing(
-    tiny_file: Path, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = fitted(tiny_file, tmp_path / "run", "hdp-cvb0").run
-    monkeypatch.setattr(coordinator, "look", partial(_seen_in, os.getpid()))
-    with pytest.raises(UsageError, match="sees none where .*manifest.json is"):
-        infer(run, tiny_file, tmp_path / "new.npz", cluster=client.scheduler.address)
-    assert not (tmp_path / "new.npz").exists()
-
-
-def _seen_in(process: int, files: list[str]) -> dict[str, str]:
-    """Return what is seen: all files in one process, none in others."""
-    return dict.fromkeys(files, "whole") if os.getpid() == process else {}
-
-
-def test_a_folder_that_a_worker_does_not_see_is_named(tmp_path: Path) -> None:
-    class Other:
-        def nthreads(self, **options: Any) -> dict[str, int]:
-            return {}
-
-        def run(self, function: Any, files: Any) -> dict[str, dict[str, str]]:
-            return {"tcp://a:1": function(files), "tcp://b:1": self.seen}
-
-        seen: ClassVar[dict[str, str]] = {}
-
-    file = tmp_path / "shards.json"
-    file.write_text("{}")
-    engine = Cluster(Other())
-    with pytest.raises(UsageError, match=f"tcp://b:1 sees none where {file} is"):
-        engine.require_seen(file)
-    Other.seen = {str(file): "of something else"}
-    with pytest.raises(UsageError, match=f"tcp://b:1 sees another one where {file} is"):
-        engine.require_seen(file)
-
-
-@pytest.mark.slow
-def test_a_run_that_workers_do_not_see_leaves_no_folder(
-    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counts = sparse.csr_array(np.ones((8, 5), np.int32))
-    write_bags(Corpus(counts, default_vocab(5)), tmp_path / "a.shards")
-    seen = Cluster.require_seen
-
-    def unseen(engine: Cluster, *files: Path) -> None:
-        if files[0].name == ".lock":
-            raise UsageError("the worker sees none")
-        seen(engine, *files)
-
-    monkeypatch.setattr(Cluster, "require_seen", unseen)
-    settings = ("inference.collapse=partial", "inference.shards=2")
-    for _ in range(2):
-        with pytest.raises(UsageError, match="sees none"):
-            fit(
-                tmp_path / "a.shards",
-                run=tmp_path / "runs" / "a",
-                backend="hdp-gibbs",
-                overrides=settings,
-                cluster=client.scheduler.address,
-            )
-        assert not (tmp_path / "runs" / "a").exists()
 
 
 @pytest.mark.slow
@@ -837,170 +602,6 @@ def test_local_processes_and_a_signal_to_all_of_them(tiny_file: Path, tmp_path: 
     assert process.returncode == 75, said
     assert "Traceback" not in said
     assert RunDir.open(tmp_path / "run").manifest["status"] == "stopped"
-
-
-@pytest.mark.parametrize(
-    ("settings", "backend", "said"),
-    [
-        ({}, "hdp-cvb0", "inference.shards is 1"),
-        ({"inference.shards": 4}, "lda-gibbs", "does not run on a cluster"),
-        ({"inference.shards": 2, "inference.chains": 2}, "hdp-gibbs", "must be fewer"),
-    ],
-)
-def test_settings_with_nothing_to_share_out_are_refused(
-    settings: dict[str, Any], backend: str, said: str, tiny_file: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(UsageError, match=said):
-        fit(tiny_file, run=tmp_path / "r", backend=backend, overrides=settings, cluster="local:2")
-    assert not (tmp_path / "r").exists()
-
-
-def test_processes_that_do_not_start_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As those that a script begins without asking whether it is the main one."""
-
-    def refuse(**options: Any) -> None:
-        raise RuntimeError("Nanny failed to start.")
-
-    monkeypatch.setattr("distributed.LocalCluster", refuse)
-    with pytest.raises(UsageError, match="did not start .*if __name__"), cluster("local:2"):
-        pass
-
-
-@pytest.mark.parametrize("where", ["local:", "local:0", "local:two", "local:-1"])
-def test_a_number_of_processes_is_asked_for(where: str) -> None:
-    with pytest.raises(UsageError, match="expected local:N"), cluster(where):
-        pass
-
-
-def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    missing = tmp_path / "scheduler.json"
-    with pytest.raises(UsageError, match="there is no file"), cluster(f"scheduler-file:{missing}"):
-        pass
-
-
-@pytest.mark.parametrize("text", ["", "{", "{}", "[1]"])
-def test_a_scheduler_file_without_an_address_is_named(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "scheduler.json"
-    file.write_text(text)
-    with (
-        pytest.raises(UsageError, match=r"scheduler\.json tells no address"),
-        cluster(f"scheduler-file:{file}"),
-    ):
-        pass
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [(b"", "none within"), (b"HTTP/1.1 400 Bad Request\r\n\r\n", "another server does")],
-)
-def test_a_server_that_is_no_scheduler_is_named(
-    answer: bytes, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Dask's client would wait for the first without end, and take the second's words for sizes."""
-    monkeypatch.setattr(joining, "ANSWER_WITHIN", 2.0)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        held = []
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    held.append(server.accept()[0])
-                    held[-1].sendall(answer)
-
-        threading.Thread(target=serve, daemon=True).start()
-        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        said = f"no Dask scheduler answers there .{why}"
-        with pytest.raises(UsageError, match=said) as caught, cluster(address):
-            pass
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.slow
-def test_an_address_without_tls_settings_and_one_of_a_worker(client: Client) -> None:
-    with pytest.raises(UsageError, match="TLS"), cluster("tls://127.0.0.1:1"):
-        pass
-    worker_address = min(client.nthreads())
-    with pytest.raises(UsageError, match="it is a Worker"), cluster(worker_address):
-        pass
-
-
-def test_a_worker_without_hiertopics_is_told_of_in_one_line() -> None:
-    class Lacking:
-        def run(self, function: Any) -> None:
-            raise Exception("ModuleNotFoundError(\"No module named 'hiertopics'\")")
-
-    with pytest.raises(UsageError, match="lacks a package.*No module named 'hiertopics'"):
-        coordinator.check_agreement(Lacking())
-
-
-@pytest.mark.slow
-def test_an_address_where_nothing_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(joining, "ANSWER_WITHIN", 0.5)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(UsageError, match="no Dask scheduler answers"), cluster(address):
-        pass
-
-
-def test_a_worker_with_other_results_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Other:
-        def run(self, function: Any) -> dict[str, dict[str, str]]:
-            return {"tcp://a:1": {**function(), "numpy": "1.0"}}
-
-    with pytest.raises(UsageError, match="tcp://a:1 has numpy 1.0, this process has"):
-        coordinator.check_agreement(Other())
-
-
-def test_without_dask_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    with (
-        pytest.raises(UsageError, match=r"pip install 'hiertopics\[cluster\]'"),
-        cluster("local:2"),
-    ):
-        pass
-
-
-def test_without_certificates_no_processes_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    with (
-        pytest.raises(UsageError, match=r"cryptography; .*pip install 'hiertopics\[cluster\]'"),
-        cluster("local:2"),
-    ):
-        pass
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["no certificate", "another certificate"])
-def test_others_on_this_machine_do_not_reach_local_processes(kind: str) -> None:
-    """Dask executes what it is sent, and every user can reach a port of 127.0.0.1."""
-    other = Security.temporary()
-    with cluster("local:1") as engine:
-        workers = engine._client.scheduler_info()["workers"].items()
-        nannies = [worker["nanny"] for _, worker in workers]
-        for address in (engine._client.scheduler.address, *dict(workers), *nannies):
-            number = address.rpartition(":")[2]
-            plain = kind == "no certificate"
-            reached = f"{'tcp' if plain else 'tls'}://127.0.0.1:{number}"
-            told = {} if plain else other.get_connection_args("client")
-            with pytest.raises(OSError):
-                asyncio.run(_greet(reached, told))
-
-
-async def _greet(address: str, options: dict[str, Any]) -> None:
-    """Ask a process of Dask for what everybody may ask."""
-    async with rpc(address, connection_args=options, timeout=5) as there:
-        await there.identity()
-
-
-def test_nothing_else_imports_dask() -> None:
-    code = (
-        "import sys, hiertopics, hiertopics.cli.fit, hiertopics.fitting.driver\n"
-        "print([name for name in sys.modules if name.startswith(('dask', 'distributed'))])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
 
 
 def test_python_takes_a_cluster_too(tiny_file: Path) -> None:

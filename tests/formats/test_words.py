@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise
 from math import log
@@ -117,6 +118,29 @@ def test_phrases_are_what_their_definition_says(
     found = words.find_phrases(lambda: lines, str.split, npmi, least)
     joined = [words.join(words_of, found) for words_of in documents]
     assert joined == joined_slowly(documents, npmi, least)
+
+
+@given(st.lists(st.text("a_", max_size=6), max_size=5), st.text("a_", max_size=4))
+def test_a_pair_is_known_where_its_joint_is_a_word(vocab: list[str], second: str) -> None:
+    pairs = {
+        (word[:place], word[place + 1 :])
+        for word in vocab
+        for place in range(1, len(word) - 1)
+        if word[place] == "_"
+    }
+    known = words.JoinedWords(vocab)
+    assert bool(known) == bool(pairs) and all(pair in known for pair in pairs)
+    asked = {(first, second) for first in (*vocab, "", "a", "_")}
+    assert {pair for pair in asked if pair in known} == asked & pairs
+
+
+def test_a_word_of_joints_takes_its_own_room_alone() -> None:
+    """Its pairs, stored, would take 16 MB."""
+    tracemalloc.start()
+    known = words.JoinedWords(["_" * 4000])
+    assert ("_" * 2000, "_" * 1999) in known and ("_" * 2000, "_" * 2000) not in known
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_npmi_of_words_that_only_occur_together_is_one() -> None:

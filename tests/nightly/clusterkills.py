@@ -23,14 +23,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "runs")]
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"  # a process that is forked must have no threads
-
-import psutil  # type: ignore[import-untyped] # noqa: E402
-import tinyfits  # noqa: E402
-from records import (  # noqa: E402
+import alone  # noqa: F401  # before all that imports the package
+import psutil  # type: ignore[import-untyped]
+import tinyfits
+from records import (
     FOLDER,
     FOUND,
     PASSED,
@@ -40,12 +36,13 @@ from records import (  # noqa: E402
     parser,
     published,
 )
-from run_files import contents, newest_checkpoint  # noqa: E402
-from tinyfits import Bench, in_memory  # noqa: E402
-from victims import Victim, forked, fresh  # noqa: E402
+from run_files import contents, newest_checkpoint
+from tinyfits import Bench, in_memory
+from victims import Victim, forked, fresh
 
 PARTS = (
     "hiertopics",
+    "tests/nightly/alone.py",
     "tests/nightly/clusterkills.py",
     "tests/nightly/tinyfits.py",
     "tests/nightly/victims.py",

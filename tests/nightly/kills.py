@@ -26,12 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS), str(TESTS / "runs")]
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"  # a process that is forked must have no threads
-
-from records import (  # noqa: E402
+import alone  # noqa: F401  # before all that imports the package
+from records import (
     FOLDER,
     FOUND,
     PASSED,
@@ -41,16 +37,17 @@ from records import (  # noqa: E402
     parser,
     published,
 )
-from run_files import contents, newest_checkpoint  # noqa: E402
-from tinyfits import ITERATING_SECONDS, SHARDS, UNTIMED, Bench, in_memory  # noqa: E402
-from victims import Calls, Victim, forked, fresh  # noqa: E402
+from run_files import contents, newest_checkpoint
+from tinyfits import ITERATING_SECONDS, SHARDS, UNTIMED, Bench, in_memory
+from victims import Calls, Victim, forked, fresh
 
-from hiertopics.base.errors import RunError  # noqa: E402
-from hiertopics.contract import registry  # noqa: E402
-from hiertopics.runs.rundir import RunDir  # noqa: E402
+from hiertopics.base.errors import RunError
+from hiertopics.contract import registry
+from hiertopics.runs.rundir import RunDir
 
 PARTS = (
     "hiertopics",
+    "tests/nightly/alone.py",
     "tests/nightly/kills.py",
     "tests/nightly/tinyfits.py",
     "tests/nightly/victims.py",

@@ -43,6 +43,9 @@ PATIENCE = 60.0
 ANSWER_WITHIN = 20.0
 """Seconds within which a scheduler answers, and a cluster on this machine is up."""
 
+PAUSE = 0.1
+"""Seconds between two attempts to reach a worker."""
+
 INLINE = 2**16
 """Bytes up to which a message goes with its task, not by itself before it."""
 
@@ -97,7 +100,11 @@ class Cluster:
 
     def _owners(self, n_pieces: int) -> list[str]:
         """Return the address of the process for each piece: neighbours live together."""
-        threads = self._threads()
+        try:
+            threads = self._threads()
+        except OSError as error:  # a scheduler that does not answer is one, too
+            what = type(error).__name__
+            raise WorkersLost(f"the scheduler of the cluster is gone ({what})") from error
         if not threads:
             raise WorkersLost("the cluster has no workers")
         seats = [address for address in sorted(threads) for _ in range(threads[address])]
@@ -173,7 +180,7 @@ class Cluster:
                 futures[address] = self._submit(address, own, sent, threads[address])
             self._wait(futures)
             answers = {
-                address: self._unpacked(future.result(timeout=ANSWER_WITHIN))
+                address: self._unpacked(future.result(timeout=given_up_after()))
                 for address, future in futures.items()
             }
         except lost as error:
@@ -195,11 +202,20 @@ class Cluster:
         return answers
 
     def _sent_ahead(self, address: str, message: bytes) -> Any:
-        try:
-            (future,) = self._client.scatter([message], workers=[address], hash=False)
-        except KeyError:  # so Dask's scheduler tells of a worker that has gone meanwhile
-            raise WorkersLost(f"the worker {address} is gone") from None
-        return future
+        """Return a future of a message that lies with a process; a silent one is tried again.
+
+        Raises WorkersLost where the process is gone.
+        """
+        while True:
+            try:
+                (future,) = self._client.scatter([message], workers=[address], hash=False)
+                return future
+            except KeyError:  # so Dask's scheduler tells of a worker that has gone meanwhile
+                raise WorkersLost(f"the worker {address} is gone") from None
+            except OSError:  # it waits half a minute for a connection, less than for a heartbeat
+                if address not in self._threads():
+                    raise WorkersLost(f"the worker {address} is gone") from None
+                time.sleep(PAUSE)
 
     def _unpacked(self, answer: bytes) -> Answer:
         self.received += len(answer)

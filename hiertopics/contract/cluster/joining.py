@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -51,12 +52,31 @@ def cluster(
     dask, _ = (_needed(name, "Dask") for name in ("dask", "distributed"))
     with ExitStack() as stack:
         stack.enter_context(dask.config.set(SETTINGS))
+        leave_out_lost_results()
+        log = logging.getLogger("distributed.client")
+        stack.callback(log.setLevel, log.level)
+        log.setLevel(logging.CRITICAL)  # of a lost scheduler the fit itself tells
         client = _client(where, threads, stack)
         engine = Cluster(client, stack.enter_context(Workers(threads)), tell)
         stack.enter_context(Watch(engine.beats, lambda line: engine.tell(line)))
         check_agreement(client)
         stack.callback(engine.close)
         yield engine
+
+
+def leave_out_lost_results() -> None:
+    """Let asyncio not log, for the rest of the process, that nobody heard of a lost result.
+
+    Where workers die while Dask's client fetches their results, a task of its own may end so. It is
+    logged when it is collected, as a traceback on stderr; ``Cluster.send`` has told of the loss.
+    """
+    logging.getLogger("asyncio").addFilter(_is_no_lost_result)
+
+
+def _is_no_lost_result(record: logging.LogRecord) -> bool:
+    from distributed.client import AllExit
+
+    return record.exc_info is None or not isinstance(record.exc_info[1], AllExit)
 
 
 def _needed(module: str, what: str) -> Any:

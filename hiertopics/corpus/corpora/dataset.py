@@ -5,7 +5,7 @@ A backend says by ``observes`` which; everything that depends on it is in the ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -80,7 +80,7 @@ def _located(data: DataConfig, found: Source) -> DataConfig:
 
 
 def load(
-    data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+    data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
 ) -> Loaded:
     """Read the corpus and choose its vocabulary (min_df, max_df, stop words).
 
@@ -175,7 +175,7 @@ def _training(n_docs: int, data: DataConfig) -> I64 | None:
 
 
 def load_vectors(
-    data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+    data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
 ) -> Loaded:
     """Read a dense table as the rows of numbers that it is.
 
@@ -198,7 +198,7 @@ def load_vectors(
 
 
 def load_bits(
-    data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+    data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
 ) -> Loaded:
     """Read a dense table of 0 and 1 as ``load_vectors`` does; raises DataError for any other."""
     found = load_vectors(data, bins, phrases)
@@ -281,7 +281,7 @@ class Load(Protocol):
     """Reads what a ``data`` section names; see ``load``."""
 
     def __call__(
-        self, data: DataConfig, bins: Bins | None = None, phrases: Collection[Pair] | None = None
+        self, data: DataConfig, bins: Bins | None = None, phrases: Container[Pair] | None = None
     ) -> Loaded:
         """Return what a backend observes."""
 

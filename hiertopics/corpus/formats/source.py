@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -77,7 +77,7 @@ class Source:
     stemmer: str | None = None
     phrases: Phrases | None = None
     tokenizer: str | None = None
-    known_phrases: Collection[tuple[str, str]] | None = None
+    known_phrases: Container[tuple[str, str]] | None = None
     phrases_from: Collection[int] | None = None
     report: Report = field(default=refuse, compare=False, repr=False)
 

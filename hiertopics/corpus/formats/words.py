@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Container, Iterable
 from importlib import import_module
 from itertools import pairwise
 from math import log
@@ -51,7 +51,7 @@ def drops_stop_words(source: Source) -> bool:
     return joins or source.stemmer is not None
 
 
-def analyser(source: Source, phrases: Collection[Pair]) -> Cut:
+def analyser(source: Source, phrases: Container[Pair]) -> Cut:
     """Return what turns a text into the words that are counted: joined, and in all n-grams."""
     cut, (low, high) = cutter(source), source.ngram_range
     if not phrases and high == 1:
@@ -59,7 +59,7 @@ def analyser(source: Source, phrases: Collection[Pair]) -> Cut:
     return lambda text: ngrams(join(cut(text), phrases), low, high)
 
 
-def join(words: list[str], phrases: Collection[Pair]) -> list[str]:
+def join(words: list[str], phrases: Container[Pair]) -> list[str]:
     """Join pairs of neighbours from left to right; no word is in two of them."""
     if not phrases:
         return words
@@ -117,14 +117,21 @@ def npmi(n_both: int, n_first: int, n_second: int, n_tokens: int) -> float:
     return log(n_both * n_tokens / (n_first * n_second)) / log(n_tokens / n_both)
 
 
-def phrases_in(words: Iterable[str]) -> frozenset[Pair]:
-    """Return the pairs that make words of a vocabulary when they are joined."""
-    return frozenset(
-        (word[:place], word[place + 1 :])
-        for word in words
-        for place in range(1, len(word) - 1)
-        if word[place] == JOINED
-    )
+class JoinedWords(Container[Pair]):
+    """The pairs of words that make a word of a vocabulary when they are joined.
+
+    words: the vocabulary. Pairs are joined when they are asked for: a word of n joints would
+    have n pairs of n letters.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._joined = frozenset(word for word in words if JOINED in word[1:-1])
+
+    def __bool__(self) -> bool:
+        return bool(self._joined)
+
+    def __contains__(self, pair: object) -> bool:
+        return isinstance(pair, tuple) and all(pair) and JOINED.join(pair) in self._joined
 
 
 def stop_words(name: str | None) -> frozenset[str]:
