@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import types
+from numba import njit, types
 
 from hiertopics.numeric.jit import PLAIN
 from hiertopics.numeric.special import copy_row
@@ -44,6 +44,27 @@ def test_what_kernels_call_is_compiled_once_and_not_for_python(tmp_path: Path) -
     assert doubled.twin.signatures == [(types.intp,)]
     assert doubled(4) == 8
     assert doubled.signatures == [(types.intp,)]
+
+
+@ours_alone
+def test_what_kernels_call_is_a_part_of_them_whoever_calls_it_first(tmp_path: Path) -> None:
+    """Else sums of kernels that are compiled later would round differently (``_Twin.compile``)."""
+    (tmp_path / "calls.py").write_text(CALLS)
+    module = run_path(str(tmp_path / "calls.py"))
+    doubled = module["doubled"]
+
+    @njit
+    def foreign(number: int) -> int:
+        return doubled(number) + 1
+
+    assert foreign(2) == 5
+    (part,) = doubled.twin.overloads.values()
+    assert type(part.library).__name__ == "_Part"
+    assert module["doubled_thrice"](1, 2) == 12
+    (whole,) = module["doubled_thrice"].overloads.values()
+    assert type(whole.library).__name__ == "_Whole"
+    codegen = part.library.codegen
+    assert "_library_class" not in vars(codegen)
 
 
 @ours_alone
