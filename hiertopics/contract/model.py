@@ -279,8 +279,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     documents drawn from the model as ``Components``, in blocks of at most about a thousand, their
     weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and bits,
     the log density of each new row before it is seen, float64 [n_docs].
-    regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree
-    (phi and parent, nodes breadth first) and theta [n_docs, n_nodes] to begin with, and the corpus.
+    regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree (phi,
+    parent and what ``extra`` names, nodes breadth first), theta [n_docs, n_nodes] to begin with,
+    and the corpus.
     recut: a tree with so many nodes at each level above its leaves, whose topics stay, and theta of
     the training documents, float64 [n_docs, n_nodes]; takes a tree, its theta, the corpus, and the
     numbers of nodes. It has all that ``infer`` needs, but for ``n_docs``.

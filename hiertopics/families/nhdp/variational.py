@@ -151,10 +151,12 @@ def regrown(
 ) -> Summary:
     """Return the tree after the iterations of a fit that begins with its topics and this theta.
 
-    Its branches are no longer those that have names: seed words are left out, which a note says.
+    Stopping weighs at its nodes what ``extra["stop"]`` of the tree says, where there is one. Its
+    branches are no longer those that have names: seed words are left out, which a note says.
     """
     data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
-    state = documents.begin_known(tree.parent, tree.phi, theta, data, settings, context)
+    stop = tree.extra.get("stop")
+    state = documents.begin_known(tree.parent, tree.phi, theta, data, settings, context, stop=stop)
     for iteration in range(1, settings.inference.iterations + 1):
         state, _ = step(state, data, settings, replace(context, iteration=iteration))
     told = ("seed words are left out: no branch is that of a name",) if settings.model.seeds else ()
