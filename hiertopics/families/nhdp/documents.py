@@ -34,6 +34,9 @@ from hiertopics.families.nhdp.state import State, counted
 
 DOCS_AT_ONCE = 1024
 
+USUAL = 80
+"""Own nodes of a document, of corpora that were looked at, by pair."""
+
 Rows = Callable[[int, int], Floats]
 """From a range of documents to q(z) of their pairs at all nodes, [n_pairs, K]."""
 

@@ -156,6 +156,12 @@ def branches_first(sample: Data, settings: Settings) -> int:
     if start not in ("groups", "branches") or (start == "branches" and cuts != "auto"):
         return 0
     n_topics = flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
+    return number_first(n_topics, settings)
+
+
+def number_first(n_topics: int, settings: Settings) -> int:
+    """Return how many branches are found before so many topics are; 0: none."""
+    cuts = settings.model.branches
     n_branches = flat_starts.number_of_branches(n_topics)
     if cuts == "auto":
         return n_branches
