@@ -99,6 +99,6 @@ def _first_level(summary: Summary, lengths: I64) -> tuple[Basis, I64]:
 
 def _note(support: F64, n: int) -> str:
     return (
-        f"the {len(support)} branches have a mean support of {support.mean():.2f} by documents "
+        f"The {len(support)} branches have a mean support of {support.mean():.2f} by documents "
         f"({n} quick resamples)"
     )
