@@ -137,13 +137,16 @@ def shape_command(
     except ValueError:
         raise UsageError(f"--branches takes numbers as 6,30, got {branches!r}") from None
     made = shape(run, numbers, output, refit=refit, workers=workers, argv=sys.argv)
+    note = None
+    if made.price is None:
+        note = f"{run} has no held-out documents: the price of the shape is not known"
     if as_json:
-        record = {"run": str(made.run.path), "nodes": made.nodes}
+        record = {"run": str(made.run.path), "nodes": made.nodes, "note": note}
         put(to_json(record | {"price": made.price, "price_error": made.price_error}))
         return 0
     tell(f"nodes by depth: {', '.join(map(str, made.nodes))}")
-    if made.price is None:
-        tell(f"note: {run} has no held-out documents: the price of the shape is not known")
+    if note is not None:
+        tell(f"note: {note}")
     else:
         error = "" if made.price_error is None else f" +- {made.price_error:.4f}"
         tell(f"price: {made.price:+.4f}{error} nats per held-out word")

@@ -124,12 +124,17 @@ def put_result(result: Any, as_json: bool, quiet: bool) -> int:
 
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
+    from dataclasses import replace
+
     from hiertopics.base.units import format_duration
     from hiertopics.corpus.data.tree import by_branch
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
     run, tree = result.run, result.run.supported_tree
+    note = "" if tree.transfer is None else tree.transfer.note
+    if tree.transfer is not None:  # said below, where it does not scroll away
+        tree = replace(tree, transfer=tree.transfer._replace(note=""))
     view = View(depth=first_levels(tree))
     shown = by_branch(tree) if view.depth is not None and tree.vectors is None else tree
     put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
@@ -138,6 +143,8 @@ def _show(result: Any) -> None:
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "
         f"model, figures and log are in {run.path}"
     )
+    if note:
+        tell(f"{note}; hiertopics support {run.path} says it of all nodes")
     steps = [f"hiertopics show-tree {run.path}", f"hiertopics topics {run.path}"]
     if run.manifest["split"] and run.split.kind != "none":
         steps.append(f"hiertopics eval {run.path} --heldout")

@@ -36,7 +36,7 @@ from hiertopics.cli.options import (
     "--iterations",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of each of them. [default: RUN's]",
+    help="Of each of them. [default: fewer than RUN's where that says the same, else RUN's]",
 )
 @set_option
 @click.option("--null", is_flag=True, help="Also: the same of the corpus with its words shuffled.")

@@ -279,11 +279,16 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     documents drawn from the model as ``Components``, in blocks of at most about a thousand, their
     weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and bits,
     the log density of each new row before it is seen, float64 [n_docs].
-    regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree
-    (phi and parent, nodes breadth first) and theta [n_docs, n_nodes] to begin with, and the corpus.
+    regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree (phi,
+    parent and what ``extra`` names, nodes breadth first), theta [n_docs, n_nodes] to begin with,
+    and the corpus.
     recut: a tree with so many nodes at each level above its leaves, whose topics stay, and theta of
     the training documents, float64 [n_docs, n_nodes]; takes a tree, its theta, the corpus, and the
     numbers of nodes. It has all that ``infer`` needs, but for ``n_docs``.
+    outline: the first levels of the tree of a corpus in memory, with words and the documents'
+    shares, found without a fit; outline_cost: what that costs, as a part of a fit by counts of what
+    is done, infinity where it cannot be; both or none. short: settings of a fit of few iterations,
+    whose nodes come back in resamples as often as those of a whole one.
     draw_hyperparameters: those that a fit with these settings would draw, drawn from their priors,
     arrays by name; ``simulate`` then takes them as a fourth argument, ``drawn``, in place of the
     config's values.
@@ -346,6 +351,9 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     recut: (
         Callable[[Tree, F64, SeenT, Sequence[int], SettingsT, Context], tuple[Tree, F64]] | None
     ) = None
+    outline: Callable[[SeenT, SettingsT, Context], Summary] | None = None
+    outline_cost: Callable[[Any, SettingsT], float] | None = None
+    short: Callable[[SettingsT], SettingsT] | None = None
     draw_hyperparameters: Callable[[SettingsT, Sizes, Context], Hyperparameters] | None = None
     continued: Callable[[dict[str, NDArray[Any]], DataT, SettingsT, Context], StateT] | None = None
     suited: Callable[[SeenT, SettingsT], Backend[Any, Any, Any, Any]] | None = None

@@ -94,7 +94,7 @@ def consensus(
     original = read_original(first)
     others = sorted(parents[1:], key=lambda run: run.seals(["model.npz"])["model.npz"])
     fits = [Fit.of(run) for run in (first, *others)]
-    tree, theta = joined(fits)
+    tree, theta = joined(fits, [name for name in backend.extra if name in first.tree.extra])
     settings = Settings(first.experiment.model, first.experiment.inference)
     with Workers(workers) as pool:
         context = Context(first.experiment.seed, 0, pool)
@@ -158,10 +158,11 @@ def _tell(run: RunDir, summary: Summary, quiet: bool) -> None:
             print(line, file=sys.stderr)
 
 
-def joined(fits: Sequence[Fit]) -> tuple[Tree, F64]:
+def joined(fits: Sequence[Fit], names: Sequence[str] = ()) -> tuple[Tree, F64]:
     """Return the tree that most fits have, the first one's leaves below it, and its theta.
 
-    Of the tree only parent, phi and tokens mean something; nodes stand breadth first.
+    Of the tree only parent, phi, tokens and these arrays of ``extra``, a row for each node, mean
+    something; nodes stand breadth first.
     """
     nodes = breadth_first(with_leaves(kept_nodes(fits), fits[0]))
     phi = np.empty((len(nodes), fits[0].tree.n_columns))
@@ -185,8 +186,28 @@ def joined(fits: Sequence[Fit]) -> tuple[Tree, F64]:
         weight=n_tokens / n_tokens.sum() if n_tokens.sum() > 0 else zeros,
         n_docs=zeros.astype(np.int64),
         n_tokens=n_tokens,
+        extra={name: _means(fits, nodes, name) for name in names},
     )
     return tree, theta / theta.sum(axis=1, keepdims=True)
+
+
+def _means(fits: Sequence[Fit], nodes: Sequence[Kept], name: str) -> F64:
+    """Return rows of ``extra``: means, by tokens, over what each node stands for.
+
+    Of an inner node those with children alone count; where there are none, the roots.
+    """
+    inner = {node.parent for node in nodes}
+    rows = []
+    for number, node in enumerate(nodes):
+        members = node.members
+        if number in inner:
+            members = [at for at in members if at[1] in fits[at[0]].tree.parent]
+        members = members or nodes[0].members
+        tokens = np.array([fits[one].tree.n_tokens[which] for one, which in members])
+        own = np.array([fits[one].tree.extra[name][which] for one, which in members])
+        weights = tokens if tokens.sum() > 0 else np.ones(len(tokens))
+        rows.append(np.average(own, axis=0, weights=weights))
+    return np.array(rows)
 
 
 def kept_nodes(fits: Sequence[Fit]) -> list[Kept]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hiertopics.base import files
 from hiertopics.base.errors import NumericalError, RunError, UsageError
 from hiertopics.base.progress import Progress, said
 from hiertopics.base.units import format_bytes
@@ -23,6 +24,7 @@ from hiertopics.corpus.data.shape import in_words, shape_of
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.holdouts.split import Split
 from hiertopics.fitting import loop
+from hiertopics.fitting.branches import quick_support
 from hiertopics.fitting.loop import Callback, Event, Stop
 from hiertopics.fitting.memory import besides, code, estimated, in_megabytes
 from hiertopics.fitting.sampling import Sampling
@@ -38,7 +40,7 @@ from hiertopics.runs.checkpoints import (
 from hiertopics.runs.labels import name_nodes
 from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, SEALED_FROM
 from hiertopics.runs.origin import Origin, peak_memory, refuse_begun_elsewhere
-from hiertopics.runs.rundir import RunDir
+from hiertopics.runs.rundir import SUPPORT, RunDir
 from hiertopics.runs.soundness import blamed, check_objective
 
 
@@ -358,12 +360,31 @@ class Job:
         status = "done" if stop.done else "stopped"
         name = self.experiment.backend
         self.seals |= artifacts.write_summary(self.run, summary, self.train.vocab, name)
+        self.seals |= self._quick_support(summary)
         self.seals = {**artifacts.draw_seals(self.run), **self.seals}
         for problem in name_nodes(self.run, summary.tree, self.train.vocab, summary.names):
             self.say(f"warning: {problem}")
         self._write_manifest(status, event.iteration, objective, diagnoses)
         self.say(f"{status} at iteration {event.iteration}: {stop.reason}")
         return FitResult(self.run, status, event.iteration, objective, stop.reason)
+
+    def _quick_support(self, summary: Summary) -> dict[str, str]:
+        """Write which branches come back, where that costs little; return the seal of it.
+
+        What ``support`` has said of the same model stays.
+        """
+        model, path = self.seals["model.npz"], self.run.file(SUPPORT)
+        if artifacts.has_support_of(self.run, self.seals, model):
+            return {}
+        found = quick_support(
+            self.backend, self.settings, self.train, summary, self.experiment.seed, model
+        )
+        if found is None:
+            return {}
+        self.run.log(found["note"])
+        contents = files.to_json(found, indent=1) + "\n"
+        files.write_text(path, contents)
+        return {SUPPORT: files.seal_of(contents.encode())}
 
     def _sampling(self, data: object) -> Sampling:
         return Sampling(self.run, self.backend, self.settings, data, self._context)

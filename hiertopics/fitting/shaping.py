@@ -33,8 +33,7 @@ def cut(
 ) -> RunDir:
     """Write the run of a tree with so many nodes at each level; arguments as of ``shape``."""
     began = time.perf_counter()
-    if RunDir(output).exists:
-        raise UsageError(f"{output} is there already; choose another -o")
+    require_cuttable(parent, branches, output)
     summary, numbers = _summary(parent, [int(n) for n in branches], refit, workers)
     made_by = f"shape {','.join(map(str, branches))}{' --refit' * refit}"
     made = written(parent, Reshaping(summary, numbers, made_by, began), output, argv).run
@@ -43,17 +42,25 @@ def cut(
     return made
 
 
+def require_cuttable(run: RunDir, branches: Sequence[int], output: Path) -> None:
+    """Raise UsageError where ``cut`` has no meaning for a run, for these numbers or this place."""
+    if RunDir(output).exists:
+        raise UsageError(f"{output} is there already; choose another -o")
+    backend = registry.load_for(run.experiment)
+    if backend.recut is None or backend.regrown is None:
+        able = ", ".join(registry.which(lambda backend: backend.recut is not None))
+        raise UsageError(f"shape is for {able}: a tree of {run.experiment.backend} cannot be cut")
+    check_fitted(run.tree, backend, Settings(run.experiment.model, run.experiment.inference))
+    _check([int(n) for n in branches], run.tree)
+
+
 def _summary(
     run: RunDir, branches: list[int], refit: bool, workers: int
 ) -> tuple[Summary, dict[int, int]]:
     """Return the tree cut anew, and the numbers of nodes whose names it keeps."""
     backend, tree = registry.load_for(run.experiment), run.tree
-    if backend.recut is None or backend.regrown is None:
-        able = ", ".join(registry.which(lambda backend: backend.recut is not None))
-        raise UsageError(f"shape is for {able}: a tree of {run.experiment.backend} cannot be cut")
+    assert backend.recut is not None and backend.regrown is not None
     settings = Settings(run.experiment.model, run.experiment.inference)
-    check_fitted(tree, backend, settings)
-    _check(branches, tree)
     train, theta = read_original(run).train, run.theta.toarray()
     with Workers(workers) as pool:
         context = Context(run.experiment.seed, 0, pool)

@@ -12,16 +12,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 from scipy import sparse
 
 from hiertopics.base import files, seeds
-from hiertopics.base.arrays import F64, I64
+from hiertopics.base.arrays import I64
 from hiertopics.base.errors import RunError, UsageError
 from hiertopics.base.progress import said
+from hiertopics.contract import registry
 from hiertopics.contract.cluster.joining import engine_of
 from hiertopics.contract.model import Context, Settings, Summary
 from hiertopics.contract.observed import kind_of
@@ -29,15 +30,19 @@ from hiertopics.corpus.data.shuffling import shuffle
 from hiertopics.corpus.data.support import (
     Transfer,
     covered,
-    in_tree,
-    masses,
-    support_of,
-    transfer,
-    word_orders,
-    word_shares,
 )
-from hiertopics.corpus.data.tree import NodeSupport, Tree
-from hiertopics.corpus.data.treeshares import TreeShares, tree_shares
+from hiertopics.corpus.data.tree import Tree
+from hiertopics.fitting.resampling import (
+    PART,
+    PERMUTATIONS,
+    Basis,
+    Held,
+    headed,
+    held_against,
+    node_records,
+    node_support,
+    resampled_rows,
+)
 from hiertopics.runs.artifacts import write_beside
 from hiertopics.runs.experiment import read_experiment
 from hiertopics.runs.inmemoryfits import fitted_in_memory
@@ -47,45 +52,8 @@ from hiertopics.runs.rundir import SUPPORT, RunDir, opened
 from hiertopics.settings.config import Experiment
 from hiertopics.settings.layers import Overrides
 
-SCHEMA = "hiertopics.support/1"
-PART = 0.9
-"""The share of the training documents in a resample."""
-
-PERMUTATIONS = 20
 FOLDER = "support"
 RESAMPLES = 20
-
-
-class _Basis(NamedTuple):
-    """A tree whose nodes are supported. lengths: int64 [n_docs], tokens of its documents.
-
-    word_counts: int64 [n_words], tokens of each word; None in a tree without words.
-    """
-
-    tree: Tree
-    theta: sparse.csr_array
-    lengths: I64
-    word_counts: I64 | None
-
-    @property
-    def shares(self) -> TreeShares:
-        """The shares of the documents."""
-        return tree_shares(self.tree, self.theta)
-
-
-class _Found(NamedTuple):
-    """What one other tree says. words: None where there are none."""
-
-    documents: Transfer
-    words: Transfer | None
-
-
-def resampled_rows(run: RunDir, number: int) -> I64:
-    """Return which training documents are in a resample, by their places, ascending."""
-    n_docs = len(run.split.train_docs)
-    rng = seeds.derive(run.experiment.seed, "support documents", number)
-    chosen = rng.permutation(n_docs)[: max(1, round(PART * n_docs))]
-    return np.sort(chosen)
 
 
 def support(
@@ -102,7 +70,8 @@ def support(
     """Fit resamples of a run's documents; return, and write, how far its nodes come back.
 
     resamples: how many, with those of earlier calls. iterations, overrides: of the fits to
-    resamples, where they are not those of the run. null: do the same for the run's documents with
+    resamples; where neither is given these are as short as the backend says (``Backend.short``),
+    or as long as the run. null: do the same for the run's documents with
     their words shuffled. cluster: where else to work. say: is told of each resample.
 
     Keys: run, model (seal of model.npz), resamples, part, permutations, settings (those that
@@ -114,7 +83,8 @@ def support(
     if resamples < 2:
         raise UsageError(f"--resamples must be >= 2, got {resamples}")
     _refuse_unfitted(target)
-    experiment, changed = _experiment(target, iterations, overrides)
+    experiment = _experiment(target, iterations, overrides)
+    changed = _differing(target.experiment, experiment)
     asked = "inference.iterations" in changed
     n_iterations = int(experiment.inference.iterations if asked else target.manifest["iterations"])
     corpus = read_original(target).train
@@ -166,7 +136,8 @@ def write_resamples(
     files.make_folder(folder)
     paths = []
     for number in range(resamples):
-        rows = target.split.train_docs[resampled_rows(target, number)]
+        chosen = resampled_rows(target.experiment.seed, len(target.split.train_docs), number)
+        rows = target.split.train_docs[chosen]
         path = folder / f"resample-{number:02d}.docs"
         files.write_text(path, "".join(f"{row}\n" for row in rows.tolist()))
         paths.append(path)
@@ -184,24 +155,31 @@ def _refuse_unfitted(run: RunDir) -> None:
         raise UsageError(f"{run.path} was made of other runs; support takes one that was fitted")
 
 
-def _experiment(
-    run: RunDir, iterations: int | None, overrides: Overrides
-) -> tuple[Experiment, dict[str, Any]]:
-    """Return the experiment of resamples, and the settings that differ from those of the run."""
+def _experiment(run: RunDir, iterations: int | None, overrides: Overrides) -> Experiment:
+    """Return the experiment of resamples."""
     own = run.experiment
     if iterations is None and not overrides:
-        return own, {}
+        short = registry.load_for(own).short
+        if short is None:
+            return own
+        made = short(Settings(own.model, own.inference))
+        return msgspec.structs.replace(own, model=made.model, inference=made.inference)
     flags = {} if iterations is None else {"inference": {"iterations": iterations}}
     changed = read_experiment(flags, run.path / "config.yaml", overrides, run.path)
     if changed.backend != own.backend:
         raise UsageError(
             "-s backend has no meaning for support: resamples are fitted as the run was"
         )
+    return changed
+
+
+def _differing(own: Experiment, changed: Experiment) -> dict[str, Any]:
+    """Return the settings of resamples that differ from those of the run."""
     differ: dict[str, Any] = {}
     for section in ("model", "inference"):
         before, now = (msgspec.to_builtins(getattr(one, section)) for one in (own, changed))
         differ |= {f"{section}.{k}": now[k] for k in now if repr(now[k]) != repr(before[k])}
-    return changed, differ
+    return differ
 
 
 def _key(run: RunDir, changed: Mapping[str, Any]) -> str:
@@ -210,7 +188,7 @@ def _key(run: RunDir, changed: Mapping[str, Any]) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
 
-def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None = None) -> _Basis:
+def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None = None) -> Basis:
     has_words = tree.vectors is None
     counts: I64 | None
     if corpus is None:
@@ -221,16 +199,16 @@ def _basis(tree: Tree, theta: sparse.csr_array, corpus: Any, run: RunDir | None 
     else:
         lengths = getattr(corpus, "doc_lengths", np.ones(theta.shape[0], np.int64))
         counts = corpus.word_counts if has_words else None
-    return _Basis(tree, theta, np.asarray(lengths), counts if has_words else None)
+    return Basis(tree, theta, np.asarray(lengths), counts if has_words else None)
 
 
 def _kept(
     run: RunDir,
     name: str,
     key: str,
-    make: Callable[[], _Found],
+    make: Callable[[], Held],
     say: Callable[[str], None],
-) -> _Found:
+) -> Held:
     """Return what a resample says: from the run's folder, or made and put there."""
     path = run.file(f"{FOLDER}/{name}-{key}.npz")
     if path.exists():
@@ -238,7 +216,7 @@ def _kept(
         words = None
         if "words_found" in arrays:
             words = Transfer(arrays["words_found"], arrays["words_chance"])
-        return _Found(Transfer(arrays["docs_found"], arrays["docs_chance"]), words)
+        return Held(Transfer(arrays["docs_found"], arrays["docs_chance"]), words)
     found = make()
     arrays = {"docs_found": found.documents.found, "docs_chance": found.documents.chance}
     if found.words is not None:
@@ -251,62 +229,36 @@ def _kept(
 
 def _resample(
     run: RunDir,
-    basis: Callable[[], _Basis],
+    basis: Callable[[], Basis],
     corpus: Any,
     fitted: Callable[[Any], Summary],
     number: int,
-) -> _Found:
+) -> Held:
     """Fit a resample, and hold the tree of ``basis`` against what comes of it."""
-    rows = resampled_rows(run, number)
+    rows = resampled_rows(run.experiment.seed, len(run.split.train_docs), number)
     part = corpus.select(rows)
     summary = fitted(part)
     counts = getattr(part, "word_counts", None)
-    return _transfers(run, basis(), number, rows, summary.tree, summary.theta, counts)
+    return held_against(
+        run.experiment.seed, basis(), number, rows, summary.tree, summary.theta, counts
+    )
 
 
 def _compared(
     run: RunDir,
-    basis: _Basis,
+    basis: Basis,
     number: int,
     rows: I64,
     tree: Tree,
     theta: sparse.csr_array,
     other: RunDir,
-) -> _Found:
+) -> Held:
     """Return what another run says; by words only where both have the same ones."""
     same = basis.word_counts is not None and other.vocab == run.vocab
     own = basis if same else basis._replace(word_counts=None)
-    return _transfers(run, own, number, rows, tree, theta, other.split.word_counts)
-
-
-def _transfers(
-    run: RunDir,
-    basis: _Basis,
-    number: int,
-    rows: I64,
-    tree: Tree,
-    theta: sparse.csr_array,
-    counts: I64 | None,
-) -> _Found:
-    """Hold a tree against another one. rows: places of its documents; counts: of its words."""
-    seed = run.experiment.seed
-    lengths = basis.lengths[rows]
-    own = masses(basis.shares.of_documents(rows), lengths)
-    other = masses(tree_shares(tree, theta), lengths)
-    rng = seeds.derive(seed, "support permutations", number)
-    orders = [rng.permutation(len(rows)) for _ in range(PERMUTATIONS)]
-    documents = transfer(own, other, orders)
-    if basis.word_counts is None or counts is None:
-        return _Found(documents, None)
-    known = np.flatnonzero((basis.word_counts > 0) & (counts > 0))
-    tokens = basis.word_counts[known]
-    sides = [
-        masses(tree_shares(one, word_shares(one)).of_documents(known), tokens)
-        for one in (basis.tree, tree)
-    ]
-    words_rng = seeds.derive(seed, "support words", number)
-    words = transfer(sides[0], sides[1], word_orders(tokens, PERMUTATIONS, words_rng))
-    return _Found(documents, words)
+    return held_against(
+        run.experiment.seed, own, number, rows, tree, theta, other.split.word_counts
+    )
 
 
 def _in_common(run: RunDir, other: RunDir) -> tuple[I64, I64]:
@@ -338,7 +290,7 @@ def _null(
     shuffled = shuffle(corpus, seeds.derive(run.experiment.seed, "support null"))
     summary: list[Summary] = []
 
-    def basis() -> _Basis:
+    def basis() -> Basis:
         if not summary:
             summary.append(fitted(shuffled))
         return _basis(summary[0].tree, summary[0].theta, shuffled)
@@ -349,53 +301,27 @@ def _null(
         for number in range(resamples)
     ]
     own = basis()
-    value = _node_support(own, found).value
+    value = node_support(own, found).value
     told = covered(own.tree, own.theta, own.lengths, value)
     return {"covered_50": told.covered_50, "covered_70": told.covered_70}
 
 
-def _node_support(basis: _Basis, found: Sequence[_Found]) -> NodeSupport:
-    shares, n_nodes = basis.shares, basis.tree.n_nodes
-    documents = in_tree(support_of([one.documents for one in found]), shares, n_nodes)
-    words: F64 | None = None
-    by_words = [one.words for one in found if one.words is not None]
-    if len(by_words) == len(found):
-        words = in_tree(support_of(by_words), shares, n_nodes)
-    return NodeSupport(documents, words)
-
-
 def _written(
     run: RunDir,
-    basis: _Basis,
-    found: Sequence[_Found],
+    basis: Basis,
+    found: Sequence[Held],
     changed: Mapping[str, Any],
     null: dict[str, float] | None,
 ) -> dict[str, Any]:
     """Write support.json under its seal, and return what is in it."""
-    tree, supported = basis.tree, _node_support(basis, found)
+    tree, supported = basis.tree, node_support(basis, found)
     told = covered(tree, basis.theta, basis.lengths, supported.value)
-    below = tree.subtree_weight * tree.n_tokens.sum()
     record = {
-        "schema": SCHEMA,
-        "model": run.seals(["model.npz"])["model.npz"],
-        "resamples": len(found),
-        "part": PART,
-        "permutations": PERMUTATIONS,
-        "settings": dict(changed),
+        **headed(len(found), run.seals(["model.npz"])["model.npz"], changed),
         **told._asdict(),
         "null": null,
         "note": _note(told.covered_50, len(found), null),
-        "nodes": [
-            {
-                "id": node,
-                "depth": int(tree.depth[node]),
-                "n_tokens": float(below[node]),
-                "documents": _number(supported.documents[node]),
-                "words": None if supported.words is None else _number(supported.words[node]),
-                "support": _number(supported.value[node]),
-            }
-            for node in tree.shown.tolist()
-        ],
+        "nodes": node_records(tree, supported),
     }
     write_beside(run, SUPPORT, lambda _: files.to_json(record, indent=1) + "\n")
     return {"run": str(run.path), **record}
@@ -406,7 +332,3 @@ def _note(share: float, n: int, null: dict[str, float] | None) -> str:
     how = f"(support 0.5 or more, {n} resamples)"
     shuffled = "" if null is None else f", {null['covered_50']:.0%} of a shuffled corpus"
     return f"{told} {how}{shuffled}"
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -51,15 +51,18 @@ def unit(rows: F64) -> F64:
     return np.asarray(rows / np.maximum(kernels.lengths(rows), 1e-300)[:, None])
 
 
-def singular(matrix: sparse.csr_array, n_vectors: int) -> Singular:
-    """Return the largest singular values of X [n, m] and their vectors, at most min(n, m)."""
+def singular(matrix: sparse.csr_array, n_vectors: int, powers: int = POWERS) -> Singular:
+    """Return the largest singular values of X [n, m] and their vectors, at most min(n, m).
+
+    powers: power iterations.
+    """
     n_vectors = min(n_vectors, *matrix.shape)
     block = min(n_vectors + FURTHER, *matrix.shape)
     turned = sparse.csr_array(matrix.T)
     signs = np.random.Generator(np.random.PCG64(0)).integers(0, 2, (block, matrix.shape[1]))
     basis: F64 = 2.0 * signs.astype(np.float64) - 1.0
     kernels.orthonormalise(basis)
-    for _ in range(POWERS):
+    for _ in range(powers):
         basis = _columns(turned @ (matrix @ _columns(basis)))
         kernels.orthonormalise(basis)
     seen = np.ascontiguousarray(matrix @ _columns(basis))
@@ -75,17 +78,20 @@ def singular(matrix: sparse.csr_array, n_vectors: int) -> Singular:
     return Singular(left * signs, values, right * signs[:, None])
 
 
-def non_negative(matrix: sparse.csr_array, found: Singular) -> tuple[F64, F64]:
+def non_negative(
+    matrix: sparse.csr_array, found: Singular, passes: int = PASSES
+) -> tuple[F64, F64]:
     """Return non-negative W [n, k] and H [k, m] of a small sum of squares of X - W H.
 
     found: as many singular vectors of X, which the factors begin with (C. Boutsidis,
     E. Gallopoulos: SVD based initialization, Pattern Recognition 41, 2008; zeros filled by the
     mean). Coordinate descent in the order of rows and columns (A. Cichocki, A.-H. Phan: Fast
     local algorithms for large scale nonnegative matrix factorizations, IEICE Trans. 2009).
+    passes: of it, at most.
     """
     weights, parts = _first_factors(matrix, found)
     turned, first = sparse.csr_array(matrix.T), 0.0
-    for number in range(PASSES):
+    for number in range(passes):
         moved = kernels.descend(weights, matrix @ parts, kernels.gram(parts))
         moved += kernels.descend(parts, turned @ weights, kernels.gram(weights))
         first = first or moved

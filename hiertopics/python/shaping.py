@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hiertopics.corpus.formats.trust import trusts
-from hiertopics.fitting.shaping import cut
+from hiertopics.fitting.shaping import cut, require_cuttable
 from hiertopics.runs.rundir import RunDir, opened
-from hiertopics.scoring.comparison import compare
+from hiertopics.scoring.comparison import lost
+from hiertopics.scoring.evaluation import held_out_arrays
 
 
 class Shaped(NamedTuple):
@@ -50,17 +51,13 @@ def shape(
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
     parent = opened(run)
+    require_cuttable(parent, branches, Path(output))
+    has_price = len(parent.split.heldout_docs) > 0
+    # Before anything is made: a run that cannot be scored has no price.
+    before = held_out_arrays(parent, workers) if has_price else None
     made = cut(parent, branches, Path(output), refit=refit, workers=workers, argv=argv)
     nodes = np.bincount(made.tree.depth[made.tree.shown])[1:].tolist()
-    return Shaped(made, nodes, *_price(parent, made))
-
-
-def _price(parent: RunDir, made: RunDir) -> tuple[float | None, float | None]:
-    if not len(parent.split.heldout_docs):
-        return None, None
-    rows = compare([parent, made])
-    if len(rows) < 2:
-        return None, None
-    last = rows[1]
-    sign = 1.0 if last["run"] == str(made.path) else -1.0
-    return sign * last["behind"], last["behind_error"]
+    if before is None:
+        return Shaped(made, nodes, None, None)
+    behind = lost(held_out_arrays(made, workers), before)
+    return Shaped(made, nodes, behind.log_likelihood_per_word, behind.standard_error)

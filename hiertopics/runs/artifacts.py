@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from scipy import sparse
@@ -20,7 +21,7 @@ from hiertopics.corpus.holdouts.split import Split
 from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
-from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, RunDir
+from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, SUPPORT, RunDir
 from hiertopics.runs.soundness import check_summary
 from hiertopics.settings.config import Experiment
 
@@ -129,6 +130,17 @@ def write_beside(run: RunDir, name: str, text: Callable[[RunDir], str]) -> None:
         held.write_manifest({**held.manifest, FILES: {**sealed, name: new}})
     for known in ("manifest", "supported_tree"):
         run.__dict__.pop(known, None)
+
+
+def has_support_of(run: RunDir, seals: Mapping[str, str], model: str) -> bool:
+    """Tell whether a sound support.json speaks of the model of this seal. seals: of the files."""
+    path = run.file(SUPPORT)
+    if SUPPORT not in seals or not path.exists():
+        return False
+    contents = path.read_bytes()
+    if files.seal_of(contents) not in seals[SUPPORT].split():
+        return False
+    return bool(json.loads(contents)["model"] == model)
 
 
 def present_seals(run: RunDir) -> dict[str, str]:

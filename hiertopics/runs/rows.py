@@ -77,7 +77,7 @@ TRANSFER = ("transfer_support", "transfer_by_documents", "transfer_by_words")
 
 def _transfer(tree: Tree, node: int) -> dict[str, float | None]:
     """Return the support of a node by resamples; None for a root, and where there are no words."""
-    if tree.transfer is None:
+    if tree.transfer is None or not tree.transfer.is_of_nodes:
         return {}
     parts = (tree.transfer.value, tree.transfer.documents, tree.transfer.words)
     numbers = [

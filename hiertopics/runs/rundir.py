@@ -74,6 +74,9 @@ DRAWS = "draws/"
 SUPPORT = "support.json"
 """The file with the support of nodes by resamples (``fitting.support``)."""
 
+OUTLINES = "outlines"
+"""Its key that says that resamples were outlined (``fitting.branches``): too rough for a node."""
+
 CHAIN_PATHS = "chain_paths"
 """The array of a draw that holds the paths of all chains, [n_chains, n_docs, L]."""
 
@@ -318,6 +321,9 @@ class RunDir:
             written = json.loads(path.read_text(encoding="utf-8"))
             if written["model"] != self.seals(["model.npz"])["model.npz"]:
                 return None
+            if written.get(OUTLINES):
+                nothing = np.full(self.tree.n_nodes, np.nan)
+                return NodeSupport(nothing, None, str(written["note"]))
             by: dict[str, F64 | None] = {}
             for name in ("documents", "words"):
                 values = np.full(self.tree.n_nodes, np.nan)

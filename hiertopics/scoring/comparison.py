@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
 from hiertopics.scoring.request import choose_options, not_default
-from hiertopics.scoring.scores import pool
+from hiertopics.scoring.scores import Score, pool
 from hiertopics.scoring.tasks import evaluate_task
 from hiertopics.scoring.tasks.hierarchy import HierarchyOptions
 
@@ -134,10 +134,13 @@ def _behind(row: dict[str, Any], best: dict[str, Any]) -> dict[str, float | None
     """Return by how much a run is behind the best one on the same documents."""
     if row is best or "log_likelihood_per_word" not in row:
         return {"behind": None, "behind_error": None}
-    mine, first = _score_arrays(row), _score_arrays(best)
-    lost = first["log_likelihood"] - mine["log_likelihood"]
-    found = pool(lost, files.unpack_csr("scored", mine))
+    found = lost(_score_arrays(row), _score_arrays(best))
     return {"behind": found.log_likelihood_per_word, "behind_error": found.standard_error}
+
+
+def lost(mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> Score:
+    """Return by how much a score is behind another one on the same documents."""
+    return pool(other["log_likelihood"] - mine["log_likelihood"], files.unpack_csr("scored", mine))
 
 
 def _score_arrays(row: dict[str, Any]) -> dict[str, NDArray[Any]]:

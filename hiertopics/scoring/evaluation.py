@@ -70,11 +70,7 @@ def _evaluate(request: Request, protocol: str | None, options: Mapping[str, Any]
     """Score a run by a protocol; raises NumericalError where the score is not finite."""
     target = request.run
     name = protocol or _default_protocol(target, options.get("corpus"))
-    chosen, result = answer(request, "protocol", name, PROTOCOLS, options)
-    try:
-        check_scores(result.metrics)
-    except NumericalError as error:
-        raise NumericalError(f"{error}{blamed(target.experiment)}") from error
+    chosen, result = _answered(request, name, options)
     record: dict[str, Any] = {
         "run": str(target.path),
         "backend": target.manifest["backend"],
@@ -85,6 +81,23 @@ def _evaluate(request: Request, protocol: str | None, options: Mapping[str, Any]
     }
     keep_score(target, name, not_default(chosen), record, result.arrays)
     return record
+
+
+def _answered(request: Request, name: str, options: Mapping[str, Any]) -> tuple[Any, Any]:
+    chosen, result = answer(request, "protocol", name, PROTOCOLS, options)
+    try:
+        check_scores(result.metrics)
+    except NumericalError as error:
+        raise NumericalError(f"{error}{blamed(request.run.experiment)}") from error
+    return chosen, result
+
+
+def held_out_arrays(run: RunDir, workers: int = 1) -> Mapping[str, Any]:
+    """Return the arrays of a run's score on its split, which is not kept; see ``evaluate``."""
+    with engine_of(None, workers, said) as engine:
+        request = Request(run, {}, engine)
+        arrays: Mapping[str, Any] = _answered(request, _default_protocol(run, None), {})[1].arrays
+        return arrays
 
 
 def _default_protocol(run: RunDir, corpus: Path | str | None) -> str:

@@ -91,4 +91,8 @@ def supported_part(run: RunDir, tree: Tree, least: float) -> Tree:
     if tree.transfer is None:
         what = "has no support of its nodes"
         raise UsageError(f"{run.path} {what}; hiertopics support {run.path} finds it")
-    return collapsed(tree, tree.transfer.value, least)
+    value, inner = tree.transfer.value, tree.shown[tree.parent[tree.shown] != ROOT]
+    if len(inner) and np.isnan(value[inner]).any():
+        what = "has the support of its branches alone"
+        raise UsageError(f"{run.path} {what}; hiertopics support {run.path} finds that of all")
+    return collapsed(tree, value, least)

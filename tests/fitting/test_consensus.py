@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -219,3 +220,18 @@ def test_what_has_no_consensus_is_refused_in_one_line(
     done = call("consensus", *seeds[:2], "-o", seeds[2])
     assert done.code == 2 and "is a run already" in done.err
     assert call("consensus", *seeds[:2]).code == 2
+
+
+def test_stopping_weighs_at_a_node_what_it_does_at_those_with_children_that_it_stands_for() -> None:
+    """The second branch is a leaf of one run, and the inner node of the two others."""
+    stops = [np.array([[number, node] for node in range(6)], float) for number in range(3)]
+    fits = []
+    for fit, rows in zip([FULL, FULL, PART], stops, strict=True):
+        tree = replace(fit.tree, extra={"stop": rows[: fit.tree.n_nodes]})
+        fits.append(fit._replace(tree=tree))
+    tree, _ = joined(fits, ["stop"])
+    assert tree.parent.tolist() == [-1, 0, 0, 1, 1, 2]
+    tokens = FULL.tree.n_tokens
+    assert tree.extra["stop"][2] == pytest.approx([0.5, 2])  # node 1 of PART is a leaf
+    branch = np.average([0, 1, 2], weights=[tokens[1], tokens[1], PART.tree.n_tokens[2]])
+    assert tree.extra["stop"][1, 0] == pytest.approx(branch)

@@ -12,10 +12,13 @@ import pytest
 from faults import refusals
 
 import hiertopics
+from hiertopics.base.errors import NumericalError
+from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.recutting import _moved, _tree
 from hiertopics.families.nhdp.shapes import Arranged, nested, numbered
+from hiertopics.fitting.driver import fit
 from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
@@ -186,3 +189,43 @@ def test_a_disk_that_refuses_leaves_no_run_and_the_command_given_again_makes_it(
         assert call("show-tree", "made").code == 1
     assert n_refused > 1
     assert call("show-tree", "made").code == 0
+
+
+def test_the_price_leaves_no_scores_in_the_run(copied: Finished, call: Call) -> None:
+    run = copied("nhdp-variational")
+    told = call("shape", run, "--branches", 2, "-o", "new", "--json")
+    assert told.code == 0 and json.loads(told.out)["note"] is None
+    assert not list(run.glob("eval/*")) and not list(Path("new").glob("eval/*"))
+
+
+def test_a_record_without_a_price_says_why(copied: Finished, call: Call) -> None:
+    told = call("shape", copied("nhdp-variational", "none"), "--branches", 2, "-o", "new", "--json")
+    record = json.loads(told.out)
+    assert record["price"] is None and "has no held-out documents" in record["note"]
+
+
+def test_a_run_that_cannot_be_scored_is_refused_with_the_reason_alone(
+    copied: Finished, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spoilt(*_: object) -> None:
+        raise NumericalError("the score is not finite")
+
+    run = copied("nhdp-variational")
+    monkeypatch.setattr("hiertopics.scoring.evaluation.check_scores", spoilt)
+    told = call("shape", run, "--branches", 2, "-o", "new")
+    assert told.code == 1 and told.err.count("\n") == 1 and "the score is not finite" in told.err
+    assert not Path("new").exists()
+
+
+@pytest.mark.slow
+def test_a_run_of_a_corpus_in_shards_is_cut_too(tmp_path: Path, call: Call) -> None:
+    planted = Path(__file__).parents[2] / "data-samples" / "planted.ldac"
+    convert(planted, tmp_path / "planted.shards")
+    again = ["model.truncation=9", "inference.start_iterations=10"]
+    for name, corpus in (("one", planted), ("two", tmp_path / "planted.shards")):
+        fit(corpus, run=tmp_path / name, iterations=3, overrides=again)
+        told = call("shape", tmp_path / name, "--branches", 2, "-o", f"{name}-cut")
+        assert told.code == 0 and "price: " in told.err, told.err
+    trees = [RunDir(f"{name}-cut").tree for name in ("one", "two")]
+    assert trees[0].parent.tolist() == trees[1].parent.tolist()
+    assert trees[0].phi.tobytes() == trees[1].phi.tobytes()

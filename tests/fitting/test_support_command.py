@@ -14,7 +14,8 @@ import pytest
 from hiertopics.base.errors import UsageError
 from hiertopics.fitting import support as module
 from hiertopics.fitting.driver import fit
-from hiertopics.fitting.support import against, resampled_rows, support, write_resamples
+from hiertopics.fitting.resampling import resampled_rows
+from hiertopics.fitting.support import against, support, write_resamples
 from hiertopics.runs.rundir import RunDir
 from hiertopics.views.showing import show_tree
 
@@ -27,12 +28,11 @@ def quiet(line: str) -> None:
 
 
 def test_resamples_are_nine_tenths_and_differ(finished: Copied) -> None:
-    run = RunDir(finished())
-    n_docs = len(run.split.train_docs)
-    first, second = (resampled_rows(run, number) for number in (0, 1))
+    n_docs = len(RunDir(finished()).split.train_docs)
+    first, second = (resampled_rows(0, n_docs, number) for number in (0, 1))
     assert len(first) == len(np.unique(first)) == round(0.9 * n_docs)
     assert first.max() < n_docs and first.tolist() != second.tolist()
-    assert first.tolist() == resampled_rows(run, 0).tolist()
+    assert first.tolist() == resampled_rows(0, n_docs, 0).tolist()
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_runs_of_the_listed_documents_are_held_against_the_first(
     (first, _) = write_resamples(path, tmp_path / "lists", 2)
     rows = [int(line) for line in first.read_text().split()]
     run = RunDir(path)
-    assert rows == run.split.train_docs[resampled_rows(run, 0)].tolist()
+    assert rows == run.split.train_docs[resampled_rows(0, len(run.split.train_docs), 0)].tolist()
     record = against(path, [path, path])
     weights = run.tree.subtree_weight
     large = [node for node in record["nodes"] if node["depth"] and weights[node["id"]] > 0.1]

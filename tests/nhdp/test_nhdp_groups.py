@@ -228,6 +228,18 @@ def test_stopping_at_branches_and_groups_weighs_little(few: None) -> None:
     assert (plain.stop_a[plain.mixing.shape.inner] == 2.0).all()
 
 
+def test_stopping_weighs_as_much_where_topics_are_fitted_anew(few: None) -> None:
+    corpus = corpus_of(COUNTS.toarray().astype(int))
+    settings = settings_of(variational, truncation=12, iterations=2)
+    data, context = variational.prepare(corpus, settings), at(0)
+    summary = variational.summarise(started(truncation=12), data, settings, context)
+    tree, theta = summary.tree, summary.theta.toarray()
+    again = variational.regrown(tree, theta, corpus, settings, context).tree
+    stops = [dict(zip(one.depth, one.extra["stop"][:, 0], strict=True)) for one in (tree, again)]
+    assert stops[0] == stops[1]
+    assert stops[1][1] == starts.PASSING
+
+
 def test_neither_seeds_nor_workers_make_a_difference(few: None) -> None:
     one = started(shards=2)
     for other in (started(shards=2, seed=1), started(shards=2, workers=2)):

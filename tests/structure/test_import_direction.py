@@ -236,7 +236,7 @@ def test_the_compiler_is_reached_through_one_door() -> None:
 @pytest.mark.parametrize(
     ("package", "known"),
     [
-        ("corpus.data", ("base.axes", "base.errors", "base.room")),
+        ("corpus.data", ("base.axes", "base.errors", "base.room", "numeric.overlap_kernels")),
         ("settings", ("base.errors", "base.units")),
         ("numeric", ("base.compiling",)),
         (

@@ -187,3 +187,19 @@ def test_of_a_large_tree_two_levels_are_read_at_first(monkeypatch: pytest.Monkey
     assert first_levels(forest) == 2
     flat = replace(large, parent=np.full(n, -1, np.int32))
     assert first_levels(flat) is None
+
+
+def test_the_widest_branch_stands_first_where_two_levels_are_read() -> None:
+    """By the tokens at and below; documents of an inner node itself say little of its branch."""
+    tree = Tree(
+        phi=np.full((7, 6), 1 / 6),
+        parent=np.array([-1, 0, 0, 1, 1, 2, 2], np.int32),
+        kind=np.zeros(7, np.int8),
+        weight=np.array([0.0, 0.1, 0.1, 0.1, 0.1, 0.3, 0.3]),
+        n_docs=np.array([9, 90, 9, 9, 9, 9, 9]),
+        n_tokens=np.array([0.0, 1, 1, 1, 1, 3, 3]),
+    )
+    whole = render.for_reading(tree, View())
+    assert whole.children(tree, 0).tolist() == [1, 2]
+    first = render.for_reading(tree, View(depth=2))
+    assert first.children(tree, 0).tolist() == [2, 1]

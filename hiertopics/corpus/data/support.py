@@ -22,9 +22,6 @@ LEAST_SHARE = 0.02
 BAND = 25
 """Words of like frequency that are permuted among each other."""
 
-PAIRS = 1 << 22
-"""Pairs of nodes of two trees that are counted together."""
-
 
 class Transfer(NamedTuple):
     """How far each node is in one other tree. found: float64 [n_nodes], 0 to 1.
@@ -64,18 +61,24 @@ def transfer(own: sparse.csr_array, other: sparse.csr_array, orders: Iterable[I6
     rows for the level of chance.
     """
     found = best_overlap(own, other)
-    drawn = [best_overlap(own, sparse.csr_array(other[order])) for order in orders]
+    drawn = [best_overlap(own, other, order) for order in orders]
     return Transfer(found, np.mean(drawn, axis=0) if drawn else np.zeros_like(found))
 
 
-def best_overlap(own: sparse.csr_array, other: sparse.csr_array) -> F64:
+def best_overlap(own: sparse.csr_array, other: sparse.csr_array, order: I64 | None = None) -> F64:
     """Return the largest max(0, 1 - sum |a_v - a_u| / sum a_v) over nodes u but the root.
+
+    order: int64 [n_rows], the row of the other tree that stands beside each; None: the same.
 
     sum |a - b| is sum a + sum b - 2 sum min(a, b), and only rows with tokens at both nodes have a
     minimum: the cost is that of the pairs of nodes that share a row.
     """
+    from hiertopics.numeric import overlap_kernels  # views that read support compile nothing
+
     size, other_size = (np.asarray(each.sum(axis=0)).ravel() for each in (own, other))
-    common = _common(own, other)
+    common = np.zeros((own.shape[1], other.shape[1]))
+    beside = np.arange(own.shape[0]) if order is None else order
+    overlap_kernels.add_smaller(*_parts(own), beside, *_parts(other), common)
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = size[:, None] + other_size[None, :] - 2 * common
         near = np.maximum(0.0, 1.0 - apart / size[:, None])
@@ -84,27 +87,8 @@ def best_overlap(own: sparse.csr_array, other: sparse.csr_array) -> F64:
     return found
 
 
-def _common(own: sparse.csr_array, other: sparse.csr_array) -> F64:
-    """Return sum over rows of min(a_v, a_u) for each pair of nodes, [n_own, n_other]."""
-    n_own, n_other = own.shape[1], other.shape[1]
-    total = np.zeros(n_own * n_other)
-    counts, others = np.diff(own.indptr), np.diff(other.indptr)
-    ends = np.cumsum(counts * others)
-    first = 0
-    while first < own.shape[0]:
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + PAIRS, side="right")))
-        mine = slice(own.indptr[first], own.indptr[last])
-        repeats = np.repeat(others[first:last], counts[first:last])
-        node, amount = (np.repeat(part[mine], repeats) for part in (own.indices, own.data))
-        begin = np.repeat(np.repeat(other.indptr[first:last], counts[first:last]), repeats)
-        step = np.arange(len(begin)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        theirs = begin + step
-        place = node.astype(np.int64) * n_other + other.indices[theirs]
-        least = np.minimum(amount, other.data[theirs])
-        total += np.bincount(place, least, minlength=len(total))
-        first = last
-    return total.reshape(n_own, n_other)
+def _parts(matrix: sparse.csr_array) -> tuple[I64, I64, F64]:
+    return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data
 
 
 def word_orders(counts: Ints, n: int, rng: np.random.Generator) -> list[I64]:

@@ -88,6 +88,11 @@ class NodeSupport(NamedTuple):
         """The smaller one of the two, float64 [n_nodes]."""
         return self.documents if self.words is None else np.minimum(self.documents, self.words)
 
+    @property
+    def is_of_nodes(self) -> bool:
+        """Whether it says something of single nodes, and not in its note alone."""
+        return not bool(np.isnan(self.documents).all())
+
 
 @dataclass(frozen=True)
 class Tree:

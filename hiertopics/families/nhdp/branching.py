@@ -7,6 +7,7 @@ common are the branches, and branches whose documents are about the same stand i
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -25,26 +26,50 @@ WEIGHTS: tuple[Callable[[F64], F64], ...] = (
 )
 """What a word that a document has so many tokens of counts there: presence, damped, counts."""
 
-PRIOR, ROUNDS = 1e-3, 20
-"""Tokens that a document has of each branch besides its own, and rounds that place it."""
+PRIOR = 1e-3
+"""Tokens that a document has of each branch besides its own."""
 
 CHANCE = 1e-12
 """Of a word in a branch that does not have it."""
 
-VECTORS = 50
-"""Singular vectors in which documents are compared."""
+
+class Effort(NamedTuple):
+    """How long branches are looked for.
+
+    powers, passes: of ``factors``. rounds: that divide documents among branches. vectors: singular
+    ones, in which documents are compared.
+    """
+
+    powers: int = factors.POWERS
+    passes: int = factors.PASSES
+    rounds: int = 20
+    vectors: int = 50
+
+    def cost(self, n_branches: int) -> int:
+        """Return the multiplications for each pair of a corpus."""
+        products = 2 * (self.powers + 1)
+        wide = n_branches + factors.FURTHER
+        factorisation = products * wide + 2 * self.passes * n_branches
+        compared = products * (self.vectors + factors.FURTHER)
+        return len(WEIGHTS) * factorisation + self.rounds * n_branches + compared
+
+
+WHOLE = Effort()
+"""That of a fit."""
 
 GRID = 2.0**20
 """Distances are rounded to 1 / GRID before they are compared."""
 
 
-def branches_of(counts: sparse.csr_array, n_branches: int, seeds: Seeds) -> I64:
+def branches_of(
+    counts: sparse.csr_array, n_branches: int, seeds: Seeds, effort: Effort = WHOLE
+) -> I64:
     """Return the branch of each pair, int64 [n_pairs], from 0: at most n_branches.
 
     counts: float64 [n_docs, n_words]. The first branches are those of the names of ``seeds``, and
     no other has their words.
     """
-    phi = branch_topics(counts, max(n_branches, len(seeds.names) + 1), seeds)
+    phi = branch_topics(counts, max(n_branches, len(seeds.names) + 1), seeds, effort)
     own = phi[seeds.name, seeds.word]
     phi[:, seeds.word] = CHANCE
     phi[seeds.name, seeds.word] += own
@@ -55,11 +80,16 @@ def branches_of(counts: sparse.csr_array, n_branches: int, seeds: Seeds) -> I64:
         counts.data,
         np.ascontiguousarray(phi.T),
         PRIOR,
-        ROUNDS,
+        effort.rounds,
     )
 
 
-def branch_topics(counts: sparse.csr_array, n_branches: int, seeds: Seeds = seedwords.NONE) -> F64:
+def branch_topics(
+    counts: sparse.csr_array,
+    n_branches: int,
+    seeds: Seeds = seedwords.NONE,
+    effort: Effort = WHOLE,
+) -> F64:
     """Return the words of branches that several factorisations have in common, rows sum to 1.
 
     The rows of all factors, each of length 1, and one for each name are gathered in as many
@@ -70,8 +100,8 @@ def branch_topics(counts: sparse.csr_array, n_branches: int, seeds: Seeds = seed
     found = [factors.unit(_around(counts, seeds) * rarity)]
     for weigh in WEIGHTS:
         weighted = _weighted(counts, weigh(counts.data) * rarity[counts.indices])
-        basis = factors.singular(weighted, n_branches)
-        found.append(factors.unit(factors.non_negative(weighted, basis)[1]))
+        basis = factors.singular(weighted, n_branches, effort.powers)
+        found.append(factors.unit(factors.non_negative(weighted, basis, effort.passes)[1]))
     rows, n_names = np.concatenate(found), len(seeds.names)
     labels = clusters(rows, n_branches)
     means = np.array([rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)])
@@ -119,7 +149,9 @@ class Linked:
     [n_pairs], of each pair. The first ``n_named`` branches are in no group with another.
     """
 
-    def __init__(self, counts: sparse.csr_array, branch: I64, n_named: int = 0) -> None:
+    def __init__(
+        self, counts: sparse.csr_array, branch: I64, n_named: int = 0, effort: Effort = WHOLE
+    ) -> None:
         doc = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         shape = (counts.shape[0], max(int(branch.max(initial=-1)) + 1, n_named))
         tokens = sparse.coo_array((counts.data, (doc, branch)), shape=shape).tocsr()
@@ -128,7 +160,7 @@ class Linked:
         held[:n_named] = 0
         self._rest, self._n_branches = np.flatnonzero(held), len(held)
         tokens.data = np.sqrt(tokens.data)
-        places = factors.unit(np.ascontiguousarray(tokens.T @ embedded(counts))[self._rest])
+        places = factors.unit(np.ascontiguousarray(tokens.T @ embedded(counts, effort))[self._rest])
         share = held[self._rest] / max(float(held.sum()), 1.0)
         self._places = factors.unit(places - factor_kernels.product(share[None], places))
 
@@ -143,12 +175,13 @@ class Linked:
         return found
 
 
-def embedded(counts: sparse.csr_array) -> F64:
+def embedded(counts: sparse.csr_array, effort: Effort = WHOLE) -> F64:
     """Return documents by their words in singular vectors, float64 [n_docs, k], of length 1."""
     rarity = factors.logarithms((1.0 + counts.shape[0]) / (1.0 + _documents_with(counts))) + 1
     damped = 1 + factors.logarithms(counts.data)
     weighted = _weighted(counts, damped * rarity[counts.indices])
-    found = factors.singular(weighted, min(VECTORS, min(weighted.shape) - 1) or 1)
+    n_vectors = min(effort.vectors, min(weighted.shape) - 1) or 1
+    found = factors.singular(weighted, n_vectors, effort.powers)
     return factors.unit(found.left * found.values)
 
 

@@ -34,6 +34,9 @@ from hiertopics.families.nhdp.state import State, counted
 
 DOCS_AT_ONCE = 1024
 
+USUAL = 80
+"""Own nodes of a document, of corpora that were looked at, by pair."""
+
 Rows = Callable[[int, int], Floats]
 """From a range of documents to q(z) of their pairs at all nodes, [n_pairs, K]."""
 
@@ -91,18 +94,21 @@ def begin_known(
     settings: Settings,
     context: Context,
     dtype: DTypeLike = np.float32,
+    stop: F64 | None = None,
 ) -> State:
     """Return the state with q(z) proportional to theta [n_docs, K] and phi [K, n_words].
 
-    The nodes stand breadth first, siblings together. Shares are even.
+    The nodes stand breadth first, siblings together. Shares are even. stop: float64 [K, 2], weights
+    of stopping and of going on at inner nodes; None: those of the settings at each.
     """
     model, shape = settings.model, shape_of(parent)
+    stop_a, stop_b = (model.stop_weight, model.go_weight) if stop is None else stop.T
     by_word = np.ascontiguousarray(phi.T, dtype)
     rest = (by_word, shape.ancestry, settings.inference.least)
     messages = [
         Known(part, *rest) for part in np.split(theta.astype(dtype), data.cells.doc_bounds[1:-1])
     ]
-    begun = mixing.even(shape, model.concentration, model.stop_weight, model.go_weight)
+    begun = mixing.even(shape, model.concentration, stop_a, stop_b)
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
     return counted(local, begun, data, dtype)
 

@@ -196,7 +196,12 @@ def _with_homes(words: I64, labels: I64, seeds: Seeds) -> tuple[F64, tuple[I64, 
 
 def n_clusters(counts: sparse.csr_array, n_topics: int) -> int:
     """Return how many clusters of words there can be, ``n_topics`` at most."""
-    return max(min(n_topics, len(frequent(counts)) // WORDS_PER_TOPIC), 1)
+    return most_clusters(len(frequent(counts)), n_topics)
+
+
+def most_clusters(n_words: int, n_topics: int) -> int:
+    """Return the same where so many words occur."""
+    return max(min(n_topics, min(n_words, MOST_WORDS) // WORDS_PER_TOPIC), 1)
 
 
 def frequent(counts: sparse.csr_array) -> I64:

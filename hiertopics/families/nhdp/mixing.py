@@ -77,8 +77,11 @@ def below(shape: Shape, n: Numbers) -> F64:
     return total
 
 
-def even(shape: Shape, concentration: float, stop_a: float, stop_b: float) -> Mixing:
-    """Return equal shares among siblings, and the same numbers at every inner node."""
+def even(shape: Shape, concentration: float, stop_a: float | F64, stop_b: float | F64) -> Mixing:
+    """Return equal shares among siblings, and these numbers at inner nodes.
+
+    stop_a, stop_b: the same at every inner node, or float64 [K].
+    """
     inner = shape.n_children > 0
     share = np.ones(shape.n_nodes)
     share[1:] = 1.0 / shape.n_children[shape.parent[1:]]

@@ -63,9 +63,8 @@ def recut(
     bare = _tree(tree, moved, arranged)
     data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
     begun = bare.parent, bare.phi, moved.theta
-    state = documents.begin_known(*begun, data, settings, context)
-    stop_a, stop_b = _stops(tree, moved.tokens, arranged.shape)
-    state.mix(state.mixing._replace(stop_a=stop_a, stop_b=stop_b))
+    stop = _stops(tree, moved.tokens, arranged.shape)
+    state = documents.begin_known(*begun, data, settings, context, stop=stop)
     for _ in range(ROUNDS):
         state.mix(learn(state, data, settings))
     mixing = state.mixing
@@ -146,8 +145,8 @@ def _tree(tree: Tree, moved: Moved, arranged: Arranged) -> Tree:
     )
 
 
-def _stops(tree: Tree, tokens: F64, shape: Shape) -> tuple[F64, F64]:
-    """Return weights of stopping and of going on: means of those that tokens come from.
+def _stops(tree: Tree, tokens: F64, shape: Shape) -> F64:
+    """Return weights of stopping and of going on, [K, 2]: means of those that tokens come from.
 
     The root's where there are no tokens.
     """
@@ -155,6 +154,6 @@ def _stops(tree: Tree, tokens: F64, shape: Shape) -> tuple[F64, F64]:
     weights = tokens[:, inner].copy()
     weights[0] = np.where(weights.sum(axis=0) > 0, weights[0], 1.0)
     weights /= weights.sum(axis=0)
-    stop_a, stop_b = np.ones(shape.n_nodes), np.zeros(shape.n_nodes)
-    stop_a[inner], stop_b[inner] = mixing.stop_a @ weights, mixing.stop_b @ weights
-    return stop_a, stop_b
+    stop = np.zeros((shape.n_nodes, 2))
+    stop[inner] = np.column_stack([mixing.stop_a @ weights, mixing.stop_b @ weights])
+    return stop

@@ -160,6 +160,12 @@ def branches_first(sample: Data, settings: Settings) -> int:
     if start not in ("groups", "branches") or (start == "branches" and cuts != "auto"):
         return 0
     n_topics = flat_starts.n_clusters(counts_of(sample), settings.model.truncation)
+    return number_first(n_topics, settings)
+
+
+def number_first(n_topics: int, settings: Settings) -> int:
+    """Return how many branches are found before so many topics are; 0: none."""
+    cuts = settings.model.branches
     n_branches = flat_starts.number_of_branches(n_topics)
     if cuts == "auto":
         return n_branches
@@ -396,10 +402,8 @@ def divided(
 ) -> State:
     """Return the state of topics that were divided among the nodes of a tree."""
     model = settings.model
-    begun = mixing.even(arranged.shape, model.concentration, model.stop_weight, model.go_weight)
-    passed = arranged.kind != OTHER
-    passed &= begun.shape.n_children > 0
-    begun = begun._replace(stop_a=np.where(passed, PASSING * begun.stop_a, begun.stop_a))
+    stop = model.stop_weight * np.where(arranged.kind != OTHER, PASSING, 1.0)
+    begun = mixing.even(arranged.shape, model.concentration, stop, model.go_weight)
     bounds = data.cells.doc_bounds[1:-1]
     messages = [division._replace(theta=part) for part in np.split(division.theta, bounds)]
     del division

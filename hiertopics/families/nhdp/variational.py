@@ -16,11 +16,13 @@ J. Paisley, C. Wang, D. Blei, M. Jordan: Nested hierarchical Dirichlet processes
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from hiertopics.base.arrays import F64, Floats
 from hiertopics.base.room import beside
@@ -41,6 +43,8 @@ from hiertopics.families.nhdp.documents import counts_of
 from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.mixing import Mixing, below
+from hiertopics.families.nhdp.outlines import outline as outline
+from hiertopics.families.nhdp.outlines import outline_cost as outline_cost
 from hiertopics.families.nhdp.prediction import infer as infer
 from hiertopics.families.nhdp.prediction import predictive as predictive
 from hiertopics.families.nhdp.recutting import recut as recut
@@ -49,9 +53,6 @@ from hiertopics.families.nhdp.starts import ROOM, order_of
 from hiertopics.families.nhdp.starts import init as init
 from hiertopics.families.nhdp.state import State as State
 from hiertopics.families.nhdp.state import flaw
-
-USUAL = 80
-"""Own nodes of a document, of corpora that were looked at, by pair."""
 
 
 class Info(NamedTuple):
@@ -151,14 +152,27 @@ def regrown(
 ) -> Summary:
     """Return the tree after the iterations of a fit that begins with its topics and this theta.
 
-    Its branches are no longer those that have names: seed words are left out, which a note says.
+    Stopping weighs at its nodes what ``extra["stop"]`` of the tree says, where there is one. Its
+    branches are no longer those that have names: seed words are left out, which a note says.
     """
     data = prepare(corpus, settings)._replace(seeds=seedwords.NONE)
-    state = documents.begin_known(tree.parent, tree.phi, theta, data, settings, context)
+    stop = tree.extra.get("stop")
+    state = documents.begin_known(tree.parent, tree.phi, theta, data, settings, context, stop=stop)
     for iteration in range(1, settings.inference.iterations + 1):
         state, _ = step(state, data, settings, replace(context, iteration=iteration))
     told = ("seed words are left out: no branch is that of a name",) if settings.model.seeds else ()
     return summarise(state, data, settings, context).noting(*told)
+
+
+SHORT = {"start_iterations": 0.3, "iterations": 0.4}
+"""Parts of the iterations after which what resamples say of nodes changes by 0.02 at most."""
+
+
+def short(settings: Settings) -> Settings:
+    """Return the settings of a fit of few iterations."""
+    inference = settings.inference
+    fewer = {name: math.ceil(part * getattr(inference, name)) for name, part in SHORT.items()}
+    return replace(settings, inference=structs.replace(inference, **fewer))
 
 
 def memory(corpus: Bags, settings: Settings) -> int:
@@ -174,7 +188,7 @@ def memory(corpus: Bags, settings: Settings) -> int:
     order = order_of(n_topics, n_pairs, settings.inference)
     flat = order.pair_bytes(n_topics) * n_pairs
     flat += n_topics * (int(share * corpus.n_docs) * 12 + 20 * n_words)
-    cells, lists = 8 * corpus.n_pairs, 2 * USUAL * corpus.n_pairs
+    cells, lists = 8 * corpus.n_pairs, 2 * documents.USUAL * corpus.n_pairs
     if isinstance(corpus, Shelf):
         cells, lists = 8 * n_pairs, 0
     tree = lists + 20 * n_nodes * n_words
@@ -202,6 +216,9 @@ backend: Backend[Corpus, Data, State] = Backend(
     predictive=predictive,
     regrown=regrown,
     recut=recut,
+    outline=outline,
+    outline_cost=outline_cost,
+    short=short,
     continued=continued,
     pieces=sharded(Local),
     flaw=flaw,

@@ -122,14 +122,16 @@ def for_reading(tree: Tree, view: View, min_docs: int | None = None) -> View:
 
     Tokens alone would put a few long documents first, documents alone what is a little in all of
     them: siblings stand by both, multiplied. min_docs: None takes what at most ``MOST_READ`` nodes
-    have. Flat topics all stay, by tokens.
+    have. Flat topics all stay, by tokens; and by tokens at and below them stand nodes of the first
+    levels alone, whose own documents say little.
     """
     if min_docs is None:
         nodes = (
             tree.shown if view.depth is None else tree.shown[tree.depth[tree.shown] < view.depth]
         )
         min_docs = 0 if tree.is_flat else _fewest_read(tree.most_docs[nodes])
-    return view._replace(min_docs=min_docs, by_size=not tree.is_flat)
+    by_size = not tree.is_flat and view.depth is None
+    return view._replace(min_docs=min_docs, by_size=by_size)
 
 
 def first_levels(tree: Tree) -> int | None:

@@ -61,7 +61,7 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
         _add_key(document, name, "node", kind)
     for name in LABEL_KEYS if view.labels else ():
         _add_key(document, name, "node", "string")
-    if tree.transfer is not None:
+    if tree.transfer is not None and tree.transfer.is_of_nodes:
         _add_key(document, "support", "node", "double")
     if tree.arrangement is not None:
         _add_key(document, "arranged", "graph", "string")

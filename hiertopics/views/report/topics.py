@@ -164,7 +164,7 @@ def node_part(tree: Tree, layout: Layout, words: Words, ids: Sequence[I64]) -> d
     }
     if tree.split_probability is not None:
         part["support"] = rounded(tree.split_probability[rows], 4)
-    if tree.transfer is not None:
+    if tree.transfer is not None and tree.transfer.is_of_nodes:
         part["back"] = [
             None if np.isnan(value) else round(float(value), 2)
             for value in tree.transfer.value[rows]

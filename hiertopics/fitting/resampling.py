@@ -1,0 +1,135 @@
+"""Trees held against those of resamples of their documents: what is shared by ``support`` and fits.
+
+theory/agreement 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from hiertopics.base import seeds
+from hiertopics.base.arrays import F64, I64
+from hiertopics.corpus.data.support import (
+    Transfer,
+    in_tree,
+    masses,
+    support_of,
+    transfer,
+    word_orders,
+    word_shares,
+)
+from hiertopics.corpus.data.tree import NodeSupport, Tree
+from hiertopics.corpus.data.treeshares import TreeShares, tree_shares
+
+SCHEMA = "hiertopics.support/1"
+PART = 0.9
+"""The share of the training documents in a resample."""
+
+PERMUTATIONS = 20
+
+
+class Basis(NamedTuple):
+    """A tree whose nodes are supported. lengths: int64 [n_docs], tokens of its documents.
+
+    word_counts: int64 [n_words], tokens of each word; None in a tree without words.
+    """
+
+    tree: Tree
+    theta: sparse.csr_array
+    lengths: I64
+    word_counts: I64 | None
+
+    @property
+    def shares(self) -> TreeShares:
+        """The shares of the documents."""
+        return tree_shares(self.tree, self.theta)
+
+
+class Held(NamedTuple):
+    """What one other tree says. words: None where there are none."""
+
+    documents: Transfer
+    words: Transfer | None
+
+
+def resampled_rows(seed: int, n_docs: int, number: int) -> I64:
+    """Return which of a run's training documents are in a resample, by their places, ascending."""
+    rng = seeds.derive(seed, "support documents", number)
+    chosen = rng.permutation(n_docs)[: max(1, round(PART * n_docs))]
+    return np.sort(chosen)
+
+
+def held_against(
+    seed: int,
+    basis: Basis,
+    number: int,
+    rows: I64,
+    tree: Tree,
+    theta: sparse.csr_array,
+    counts: I64 | None,
+) -> Held:
+    """Hold a tree against another one. rows: places of its documents; counts: of its words."""
+    lengths = basis.lengths[rows]
+    own = masses(basis.shares.of_documents(rows), lengths)
+    other = masses(tree_shares(tree, theta), lengths)
+    rng = seeds.derive(seed, "support permutations", number)
+    orders = [rng.permutation(len(rows)) for _ in range(PERMUTATIONS)]
+    documents = transfer(own, other, orders)
+    if basis.word_counts is None or counts is None:
+        return Held(documents, None)
+    known = np.flatnonzero((basis.word_counts > 0) & (counts > 0))
+    tokens = basis.word_counts[known]
+    sides = [
+        masses(tree_shares(one, word_shares(one)).of_documents(known), tokens)
+        for one in (basis.tree, tree)
+    ]
+    words_rng = seeds.derive(seed, "support words", number)
+    words = transfer(sides[0], sides[1], word_orders(tokens, PERMUTATIONS, words_rng))
+    return Held(documents, words)
+
+
+def node_support(basis: Basis, found: Sequence[Held]) -> NodeSupport:
+    """Return the support of the nodes by what all resamples say."""
+    shares, n_nodes = basis.shares, basis.tree.n_nodes
+    documents = in_tree(support_of([one.documents for one in found]), shares, n_nodes)
+    words: F64 | None = None
+    by_words = [one.words for one in found if one.words is not None]
+    if len(by_words) == len(found):
+        words = in_tree(support_of(by_words), shares, n_nodes)
+    return NodeSupport(documents, words)
+
+
+def headed(n_resamples: int, model: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is said first in support.json."""
+    return {
+        "schema": SCHEMA,
+        "model": model,
+        "resamples": n_resamples,
+        "part": PART,
+        "permutations": PERMUTATIONS,
+        "settings": dict(settings),
+    }
+
+
+def node_records(tree: Tree, supported: NodeSupport) -> list[dict[str, Any]]:
+    """Return a record for each node that is shown."""
+    below = tree.subtree_weight * tree.n_tokens.sum()
+    return [
+        {
+            "id": node,
+            "depth": int(tree.depth[node]),
+            "n_tokens": float(below[node]),
+            "documents": _number(supported.documents[node]),
+            "words": None if supported.words is None else _number(supported.words[node]),
+            "support": _number(supported.value[node]),
+        }
+        for node in tree.shown.tolist()
+    ]
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
