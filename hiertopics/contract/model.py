@@ -151,11 +151,14 @@ class Posterior:
     """What inference says of new documents; the fields of ``Summary`` without the tree.
 
     mixture: only for backends whose documents take one path each; theta is its mean over paths.
+    tables: only of models with bursts, float64 CSR [n_docs, n_words], expected tables of each word
+    that a document has.
     """
 
     theta: sparse.csr_array
     paths: Paths | None = None
     mixture: PathMixture | None = None
+    tables: sparse.csr_array | None = None
 
 
 class PerChain(NamedTuple):

@@ -84,7 +84,9 @@ def step(
     drift = order.recount_now_and_then(state, data, context)
     if due:
         var_wk = order.spread(state, data)
-        global_step(state, gather(state, seen_wk, var_wk, data, context), data, settings)
+        global_step(
+            state, gather(state, seen_wk, var_wk, data, context), order.sized(state, data), settings
+        )
     return drift
 
 

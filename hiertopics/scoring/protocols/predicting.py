@@ -22,7 +22,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from hiertopics.base import files
-from hiertopics.base.arrays import F64
+from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.contract import registry
 from hiertopics.contract.model import PathMixture, Posterior, Settings
@@ -30,6 +30,7 @@ from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
 from hiertopics.corpus.holdouts.split import hash_of_file
+from hiertopics.numeric.pitman_yor import PitmanYor, predictive
 from hiertopics.runs import newdocs
 from hiertopics.runs.soundness import check_fitted
 from hiertopics.scoring.protocols.job import (
@@ -66,6 +67,11 @@ def completion(request: Request, options: CutOptions) -> HeldoutResult:
 def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
     """Return the score of what was put aside of each document, under the theta of its training."""
     split = tokens_aside(request.run, "tokens")
+    if "bursts" in request.run.tree.extra:
+        raise UsageError(
+            "protocol tokens does not know what bursts there are in training documents; score a "
+            "run whose holdout is of documents by completion"
+        )
     job = Job(None, split.scored, 0, split.hash)
     return score_words(request, job, place(request, job), average=options.average)
 
@@ -76,6 +82,7 @@ def full(request: Request, options: FullOptions) -> HeldoutResult:
     For backends with paths it is the protocol of C. Wang, D. Blei: Variational inference for the
     nested Chinese restaurant process, NIPS 2009, Table 1 (theory/ncrp 6): paths and level
     weights come from the words that are scored, and the path is averaged over the whole document.
+    Of models with bursts the mixture alone is scored.
     """
     job = whole_job(request, options.corpus, "full")
     placed = place(request, job)
@@ -107,16 +114,47 @@ def place(
 
 
 def score_words(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
-    """Score each token by itself under theta @ phi; ``average``: under its mean over draws."""
-    phi = request.run.tree.phi
+    """Score each token by itself under theta @ phi; ``average``: under its mean over draws.
+
+    Of a model with bursts under the document's own distribution, given what is seen of it.
+    """
     if average:
-        chances = np.mean(
-            [word_chances(at.theta, tree.phi, job.scored) for tree, at in _draws(request, job)],
-            axis=0,
-        )
+        chances = np.mean([_chances(tree, at, job) for tree, at in _draws(request, job)], axis=0)
     else:
-        chances = word_chances(placed.theta, phi, job.scored)
+        chances = _chances(request.run.tree, placed, job)
     return _result(request, job, placed, log_likelihoods(chances, job.scored))
+
+
+def _chances(tree: Tree, placed: Posterior, job: Job) -> F64:
+    """Return p(w | d) of each scored entry."""
+    chances = word_chances(placed.theta, tree.phi, job.scored)
+    if placed.tables is None or job.observed is None or job.observed is job.scored:
+        return chances  # what is seen does not predict itself
+    return bursty_chances(PitmanYor(*tree.extra["bursts"].tolist()), chances, placed.tables, job)
+
+
+def bursty_chances(process: PitmanYor, mixture: F64, tables: sparse.csr_array, job: Job) -> F64:
+    """Return p(w | d) of each scored entry under bursts (theory/bursts 3).
+
+    mixture: p_w of each entry. tables: of the words that were seen. Scored tokens enter nowhere.
+    """
+    assert job.observed is not None
+    docs = np.repeat(np.arange(job.scored.shape[0]), np.diff(job.scored.indptr))
+    count, seated = (_at(rows, docs, job.scored.indices) for rows in (job.observed, tables))
+    totals, lengths = (np.asarray(rows.sum(axis=1)).ravel() for rows in (tables, job.observed))
+    return predictive(process, mixture, count, seated, totals[docs], lengths[docs])
+
+
+def _at(rows: sparse.csr_array, docs: I64, words: I32) -> F64:
+    """Return the entries of ``rows`` at pairs of document and word, 0 where there is none."""
+    keys = docs.astype(np.int64) * rows.shape[1] + words
+    own = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)) * rows.shape[1] + rows.indices
+    order = np.argsort(own, kind="stable")
+    place = np.minimum(np.searchsorted(own[order], keys), max(len(own) - 1, 0))
+    if not len(own):
+        return np.zeros(len(keys))
+    found = order[place]
+    return np.where(own[found] == keys, rows.data[found].astype(np.float64), 0.0)
 
 
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
