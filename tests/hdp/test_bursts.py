@@ -14,11 +14,11 @@ from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.flat import burst_kernels, burst_learning, bursty
+from hiertopics.families.flat import burst_kernels
 from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
-from hiertopics.families.hdp import few, few_burst_kernels, few_kernels
+from hiertopics.families.hdp import burst_learning, bursty, few, few_burst_kernels, few_kernels
 from hiertopics.families.hdp import variational as hdp
 from hiertopics.numeric.pitman_yor import mean_tables
 from hiertopics.numeric.streams import new_key

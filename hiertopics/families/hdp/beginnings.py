@@ -28,7 +28,7 @@ from hiertopics.contract.model import Settings as SettingsOf
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.families.flat import bursty, variational
+from hiertopics.families.flat import variational
 from hiertopics.families.flat.layout import (
     Block,
     Cells,
@@ -43,7 +43,7 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.token_kernels import count_block, share_pairs
 from hiertopics.families.flat.variational import Responsibilities, begun
-from hiertopics.families.hdp import few, few_bursty, gibbs
+from hiertopics.families.hdp import bursty, few, few_bursty, gibbs
 from hiertopics.families.hdp.summary import word_probabilities
 
 CHAIN = 1

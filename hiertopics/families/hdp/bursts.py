@@ -19,17 +19,17 @@ from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.shelf import Bags
-from hiertopics.families.flat import burst_kernels, burst_learning, bursts, bursty
-from hiertopics.families.flat.burst_learning import Parted
+from hiertopics.families.flat import burst_kernels, bursts
 from hiertopics.families.flat.bursts import times_as_likely
-from hiertopics.families.flat.bursty import FOLD, HELD, LEARNING, UNLEARNED, Returning
 from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, InCells
 from hiertopics.families.flat.prediction import BURSTY_EXTRA, infer_bursty
 from hiertopics.families.flat.summary import document_weights
-from hiertopics.families.hdp import estimates, few_bursty, posteriors
+from hiertopics.families.hdp import burst_learning, bursty, estimates, few_bursty, posteriors
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of
+from hiertopics.families.hdp.burst_learning import Parted
+from hiertopics.families.hdp.bursty import FOLD, HELD, LEARNING, UNLEARNED, Returning
 from hiertopics.numeric.pitman_yor import PitmanYor, marginal
 
 MOST_WORK = 1 << 23
@@ -38,7 +38,7 @@ MOST_WORK = 1 << 23
 
 @dataclass
 class PointState(estimates.State):
-    """Point estimates, with b of bursts, and how far it is learned (``flat.bursty``)."""
+    """Point estimates, with b of bursts, and how far it is learned (``hdp.bursty``)."""
 
     burst_concentration: bursty.BurstValue
     burst_stage: bursty.BurstStage
@@ -46,7 +46,7 @@ class PointState(estimates.State):
 
 @dataclass
 class WholeState(posteriors.State):
-    """Whole posteriors, with b of bursts, and how far it is learned (``flat.bursty``)."""
+    """Whole posteriors, with b of bursts, and how far it is learned (``hdp.bursty``)."""
 
     burst_concentration: bursty.BurstValue
     burst_stage: bursty.BurstStage

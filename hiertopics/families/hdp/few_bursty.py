@@ -15,8 +15,13 @@ from numpy.typing import DTypeLike, NDArray
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.shelf import Bags, Shelf
-from hiertopics.families.flat import bursty, variational
-from hiertopics.families.flat.bursty import (
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
+from hiertopics.families.flat.variational import Order, Responsibilities, Rows
+from hiertopics.families.hdp import bursty, few, few_burst_kernels, few_kernels
+from hiertopics.families.hdp.bursty import (
     Returning,
     aside_in,
     by_tables,
@@ -24,11 +29,6 @@ from hiertopics.families.flat.bursty import (
     seating_of,
     tables_of_tokens,
 )
-from hiertopics.families.flat.config import ModelSettings
-from hiertopics.families.flat.kernels import Prior
-from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
-from hiertopics.families.flat.variational import Order, Responsibilities, Rows
-from hiertopics.families.hdp import few, few_burst_kernels, few_kernels
 from hiertopics.families.hdp.few import ROOM, Table, Visits, has_entries
 from hiertopics.families.hdp.few_kernels import Tables
 

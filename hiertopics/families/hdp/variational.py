@@ -46,7 +46,7 @@ from hiertopics.base.arrays import F64, Floats
 from hiertopics.contract.model import Backend, Context, Settings, Summary
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.families.flat import bursty, kernels, variational
+from hiertopics.families.flat import kernels, variational
 from hiertopics.families.flat.bursts import (
     ASIDE,
     CONCENTRATION,
@@ -74,6 +74,7 @@ from hiertopics.families.flat.variational import prepare as prepare
 from hiertopics.families.hdp import (
     beginnings,
     bursts,
+    bursty,
     estimates,
     few_bursty,
     point_estimates,
