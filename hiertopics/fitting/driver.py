@@ -88,6 +88,7 @@ def fit(
     with display.phase("reading"):
         whole, located, bins, unknown = observed.load(experiment.data, None)
     experiment = structs.replace(experiment, data=located)
+    _refuse_bursts(experiment)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     if isinstance(whole, Shelf):
@@ -116,6 +117,18 @@ def fit(
                 return Job(own, origin, split, bins, engine, display, begin, room)
 
             return _run_to_end(job, engine, limit, callbacks)
+
+
+def _refuse_bursts(experiment: Experiment) -> None:
+    """Raise UsageError where documents are to be bursty that are no texts."""
+    data = experiment.data
+    if getattr(experiment.model, "bursts", "none") == "none":
+        return
+    what = "data.discretise: bins of rows" if data.discretise is not None else ""
+    if data.from_ == "edges" or data.holdout.startswith("links"):
+        what = "a graph: links"
+    if what:
+        raise UsageError(f"model.bursts: document is for words that repeat, not for {what}")
 
 
 def fit_stdin(
