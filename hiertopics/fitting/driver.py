@@ -120,7 +120,7 @@ def fit(
 
 
 def _refuse_bursts(experiment: Experiment) -> None:
-    """Raise UsageError where documents are to be bursty that are no texts."""
+    """Raise UsageError where documents are to be bursty that are no texts, or by half a model."""
     data = experiment.data
     if getattr(experiment.model, "bursts", "none") == "none":
         return
@@ -129,6 +129,11 @@ def _refuse_bursts(experiment: Experiment) -> None:
         what = "a graph: links"
     if what:
         raise UsageError(f"model.bursts: document is for words that repeat, not for {what}")
+    if getattr(experiment.inference, "denominator", "E") == "G":
+        raise UsageError(
+            "model.bursts: document needs inference.denominator: E; under G the chances of all "
+            "words do not sum to 1"
+        )
 
 
 def fit_stdin(

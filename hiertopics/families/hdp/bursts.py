@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hiertopics.base.arrays import F64, I64
-from hiertopics.base.errors import UsageError
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Backend, Context, Summary
 from hiertopics.contract.states import Arrays, of_pieces
@@ -90,14 +89,9 @@ ENTRIES = Changes(few_bursty.recount, few_bursty.join, few_bursty.as_bursty)
 
 
 def prepare(plain: Callable[[Bags, Any], Data]) -> Callable[[Bags, Any], Data]:
-    """Return what lays a corpus out with the plan of its bursts; UsageError where it refuses."""
+    """Return what lays a corpus out with the plan of its bursts."""
 
     def prepared(corpus: Bags, settings: Any) -> Data:
-        if getattr(settings.inference, "denominator", "E") == "G":
-            raise UsageError(
-                "model.bursts: document needs inference.denominator: E; under G the chances of all "
-                "words do not sum to 1"
-            )
         data = plain(corpus, settings)
         cells = data.cells
         return data._replace(bursts=bursts.plan(cells.word, cells.tokens, data.n_docs, settings))
