@@ -29,9 +29,19 @@ from hiertopics.contract.model import PathMixture, Posterior, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.partition import OBSERVED
 from hiertopics.corpus.holdouts.split import hash_of_file
 from hiertopics.runs import newdocs
 from hiertopics.runs.soundness import check_fitted
+from hiertopics.scoring.cache import SEEN
+from hiertopics.scoring.protocols.caching import (
+    WITH_CACHE,
+    Drawn,
+    Learning,
+    cache_fields,
+    learning,
+    scored_with_cache,
+)
 from hiertopics.scoring.protocols.job import (
     CutOptions,
     Job,
@@ -50,6 +60,22 @@ class TokensOptions(NamedTuple):
     average: bool = False
 
 
+class CompletionOptions(NamedTuple):
+    """The fields of ``CutOptions``, and the cache.
+
+    cache: score with a cache, too. cache_from: what its numbers are learned from, "seen" parts of
+    the documents or "training" documents.
+    """
+
+    corpus: Path | str | None = None
+    observed: float = OBSERVED
+    seed: int = 0
+    average: bool = False
+    hide_groups: bool = False
+    cache: bool = False
+    cache_from: str = SEEN
+
+
 class FullOptions(NamedTuple):
     """corpus: score this file. average: score the mean over a sampler's kept draws."""
 
@@ -57,10 +83,21 @@ class FullOptions(NamedTuple):
     average: bool = False
 
 
-def completion(request: Request, options: CutOptions) -> HeldoutResult:
-    """Return the score of the tokens that were not seen of documents of which a share was."""
-    job = cut_job(request, options, "completion")
-    return score_words(request, job, place(request, job), average=options.average)
+def completion(request: Request, options: CompletionOptions) -> HeldoutResult:
+    """Return the score of the tokens that were not seen of documents of which a share was.
+
+    With a cache: the scores of the mixture and of the cache around it, side by side.
+    """
+    if options.cache_from != SEEN and not options.cache:
+        raise UsageError("--cache-from has no meaning without --cache")
+    cut = CutOptions(**{name: getattr(options, name) for name in CutOptions._fields})
+    job = cut_job(request, cut, "completion")
+    placed = place(request, job)
+    if not options.cache:
+        return score_words(request, job, placed, average=options.average)
+    seed = request.run.split.seed if options.corpus is None else options.seed
+    given = learning(request, job, options.cache_from, seed)
+    return score_with_cache(request, job, placed, given, average=options.average)
 
 
 def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
@@ -111,7 +148,7 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
     phi = request.run.tree.phi
     if average:
         chances = np.mean(
-            [word_chances(at.theta, tree.phi, job.scored) for tree, at in _draws(request, job)],
+            [word_chances(at.theta, d.tree.phi, job.scored) for d, at in _draws(request, job)],
             axis=0,
         )
     else:
@@ -119,10 +156,34 @@ def score_words(request: Request, job: Job, placed: Posterior, *, average: bool)
     return _result(request, job, placed, log_likelihoods(chances, job.scored))
 
 
+def score_with_cache(
+    request: Request, job: Job, placed: Posterior, given: Learning | None, *, average: bool
+) -> HeldoutResult:
+    """Score as ``score_words`` does, and with a cache; ``average``: by the mean of each over draws.
+
+    Every draw has a cache of its own. given: what caches are learned from; None: there is nothing,
+    and both scores are those of the mixture.
+    """
+    run = request.run
+    drawn = _draws(request, job) if average else iter([(Drawn(run.tree, run.theta, None), placed)])
+    own, cached, caches = [], [], []
+    for topics, at in drawn:
+        own.append(word_chances(at.theta, topics.tree.phi, job.scored))
+        if given is not None:
+            cache, chances = scored_with_cache(request, job, given, topics, at.theta)
+            caches.append(cache)
+            cached.append(chances)
+    plain = log_likelihoods(np.mean(own, axis=0), job.scored)
+    per_doc = log_likelihoods(np.mean(cached, axis=0), job.scored) if cached else plain
+    result = _result(request, job, placed, plain, {f"log_likelihood{WITH_CACHE}": per_doc})
+    fields = cache_fields(caches, pool(per_doc, job.scored))
+    return result._replace(metrics={**result.metrics, **fields})
+
+
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
     """Score each document's tokens by one path; ``average``: by the mean of that over draws."""
     if average:
-        logs = np.array([_by_paths(tree, at, job) for tree, at in _draws(request, job)])
+        logs = np.array([_by_paths(drawn.tree, at, job) for drawn, at in _draws(request, job)])
         per_doc = np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
     else:
         per_doc = _by_paths(request.run.tree, placed, job)
@@ -158,12 +219,13 @@ def _paths_of(placed: Posterior) -> PathMixture:
     return placed.mixture
 
 
-def _draws(request: Request, job: Job) -> Iterator[tuple[Tree, Posterior]]:
+def _draws(request: Request, job: Job) -> Iterator[tuple[Drawn, Posterior]]:
     """Yield the kept draws, each with where the documents lie under it; UsageError without any."""
-    tree = None
-    for draw, (tree, theta) in enumerate(request.run.draws()):
-        yield tree, Posterior(theta) if job.observed is None else place(request, job, tree, draw)
-    if tree is None:
+    drawn = None
+    for number, (tree, theta) in enumerate(request.run.draws()):
+        drawn = Drawn(tree, theta, number)
+        yield drawn, Posterior(theta) if job.observed is None else place(request, job, tree, number)
+    if drawn is None:
         raise UsageError(f"{request.run.path} kept no draws to average over")
 
 
