@@ -80,7 +80,7 @@ def learning(request: Request, job: Job, source: str, seed: int) -> Learning | N
     if source not in SOURCES:
         raise UsageError(f"--cache-from takes {' or '.join(SOURCES)}, not {source!r}")
     assert job.observed is not None
-    _refuse_no_text(request.run, job)
+    _refuse_no_text(request.run, job.observed, job.scored)
     run, train = request.run, None
     if source == TRAINING:
         if not registry.load_for(run.experiment).from_counts:
@@ -146,14 +146,14 @@ def _note(what: str) -> None:
     print(f"warning: {what}", file=sys.stderr)
 
 
-def _refuse_no_text(run: RunDir, job: Job) -> None:
+def _refuse_no_text(run: RunDir, seen: sparse.csr_array, scored: sparse.csr_array) -> None:
     data = run.experiment.data
     what = None
     if data.discretise is not None:
         what = "its words are bins of numbers"
     elif run.split.kind == "links" or _is_graph(run):
         what = "its documents are rows of a graph"
-    elif not ((job.observed + job.scored).data > 1).any():
+    elif seen.nnz and not ((seen + scored).data > 1).any():
         what = "no held-out document has a word twice"
     if what is not None:
         raise UsageError(f"--cache is for words that come again in a text, but {what}")
