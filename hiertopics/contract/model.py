@@ -274,6 +274,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     settings at hand. shelves: ``prepare`` and ``memory`` take a ``Shelf`` as well, a corpus in
     files, and what grows with its documents is made in its ``room``. deals: what its shards do goes
     through ``Context.deal``, so that other processes can do it, though no piece of it lives there.
+    from_counts: whether topics are (n_wk + eta) / (n_k + V eta), so that a document's own counts
+    can be taken out of the tree's ``phi``, and ``infer`` knows topics by that alone.
 
     Optional. pieces: how what belongs to documents is placed. by_token: of a state without them,
     how the names of those arrays end that have an entry for each token; those of a checkpoint are
@@ -336,6 +338,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     monotone: Callable[[SettingsT], bool] = never
     shelves: bool = False
     deals: bool = False
+    from_counts: bool = False
 
     pieces: Sharded[DataT] | None = None
     by_token: tuple[str, ...] = ()

@@ -272,6 +272,7 @@ def collapsed(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        from_counts=True,
         shelves=True,
         regrouped=regrouped,
         pieces=sharded(order.Local),
