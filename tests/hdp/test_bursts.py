@@ -12,6 +12,7 @@ from stepping import advance, at, begin, corpus_of, settings_of, twins
 
 from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Workers
+from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import burst_kernels
@@ -20,7 +21,8 @@ from hiertopics.families.flat.kernels import Prior, Tables
 from hiertopics.families.flat.layout import lay_out
 from hiertopics.families.hdp import burst_learning, bursty, few, few_burst_kernels, few_kernels
 from hiertopics.families.hdp import variational as hdp
-from hiertopics.numeric.pitman_yor import mean_tables
+from hiertopics.families.hdp.simulate import simulate
+from hiertopics.numeric.pitman_yor import marginal, mean_tables, search
 from hiertopics.numeric.streams import new_key
 
 WHOLE = {"responsibilities": "all"}
@@ -314,6 +316,20 @@ def test_workers_change_no_bit(backend: Any, kept: dict[str, Any]) -> None:
             state = advance(chosen, state, data, settings, 16, workers=workers)
             found.append([array.tobytes() for array in to_arrays(state).values()])
     assert found[0] == found[1]
+
+
+@pytest.mark.slow
+def test_b_of_simulated_documents_is_found_again() -> None:
+    """200 documents of 100 tokens, whose mixtures are known, under a = .5, b = 50."""
+    keys = {"truncation": 6, "eta": 0.05, "bursts": "document", "burst_concentration": 50.0}
+    settings = settings_of(hdp.bursty_cvb0, **keys)
+    corpus, truth = simulate(settings, Sizes(200, 300, 100), at(0))
+    counts, mixtures = corpus.counts, truth["theta"] @ truth["phi"]
+    doc = np.repeat(np.arange(200), np.diff(counts.indptr))
+    found = marginal(counts.indptr, counts.data, mixtures[doc, counts.indices], 0.5)
+    assert counts.nnz < 0.9 * counts.sum()
+    best = search(lambda discount: lambda b: float(found.log_likelihoods(b).sum()), (0.5,))
+    assert best.process.concentration == pytest.approx(50.0, rel=0.2)
 
 
 def test_documents_aside_are_split_once() -> None:
