@@ -10,7 +10,6 @@ from bursts_twin import MISTAKES, Twin
 from hdp_cases import random_corpus
 from stepping import advance, at, begin, corpus_of, settings_of, twins
 
-from hiertopics.base.arrays import F64
 from hiertopics.contract.engine import Workers
 from hiertopics.contract.model import Sizes
 from hiertopics.contract.states import to_arrays
@@ -113,7 +112,7 @@ def test_each_mistake_of_a_sweep_ends_elsewhere(mistake: str, tables: float) -> 
     assert train(mistake, 400).tables[0] == pytest.approx(tables, abs=2e-5)
 
 
-def counted(resp: F64, tables: F64, cells: Any) -> Tables:
+def counted(resp: Any, tables: Any, cells: Any) -> Tables:
     n_dk, n_wk = np.zeros((2, 2)), np.zeros((3, 2))
     for pair, (doc, word) in enumerate(zip([0, 0, 1, 1], cells.word, strict=True)):
         n_dk[doc] += tables[pair] * resp[pair]
@@ -121,7 +120,7 @@ def counted(resp: F64, tables: F64, cells: Any) -> Tables:
     return Tables(resp, n_dk, n_wk, np.zeros((2, 0)), np.zeros((3, 0)))
 
 
-def trained(n_sweeps: int, concentration: float, *, kernel: Any = None) -> tuple[F64, F64, Tables]:
+def trained(n_sweeps: int, concentration: float, *, kernel: Any = None) -> tuple[Any, Any, Tables]:
     """Return q(z = 1), the tables of pairs, and the counts after sweeps of the compiled kernel."""
     cells = lay_out(corpus_of([[3, 1, 0], [0, 2, 1]]), 1, np.float64).cells
     resp, tables = np.stack([FIRST, 1 - FIRST], axis=1), cells.tokens.copy()

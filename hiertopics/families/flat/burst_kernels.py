@@ -52,7 +52,7 @@ def seated(count: float, chance: float, others: float, seating: Seating) -> floa
     but one.
     """
     x = (seating.concentration + seating.means.discount * others) * chance
-    return expected_tables(seating.means, np.int64(count), x)
+    return expected_tables(seating.means, int(count), x)
 
 
 @kernel(fastmath=REASSOCIATE)
@@ -167,13 +167,13 @@ def visit(
     for pair in range(last + 1):
         if not (total > 0 and total < np.inf):
             return False
-        grown = one - one
+        grown = 0.0
         if seating.refit and tokens[pair] > one:
             others = doc_tables - 1.0
             found = pair_tables.dtype.type(
                 seated(tokens[pair], total / (others + mass), others, seating)
             )
-            grown = found - pair_tables[pair]
+            grown = float(found) - float(pair_tables[pair])
             pair_tables[pair] = found
             doc_tables += grown
         if pair == last:
@@ -211,9 +211,8 @@ def note_seen(row: Floats, times: float, once: Floats, doc_seen: Floats, word_se
 
     The chance is 1 - (1 - q)^t: t is no whole number. once [T] is overwritten.
     """
-    one, whole = row.dtype.type(1), np.int64(times)
-    rest = row.dtype.type(times - whole)
-    at_least_once(row, whole, rest, once)
+    one, whole = row.dtype.type(1), int(times)
+    at_least_once(row, whole, float(times) - whole, once)
     for topic in range(len(row)):
         doc_seen[topic] += (one - doc_seen[topic]) * once[topic]
         word_seen[topic] += (one - word_seen[topic]) * once[topic]
@@ -266,22 +265,23 @@ sweep_block_in_fixed_order = in_fixed_order(
 def fold_in(
     words: I32,
     counts: F64,
-    phi: F64,
-    prior: F64,
+    phi: Floats,
+    prior: Floats,
     seating: Seating,
     n_sweeps: int,
     tolerance: float,
     held: int,
-) -> tuple[F64, F64]:
+) -> tuple[Floats, F64]:
     """Return the rows of q(z) [n_pairs, T] and the tables [n_pairs] of one document, topics held.
 
-    words, counts [n_pairs]; phi [n_words, T] (word-major); prior [T] document pseudo-counts. It
-    starts from q(z) proportional to phi * prior and a table for each token, which ``held`` sweeps
-    keep, and ends when neither q(z) nor a pair's tables move by ``tolerance``.
+    words, counts [n_pairs]; phi [n_words, T] (word-major), prior [T] document pseudo-counts, both
+    of the dtype that q(z) is to have. It starts from q(z) proportional to phi * prior and a table
+    for each token, which ``held`` sweeps keep, and ends when neither q(z) nor a pair's tables move
+    by ``tolerance``.
     """
     n_topics = len(prior)
-    resp, pair_tables = np.zeros((len(words), n_topics)), counts.copy()
-    doc_row = np.zeros(n_topics)
+    resp, pair_tables = np.zeros((len(words), n_topics), phi.dtype), counts.copy()
+    doc_row = np.zeros(n_topics, phi.dtype)
     mass, doc_tables = total_of(prior), total_of(pair_tables)
     for pair in range(len(words)):
         total = 0.0
@@ -291,13 +291,14 @@ def fold_in(
         for topic in range(n_topics):
             resp[pair, topic] /= total
             doc_row[topic] += pair_tables[pair] * resp[pair, topic]
-    weights = np.empty(n_topics)
+    kind, none = phi.dtype.type, phi.dtype.type(0)
+    weights = np.empty(n_topics, phi.dtype)
     for sweep in range(n_sweeps):
         largest = 0.0
         for pair in range(len(words)):
             total = 0.0
             for topic in range(n_topics):
-                others = max(doc_row[topic] - resp[pair, topic], 0.0)
+                others = max(doc_row[topic] - resp[pair, topic], none)
                 weights[topic] = phi[words[pair], topic] * (others + prior[topic])
                 total += weights[topic]
             grown = 0.0
@@ -305,13 +306,13 @@ def fold_in(
                 found = seated(
                     counts[pair], total / (doc_tables - 1.0 + mass), doc_tables - 1.0, seating
                 )
-                grown = found - pair_tables[pair]
+                grown = float(found) - float(pair_tables[pair])
                 largest = max(largest, abs(grown))
+            scale, times, change = kind(1.0 / total), kind(pair_tables[pair] + grown), kind(grown)
             for topic in range(n_topics):
-                moved = weights[topic] / total - resp[pair, topic]
-                doc_row[topic] += grown * resp[pair, topic]
+                moved = weights[topic] * scale - resp[pair, topic]
+                doc_row[topic] += change * resp[pair, topic] + times * moved
                 resp[pair, topic] += moved
-                doc_row[topic] += (pair_tables[pair] + grown) * moved
                 largest = max(largest, abs(moved))
             pair_tables[pair] += grown
             doc_tables += grown

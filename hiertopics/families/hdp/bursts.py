@@ -88,7 +88,7 @@ ROWS = Changes(bursty.recount, bursty.join, bursty.as_bursty)
 ENTRIES = Changes(few_bursty.recount, few_bursty.join, few_bursty.as_bursty)
 
 
-def prepare(plain: Callable[[Bags, Any], Data]) -> Callable[[Bags, Any], Data]:
+def prepare(plain: Callable[[Any, Any], Data]) -> Callable[[Any, Any], Data]:
     """Return what lays a corpus out with the plan of its bursts."""
 
     def prepared(corpus: Bags, settings: Any) -> Data:
@@ -136,10 +136,10 @@ def end_iteration(state: Any, data: Data, prior: Prior, context: Context) -> Non
     if not len(aside):
         state.burst_concentration = burst_learning.from_fit(tables, data, plan.means.discount)
         return
-    seating, doc_prior = bursty.seating_of(state, data), prior.doc.astype(np.float64)
+    seating, doc_prior = bursty.seating_of(state, data), prior.doc
 
     def place(part: Parted) -> F64:
-        phi = topics_of(state, prior, data, part.words.astype(np.int64))
+        phi = topics_of(state, prior, data, part.words.astype(np.int64)).astype(doc_prior.dtype)
         there = np.flatnonzero(part.seen)
         resp, found = burst_kernels.fold_in(
             there.astype(np.int32), part.seen[there].astype(np.float64), phi, doc_prior, seating,
@@ -162,7 +162,7 @@ def with_bursts(
         begin_iteration(state, data, prior_of(state, settings), context, changes)
         state, info = plain.step(state, data, settings, context)
         end_iteration(state, data, prior_of(state, settings), context)
-        return state, Info(*info, *shown(state, data))  # type: ignore[misc]
+        return state, Info(*info._asdict().values(), *shown(state, data))
 
     def summarise(state: Any, data: Data, settings: Any, context: Context) -> Summary:
         """Return topics and theta of tables, with a and b beside the topics."""

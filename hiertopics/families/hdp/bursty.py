@@ -235,7 +235,7 @@ def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, F64, F64]
     return own, resp, tables
 
 
-FOLD = (30, 1e-4, burst_kernels.HELD_SWEEPS)
+FOLD = (30, 1e-3, burst_kernels.HELD_SWEEPS)
 """Sweeps of a fold-in during a fit at most, its tolerance, and sweeps that hold tables."""
 
 

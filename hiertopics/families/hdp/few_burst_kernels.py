@@ -172,8 +172,8 @@ def visit(
             word_row[topic] += after * share
             shares[topic] = more / max(more + base[topic], least)
             if len(doc_seen) > 0:
-                whole = np.int64(after)
-                at_least_once(values[i : i + 1], whole, after - np.float32(whole), once)
+                whole = int(after)
+                at_least_once(values[i : i + 1], whole, float(after) - whole, once)
                 doc_seen[topic] += (one - doc_seen[topic]) * once[0]
                 seen_wk[word, topic] += (one - seen_wk[word, topic]) * once[0]
         for i in range(n_new, n_old):

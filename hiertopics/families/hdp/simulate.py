@@ -44,7 +44,8 @@ def simulate(
     else:
         phi = rng.dirichlet(by_word, model.truncation)
     if getattr(model, "bursts", "none") == "document":
-        process = PitmanYor(model.burst_discount, model.burst_concentration)
+        bursts: Any = model
+        process = PitmanYor(bursts.burst_discount, bursts.burst_concentration)
         counts = draw_bursty_counts(theta @ phi, sizes.doc_length, process, rng)
     else:
         counts = draw_counts(theta, phi, sizes.doc_length, rng)
