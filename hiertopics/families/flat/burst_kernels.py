@@ -276,8 +276,8 @@ def fold_in(
 
     words, counts [n_pairs]; phi [n_words, T] (word-major), prior [T] document pseudo-counts, both
     of the dtype that q(z) is to have. It starts from q(z) proportional to phi * prior and a table
-    for each token, which ``held`` sweeps keep, and ends when neither q(z) nor a pair's tables move
-    by ``tolerance``.
+    for each token, which ``held`` sweeps keep, and ends when neither a pair's q(z), as a vector,
+    nor its tables move by ``tolerance``.
     """
     n_topics = len(prior)
     resp, pair_tables = np.zeros((len(words), n_topics), phi.dtype), counts.copy()
@@ -296,24 +296,27 @@ def fold_in(
     for sweep in range(n_sweeps):
         largest = 0.0
         for pair in range(len(words)):
-            total = 0.0
+            row, word_row, sum_of_weights = resp[pair], phi[words[pair]], none
             for topic in range(n_topics):
-                others = max(doc_row[topic] - resp[pair, topic], none)
-                weights[topic] = phi[words[pair], topic] * (others + prior[topic])
-                total += weights[topic]
-            grown = 0.0
+                others = doc_row[topic] - row[topic]
+                others = others if others > none else none
+                weights[topic] = word_row[topic] * (others + prior[topic])
+                sum_of_weights += weights[topic]
+            total, grown = float(sum_of_weights), 0.0
             if sweep >= held and counts[pair] > 1:
                 found = seated(
                     counts[pair], total / (doc_tables - 1.0 + mass), doc_tables - 1.0, seating
                 )
-                grown = float(found) - float(pair_tables[pair])
+                grown = found - pair_tables[pair]
                 largest = max(largest, abs(grown))
             scale, times, change = kind(1.0 / total), kind(pair_tables[pair] + grown), kind(grown)
+            squares = none
             for topic in range(n_topics):
-                moved = weights[topic] * scale - resp[pair, topic]
-                doc_row[topic] += change * resp[pair, topic] + times * moved
-                resp[pair, topic] += moved
-                largest = max(largest, abs(moved))
+                moved = weights[topic] * scale - row[topic]
+                doc_row[topic] += change * row[topic] + times * moved
+                row[topic] += moved
+                squares += moved * moved
+            largest = max(largest, math.sqrt(squares))
             pair_tables[pair] += grown
             doc_tables += grown
         if largest < tolerance and sweep >= held:

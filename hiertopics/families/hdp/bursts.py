@@ -162,7 +162,13 @@ def with_bursts(
         begin_iteration(state, data, prior_of(state, settings), context, changes)
         state, info = plain.step(state, data, settings, context)
         end_iteration(state, data, prior_of(state, settings), context)
-        return state, Info(*info._asdict().values(), *shown(state, data))
+        concentration, per_token, times = shown(state, data)
+        return state, Info(
+            **info._asdict(),
+            burst_concentration=concentration,
+            tables_per_token=per_token,
+            times_as_likely=times,
+        )
 
     def summarise(state: Any, data: Data, settings: Any, context: Context) -> Summary:
         """Return topics and theta of tables, with a and b beside the topics."""

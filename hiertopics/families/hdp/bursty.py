@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from hiertopics.base.arrays import F64, I64
+from hiertopics.base.arrays import F64, I64, Floats
 from hiertopics.base.axes import POSITIVE, Axes
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
@@ -225,7 +225,7 @@ def aside_in(piece: InCells, local: Any) -> I64:
     return np.flatnonzero((tables == 0) & (cuts[:, -1] > cuts[:, 0]))
 
 
-def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, F64, F64]:
+def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, Floats, F64]:
     """Return where the pairs of a document are, its q(z) and its tables, topics held."""
     own = slice(int(piece.cells.cuts[doc, 0]), int(piece.cells.cuts[doc, -1]))
     words, tokens = piece.cells.word[own], piece.cells.tokens[own].astype(np.float64)
