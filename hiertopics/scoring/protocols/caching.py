@@ -222,7 +222,10 @@ def _chances_without_own(
         tree = replace(drawn.tree, phi=left)
         known = replace(corpus.select(at), counts=sparse.csr_array(seen[at]))
         placed = newdocs.place(run.experiment, tree, known)
-        first, second = (word_chances(placed.theta, left, sparse.csr_array(p[at])) for p in parts)
+        own = left[:, words]
+        first, second = (
+            word_chances(placed.theta, own, sparse.csr_array(p[at][:, words])) for p in parts
+        )
         yield first, second
 
 
@@ -251,6 +254,9 @@ def without_document(tree: Tree, theta: F64, words: I64, counts: F64, eta: float
     own = theta[:, None] * tree.phi[:, words]
     own *= counts / own.sum(axis=0)
     total = tree.n_tokens + eta * tree.phi.shape[1]
-    left = tree.phi * total[:, None]
-    left[:, words] = np.maximum(left[:, words] - own, eta)
-    return np.asarray(left / left.sum(axis=1, keepdims=True))
+    before = tree.phi[:, words] * total[:, None]
+    after = np.maximum(before - own, eta)
+    sums = total + (after - before).sum(axis=1)
+    left = tree.phi * (total / sums)[:, None]
+    left[:, words] = after / sums[:, None]
+    return np.asarray(left)
