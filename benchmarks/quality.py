@@ -46,6 +46,7 @@ def table(results: Sequence[Record]) -> str:
             "sweeps": lambda group: alternatives(record["sweeps"] for record in group),
             "topics": lambda group: alternatives(record["topics"] for record in group),
             "perplexity": lambda group: f"{mean(_perplexities(group)):.0f}",
+            "with cache": _with_cache,
             "sd": lambda group: f"{stdev(_perplexities(group)):.0f}" if len(group) > 1 else "",
             "seeds": len,
             "prior strength": lambda group: alternatives(
@@ -61,6 +62,11 @@ def table(results: Sequence[Record]) -> str:
 
 def _perplexities(group: Sequence[Record]) -> list[float]:
     return [record["perplexity"] for record in group]
+
+
+def _with_cache(group: Sequence[Record]) -> str:
+    cached = [record.get("cached_perplexity") for record in group]
+    return "" if None in cached else f"{mean(filter(None, cached)):.0f}"
 
 
 def _command_seconds(group: Sequence[Record]) -> str:

@@ -22,6 +22,7 @@ from benchmarks import foldin
 from benchmarks.splits import Trial, trials
 from hiertopics.base.arrays import F32, F64, I64
 from hiertopics.corpus.holdouts.split import Split
+from hiertopics.scoring.cache import score_foreign
 
 STRENGTHS = tuple(2.0 ** (power / 2) for power in range(-4, 17))
 MAX_STEPS = 300
@@ -43,7 +44,11 @@ class TopicModel(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A model's score; own_theta_perplexity: the scored tokens under the model's own theta."""
+    """A model's score; own_theta_perplexity: the scored tokens under the model's own theta.
+
+    cached_perplexity: with the cache of ``eval --cache`` around the same p(w | d), its discount and
+    concentration learned from the observed parts; None where documents were trained on.
+    """
 
     perplexity: float
     standard_error: float
@@ -52,6 +57,9 @@ class Score(NamedTuple):
     own_theta_perplexity: float | None
     n_docs: int
     n_tokens: int
+    cached_perplexity: float | None = None
+    cache_discount: float | None = None
+    cache_concentration: float | None = None
 
 
 def score(model: TopicModel, split: Split) -> Score:
@@ -72,7 +80,26 @@ def score(model: TopicModel, split: Split) -> Score:
         own_theta_perplexity=_own(model, phi_of_word, split.kind, final),
         n_docs=int((lengths > 0).sum()),
         n_tokens=int(lengths.sum()),
+        **_with_cache(model, phi_of_word, strength * shares, split, final),
     )
+
+
+def _with_cache(
+    model: TopicModel, phi_of_word: F32, prior: F64, split: Split, final: Trial
+) -> dict[str, Any]:
+    """Return the fields of a score with a cache; none where the documents were trained on."""
+    if split.kind == "tokens":
+        return {}
+
+    def mixture(counts: sparse.csr_array) -> F64:
+        theta = fold_in(phi_of_word, prior, counts).astype(np.float64)
+        chances = theta @ model.phi
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    found = score_foreign(mixture, final.observed, final.scored, seed=split.seed)
+    process = (None, None) if found.cache is None else found.cache.process
+    names = ("cached_perplexity", "cache_discount", "cache_concentration")
+    return dict(zip(names, (found.with_cache.perplexity, *process), strict=True))
 
 
 def standard_error(by_doc: F64, rate: float, lengths: I64) -> float:

@@ -163,6 +163,22 @@ average_option = click.option(
     "--average", is_flag=True, help="Average chances over a sampler's kept draws."
 )
 
+
+def cache_options(command: F) -> F:
+    """Add what scores with a cache."""
+    command = click.option(
+        "--cache-from",
+        type=click.Choice(["seen", "training"]),
+        help="What the two numbers of the cache are learned from: seen parts of the documents put "
+        "aside, or training documents. [default: seen]",
+    )(command)
+    return click.option(
+        "--cache",
+        is_flag=True,
+        help="Score with a cache too: a word that a document has used comes again.",
+    )(command)
+
+
 PATHS = ("paths", "separator", "path_field", "path_from_folder")
 """Options that say where label paths come from."""
 

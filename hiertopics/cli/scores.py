@@ -13,6 +13,7 @@ from hiertopics.cli.options import (
     PATHS,
     Sectioned,
     average_option,
+    cache_options,
     chosen_run,
     cluster_option,
     corpus_options,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     help="An option of the task that has no flag; repeatable.",
 )
 @average_option
+@cache_options
 @workers_option
 @cluster_option
 @corpus_options
@@ -194,6 +196,7 @@ def _score_of(
 @click.argument("runs", nargs=-1, required=True, type=RUN)
 @protocol_option
 @average_option
+@cache_options
 @click.option(
     "--task",
     type=click.Choice(["hierarchy"]),
@@ -206,6 +209,8 @@ def compare_command(
     runs: tuple[str, ...],
     protocol: str | None,
     average: bool,
+    cache: bool,
+    cache_from: str | None,
     task: str | None,
     form: str,
     **options: Any,
@@ -213,21 +218,22 @@ def compare_command(
     """Score RUNS on their common split, best first; unequal splits are refused.
 
     behind: nats per word below the best run, with the standard error over the same documents; csv
-    and jsonl hold every score. A run that cannot be scored is named on stderr, the others are
-    printed, and the exit code is 1.
+    and jsonl hold every score. With --cache runs are in the order of their scores with cache. A run
+    that cannot be scored is named on stderr, the others are printed, and the exit code is 1.
     """
     from hiertopics.runs.rundir import RunDir
     from hiertopics.scoring.comparison import compare
     from hiertopics.views.render.records import to_comparison_table, to_score_csv
 
     if task is not None:
-        if protocol is not None or average:
-            raise click.UsageError("--protocol and --average have no meaning with --task")
+        if protocol is not None or average or cache or cache_from:
+            flags = "--protocol, --average and --cache"
+            raise click.UsageError(f"{flags} have no meaning with --task")
         return _compare_trees(runs, options, form)
     for name, value in options.items():
         if value:
             raise click.UsageError(f"--{name.replace('_', '-')} has no meaning without --task")
-    rows = compare(runs, protocol=protocol, average=average)
+    rows = compare(runs, protocol=protocol, average=average, cache=cache, cache_from=cache_from)
     if form in LINES:
         put_records(rows)
     else:

@@ -151,11 +151,14 @@ class Posterior:
     """What inference says of new documents; the fields of ``Summary`` without the tree.
 
     mixture: only for backends whose documents take one path each; theta is its mean over paths.
+    tables: only of models with bursts, float64 CSR [n_docs, n_words], expected tables of each word
+    that a document has.
     """
 
     theta: sparse.csr_array
     paths: Paths | None = None
     mixture: PathMixture | None = None
+    tables: sparse.csr_array | None = None
 
 
 class PerChain(NamedTuple):
@@ -271,6 +274,8 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     settings at hand. shelves: ``prepare`` and ``memory`` take a ``Shelf`` as well, a corpus in
     files, and what grows with its documents is made in its ``room``. deals: what its shards do goes
     through ``Context.deal``, so that other processes can do it, though no piece of it lives there.
+    from_counts: whether topics are (n_wk + eta) / (n_k + V eta), so that a document's own counts
+    can be taken out of the tree's ``phi``, and ``infer`` knows topics by that alone.
 
     Optional. pieces: how what belongs to documents is placed. by_token: of a state without them,
     how the names of those arrays end that have an entry for each token; those of a checkpoint are
@@ -338,6 +343,7 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     monotone: Callable[[SettingsT], bool] = never
     shelves: bool = False
     deals: bool = False
+    from_counts: bool = False
 
     pieces: Sharded[DataT] | None = None
     by_token: tuple[str, ...] = ()

@@ -55,6 +55,7 @@ OWN: dict[str, Entry] = {
         "hiertopics.families.hdp.variational:pcvb0",
         "flat topics, number learned: practical collapsed variational Bayes (Sato et al. 2012)",
         {
+            "model.bursts=document": "hiertopics.families.hdp.variational:bursty_pcvb0",
             "inference.responsibilities=all": "hiertopics.families.hdp.variational:all_pcvb0",
             "inference.responsibilities=few": "hiertopics.families.hdp.variational:few_pcvb0",
         },
@@ -69,6 +70,7 @@ OWN: dict[str, Entry] = {
         "hiertopics.families.hdp.variational:cvb0",
         "flat topics, number learned: zero-order collapsed variational Bayes (Teh et al. 2007)",
         {
+            "model.bursts=document": "hiertopics.families.hdp.variational:bursty_cvb0",
             "inference.responsibilities=all": "hiertopics.families.hdp.variational:all_cvb0",
             "inference.responsibilities=few": "hiertopics.families.hdp.variational:few_cvb0",
         },

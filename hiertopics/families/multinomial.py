@@ -151,6 +151,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    from_counts=True,
     predictive=predictive,
     flaw=flaw,
 )

@@ -96,6 +96,7 @@ def fit(
     with display.phase("reading"):
         whole, located, bins, unknown = observed.load(experiment.data, None)
     experiment = structs.replace(experiment, data=located)
+    _refuse_bursts(experiment)
     if whole.n_words == 0:
         raise DataError(str(experiment.data.corpus), "holds no word; every document is empty")
     if isinstance(whole, Shelf):
@@ -136,6 +137,23 @@ def _with_advice(
         told = ", ".join(f"data.{key}={value}" for key, value in taken.items())
         print(f"auto: {steady(told) or 'there is no advice to take'}", file=sys.stderr)
     return merge(flags, {"data": taken})
+
+
+def _refuse_bursts(experiment: Experiment) -> None:
+    """Raise UsageError where documents are to be bursty that are no texts, or by half a model."""
+    data = experiment.data
+    if getattr(experiment.model, "bursts", "none") == "none":
+        return
+    what = "data.discretise: bins of rows" if data.discretise is not None else ""
+    if data.from_ == "edges" or data.holdout.startswith("links"):
+        what = "a graph: links"
+    if what:
+        raise UsageError(f"model.bursts: document is for words that repeat, not for {what}")
+    if getattr(experiment.inference, "denominator", "E") == "G":
+        raise UsageError(
+            "model.bursts: document needs inference.denominator: E; under G the chances of all "
+            "words do not sum to 1"
+        )
 
 
 def fit_stdin(

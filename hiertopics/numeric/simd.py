@@ -8,6 +8,7 @@ the corpus's without this document plus their prior minus ``prior``, a visit is,
     n = scale * w;  d = count * (n - q);  q = n;  doc += d;  word += d                  settle
 
 with scale = 1 / sum(w), and for indicators also seen += (1 - seen) * (1 - (1 - n)^count).
+Where a pair has tables in place of tokens, whose number moves, d = tables n - tables_before q.
 
 Why explicit vectors: LLVM's own guard every loop over so many rows with alias checks, and leave
 up to 63 of T topics to narrower code. And why ``settle_and_weigh``: nothing of the next pair can
@@ -141,6 +142,45 @@ def settle_and_weigh(
     return weigh(next_q_row, doc_row, next_word_row, prior_row, base_row, next_word_prior, weights)
 
 
+def settle_tables(
+    q_row: Row,
+    doc_row: Row,
+    word_row: Row,
+    weights: Row,
+    scale: float,
+    tables: float,
+    grown: float,
+) -> None:
+    """Settle a pair that has ``tables`` in place of tokens, ``grown`` more than before the visit.
+
+    Where none grew, the same bits as ``settle`` with as many tokens.
+    """
+    new = scale * weights
+    moved = tables * (new - q_row) + grown * q_row
+    q_row[:] = new
+    doc_row += moved
+    word_row += moved
+
+
+def settle_tables_and_weigh(
+    q_row: Row,
+    doc_row: Row,
+    word_row: Row,
+    weights: Row,
+    scale: float,
+    tables: float,
+    grown: float,
+    next_q_row: Row,
+    next_word_row: Row,
+    prior_row: Row,
+    base_row: Row,
+    next_word_prior: float,
+) -> Any:
+    """Settle a pair with tables, then weigh the document's next pair; return its weights' sum."""
+    settle_tables(q_row, doc_row, word_row, weights, scale, tables, grown)
+    return weigh(next_q_row, doc_row, next_word_row, prior_row, base_row, next_word_prior, weights)
+
+
 def _at_least_once(share: Row, count: int) -> Row:
     """Return 1 - (1 - share)^count, by squaring of "not seen" but without its cancellation."""
     seen = np.zeros_like(share)
@@ -254,7 +294,9 @@ class _Pair:
     def __init__(self, builder: Any, args: dict[str, Any], element: Any, length: Any) -> None:
         self.builder, self.args, self.element, self.length = builder, args, element, length
         if "count" in args:
-            self.count = builder.sitofp(args["count"], element)
+            self.times = builder.sitofp(args["count"], element)
+        elif "tables" in args:
+            self.times = args["tables"]
 
     def vectors(self, lanes: int) -> _Vectors:
         """Return vectors of ``lanes`` numbers of the rows' kind."""
@@ -300,13 +342,18 @@ class _Pair:
         q, weights, doc, word = (
             vectors.load(args[name], start) for name in ("q_row", "weights", "doc_row", "word_row")
         )
-        scale, count = vectors.spread(args["scale"]), vectors.spread(self.count)
+        scale, times = vectors.spread(args["scale"]), vectors.spread(self.times)
         new = self.builder.fmul(weights, scale)
         change = vectors.multiply_add(weights, scale, self.builder.fneg(q))
-        doc = vectors.multiply_add(count, change, doc)
+        doc = vectors.multiply_add(times, change, doc)
+        word = vectors.multiply_add(times, change, word)
+        if "grown" in args:
+            grown = vectors.spread(args["grown"])
+            doc = vectors.multiply_add(grown, q, doc)
+            word = vectors.multiply_add(grown, q, word)
         vectors.store(new, args["q_row"], start)
         vectors.store(doc, args["doc_row"], start)
-        vectors.store(vectors.multiply_add(count, change, word), args["word_row"], start)
+        vectors.store(word, args["word_row"], start)
         if "word_seen" in args:
             self._note_seen(vectors, start, self._at_least_once(vectors, new))
         return doc
@@ -378,7 +425,7 @@ def vectorise(
         @wraps(function)
         def typer(*kinds: Any) -> Any:
             dtype = _dtype_of_rows(kinds)
-            scalars = {"count": types.intp, "scale": dtype}
+            scalars = {"count": types.intp, "scale": dtype, "tables": dtype, "grown": dtype}
             scalars |= {"word_prior": dtype, "next_word_prior": dtype}
             exact = [scalars.get(name, kind) for name, kind in zip(names, kinds, strict=False)]
             return signature(dtype if returns_sum else types.none, *exact)
@@ -441,5 +488,7 @@ vectorise(weigh, _emit_weigh, returns_sum=True)
 vectorise(weigh_shares, _emit_weigh_shares, returns_sum=True)
 vectorise(settle, _emit_settle, returns_sum=False)
 vectorise(settle_and_weigh, _emit_settle_and_weigh, returns_sum=True)
+vectorise(settle_tables, _emit_settle, returns_sum=False)
+vectorise(settle_tables_and_weigh, _emit_settle_and_weigh, returns_sum=True)
 type_callable(prefetch_row)(_type_prefetch_row)
 lower_builtin(prefetch_row, types.Array, types.Integer)(_emit_prefetch_row)

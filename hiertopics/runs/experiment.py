@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONFIG = "config.yaml"
 SEEDS = "seeds"
+BURSTS = "bursts"
 
 
 def read_experiment(
@@ -53,6 +54,7 @@ def read_experiment(
     trust(given if isinstance(given, Mapping) else {})
     full = registry.named(name)
     layers = _with_seeds(layers, full)
+    _refuse_bursts(layers, full)
     return _built([*layers, ("backend", {"backend": full})], full, made)
 
 
@@ -79,6 +81,20 @@ def _with_seeds(
 
 def _takes_seeds(backend: AnyBackend) -> bool:
     return SEEDS in fields_of(backend.Model)
+
+
+def _refuse_bursts(layers: list[tuple[str, Mapping[str, Any]]], backend: str) -> None:
+    """Raise UsageError where documents are to be bursty under a backend that cannot."""
+    if _takes_bursts(registry.load(backend)):
+        return
+    model = merge(*(layer for _, layer in layers)).get("model")
+    if isinstance(model, Mapping) and model.get(BURSTS, "none") != "none":
+        able = ", ".join(registry.which(_takes_bursts))
+        raise UsageError(f"{backend} has no bursts of documents (model.bursts); {able} have")
+
+
+def _takes_bursts(backend: AnyBackend) -> bool:
+    return BURSTS in fields_of(backend.Model)
 
 
 def _without_seeds(layer: Mapping[str, Any]) -> Mapping[str, Any]:

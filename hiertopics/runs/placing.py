@@ -49,7 +49,9 @@ def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> 
     paths = _Rows(room, {"node": np.int32, "log_prob": np.float64})
     kinds = {"node": np.int32, "log_prob": np.float64, "level_weights": np.float64}
     mixture = _Rows(room, kinds)
+    tables = _Rows(room, {"data": np.float64, "indices": np.int32})
     has_paths = has_mixture = False
+    n_words: int | None = None
     for part in parts:
         theta.append(part.theta.indptr, {name: getattr(part.theta, name) for name in theta.names})
         if part.paths is not None:
@@ -58,6 +60,10 @@ def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> 
         if part.mixture is not None:
             has_mixture = True
             mixture.append(part.mixture.indptr, part.mixture._asdict())
+        if part.tables is not None:
+            n_words = part.tables.shape[1]
+            own = {name: getattr(part.tables, name) for name in tables.names}
+            tables.append(part.tables.indptr, own)
     found = theta.done()
     indptr = theta.indptr().astype(kind)
     whole = sparse.csr_array((found["data"], found["indices"], indptr), shape=shape)
@@ -65,6 +71,7 @@ def together(parts: Iterable[Posterior], shape: tuple[int, int], room: Room) -> 
         whole,
         Paths(**paths.done()) if has_paths else None,
         PathMixture(mixture.indptr(), **mixture.done()) if has_mixture else None,
+        None if n_words is None else tables.csr((shape[0], n_words)),
     )
 
 
@@ -85,6 +92,10 @@ class _Rows:
 
     def indptr(self) -> I64:
         return np.concatenate([[0], np.cumsum(np.concatenate(self._lengths))])
+
+    def csr(self, shape: tuple[int, int]) -> sparse.csr_array:
+        found = self.done()
+        return sparse.csr_array((found["data"], found["indices"], self.indptr()), shape=shape)
 
     def done(self) -> dict[str, NDArray[Any]]:
         widths = {name: self._widths.get(name, ()) for name in self.names}

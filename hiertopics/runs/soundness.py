@@ -36,7 +36,13 @@ FAR = 3.0
 USUAL = 1e6
 """Counts and values up to this size are not suspected."""
 
-SCORES = ("log_likelihood_per_word", "log_likelihood_per_row", "perplexity", "standard_error")
+SCORES = (
+    "log_likelihood_per_word",
+    "log_likelihood_per_row",
+    "perplexity",
+    "standard_error",
+    "perplexity_with_cache",
+)
 
 
 def check_objective(value: float, name: str) -> float:

@@ -21,6 +21,8 @@ from hiertopics.runs.origin import refuse_unlike
 from hiertopics.runs.rundir import RunDir, opened
 from hiertopics.runs.scorefiles import read_arrays
 from hiertopics.scoring.evaluation import evaluate
+from hiertopics.scoring.protocols import PROTOCOLS
+from hiertopics.scoring.protocols.caching import WITH_CACHE
 from hiertopics.scoring.request import choose_options, not_default
 from hiertopics.scoring.scores import Score, pool
 from hiertopics.scoring.tasks import evaluate_task
@@ -31,11 +33,19 @@ Made = TypeVar("Made")
 
 
 def compare(
-    runs: Sequence[Path | str | RunDir], *, protocol: str | None = None, average: bool = False
+    runs: Sequence[Path | str | RunDir],
+    *,
+    protocol: str | None = None,
+    average: bool = False,
+    cache: bool = False,
+    cache_from: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return the scores of runs on their common split, best first.
 
-    average: score the mean of p(w | d) over the kept draws of every run that has some.
+    average: score the mean of p(w | d) over the kept draws of every run that has some. cache: score
+    every run with a cache too; order and differences are then those of the scores with cache,
+    behind_with_cache and behind_with_cache_error in place of behind and behind_error.
+    cache_from: see ``evaluate``.
 
     Beside the fields of ``evaluate``: status, iterations, seconds and peak_memory_bytes of the
     fit; draws, how many were averaged (None: the summarised one was scored); behind, by how much
@@ -46,9 +56,10 @@ def compare(
     does not hide the others; where that is so of all, the first error is raised. Raises UsageError
     where the splits differ, naming them.
     """
-    rows = _rows(runs, partial(_row, protocol=protocol, average=average))
-    rows.sort(key=lambda row: -_log_likelihood(row))
-    return [row | _behind(row, rows[0]) for row in rows]
+    options = {"cache": cache, "cache_from": cache_from}
+    rows = _rows(runs, partial(_row, protocol=protocol, average=average, options=options))
+    rows.sort(key=lambda row: -_log_likelihood(row, cache))
+    return [row | _behind(row, rows[0], options) for row in rows]
 
 
 def compare_trees(runs: Sequence[Path | str | RunDir], **options: Any) -> list[dict[str, Any]]:
@@ -118,10 +129,12 @@ def _refuse_unequal_splits(runs: Sequence[RunDir]) -> None:
         raise UsageError(f"these runs were not scored on the same split: {listed}")
 
 
-def _row(run: RunDir, *, protocol: str | None, average: bool) -> dict[str, Any]:
+def _row(
+    run: RunDir, *, protocol: str | None, average: bool, options: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return a run's scores and what its fit took."""
     draws = (run.n_draws or None) if average else None
-    return evaluate(run, protocol=protocol, average=draws is not None) | {
+    return evaluate(run, protocol=protocol, average=draws is not None, **options) | {
         "draws": draws,
         "status": run.manifest["status"],
         "iterations": run.manifest["iterations"],
@@ -130,25 +143,39 @@ def _row(run: RunDir, *, protocol: str | None, average: bool) -> dict[str, Any]:
     }
 
 
-def _behind(row: dict[str, Any], best: dict[str, Any]) -> dict[str, float | None]:
+def _behind(
+    row: dict[str, Any], best: dict[str, Any], options: Mapping[str, Any]
+) -> dict[str, float | None]:
     """Return by how much a run is behind the best one on the same documents."""
+    suffix = WITH_CACHE if options["cache"] else ""
+    names = (f"behind{suffix}", f"behind{suffix}_error")
     if row is best or "log_likelihood_per_word" not in row:
-        return {"behind": None, "behind_error": None}
-    found = lost(_score_arrays(row), _score_arrays(best))
-    return {"behind": found.log_likelihood_per_word, "behind_error": found.standard_error}
+        return dict.fromkeys(names)
+    mine, first = (_score_arrays(one, options) for one in (row, best))
+    found = lost(mine, first, suffix)
+    return dict(zip(names, (found.log_likelihood_per_word, found.standard_error), strict=True))
 
 
-def lost(mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]]) -> Score:
-    """Return by how much a score is behind another one on the same documents."""
-    return pool(other["log_likelihood"] - mine["log_likelihood"], files.unpack_csr("scored", mine))
+def lost(
+    mine: Mapping[str, NDArray[Any]], other: Mapping[str, NDArray[Any]], suffix: str = ""
+) -> Score:
+    """Return by how much a score is behind another one on the same documents.
+
+    suffix: that of the columns, ``WITH_CACHE`` for scores with a cache.
+    """
+    column = f"log_likelihood{suffix}"
+    return pool(other[column] - mine[column], files.unpack_csr("scored", mine))
 
 
-def _score_arrays(row: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    options = {} if row["draws"] is None else {"average": True}
-    return read_arrays(RunDir(row["run"]), row["protocol"], options)
+def _score_arrays(row: dict[str, Any], options: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    given = {**options, "average": row["draws"] is not None}
+    chosen = choose_options(PROTOCOLS[row["protocol"]].options, given, {}, row["protocol"])
+    return read_arrays(RunDir(row["run"]), row["protocol"], not_default(chosen))
 
 
-def _log_likelihood(row: dict[str, Any]) -> float:
+def _log_likelihood(row: dict[str, Any], cache: bool) -> float:
+    if cache:
+        return float(row[f"log_likelihood_per_word{WITH_CACHE}"])
     return float(row["log_likelihood_per_" + ("word" if row["perplexity"] else "row")])
 
 

@@ -27,6 +27,14 @@ from hiertopics.scoring.protocols import PROTOCOLS
 from hiertopics.scoring.request import Request, answer, not_default
 from hiertopics.scoring.tasks import evaluate_task
 
+WITHOUT_CACHE = {
+    "tokens": "scores documents that the topics were trained on",
+    "full": "scores the tokens that it has seen",
+    "path": "scores a document's tokens together, by one path",
+    "empirical": "sees nothing of a document",
+}
+"""Protocols that know no cache, and why."""
+
 
 @trusts
 def evaluate(
@@ -48,8 +56,10 @@ def evaluate(
     for the split's own default. task: score a task instead (``hiertopics.scoring.tasks``).
     options: those of the protocol or task; None and False are defaults. ``observed``: share of a
     document that is seen before the rest is scored. ``average``: score the mean of p(w | d) over
-    the kept draws. cluster: where else documents are placed (see
-    ``hiertopics.contract.cluster.joining.cluster``). Raises UsageError, DataError or RunError.
+    the kept draws. ``cache``: score completion with a cache, too, whose numbers come from what
+    ``cache_from`` says, "seen" or "training" (docs/bursts.md). cluster: where else documents are
+    placed (see ``hiertopics.contract.cluster.joining.cluster``). Raises UsageError, DataError or
+    RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -70,6 +80,8 @@ def _evaluate(request: Request, protocol: str | None, options: Mapping[str, Any]
     """Score a run by a protocol; raises NumericalError where the score is not finite."""
     target = request.run
     name = protocol or _default_protocol(target, options.get("corpus"))
+    if options.get("cache") and name in WITHOUT_CACHE:
+        raise UsageError(f"--cache is for protocol completion: {name} {WITHOUT_CACHE[name]}")
     chosen, result = _answered(request, name, options)
     record: dict[str, Any] = {
         "run": str(target.path),

@@ -34,6 +34,9 @@ SEEDED = {
 }
 """Backends that take seed words, and the weight that these have by default."""
 
+BURSTY = ("hdp-pcvb0", "hdp-cvb0")
+"""Backends whose documents may be bursty."""
+
 CHANGES: tuple[Change, ...] = (
     Change(2, "*", "backend", "hlda-variational"),
     Change(2, "*", "data.vocabulary_from", "all"),
@@ -99,6 +102,7 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(3, "*", "data.delimiter", None),
     Change(3, "*", "data.encoding", None),
+    *(Change(3, backend, "model.bursts", "none") for backend in BURSTY),
     *(
         Change(3, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")

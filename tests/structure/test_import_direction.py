@@ -203,6 +203,7 @@ def test_kernels_know_numbers_and_their_layout_only(name: str) -> None:
     own |= {other for other in KERNELS if within(other, *near)}
     allowed = own | {
         *COMPILED,
+        f"{H}.numeric.pitman_yor_kernels",
         f"{H}.base.arrays",
         f"{H}.base.axes",
         "numpy",

@@ -51,7 +51,7 @@ def test_every_reference_leads_to_a_section() -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("page", ["chdp", "hdp", "ncrp", "nhdp", "tssb"])
+@pytest.mark.parametrize("page", ["bursts", "chdp", "hdp", "ncrp", "nhdp", "tssb"])
 def test_every_page_is_referred_to(page: str) -> None:
     assert page in {name for path in SOURCES for name, _ in references(path)}
 

@@ -217,6 +217,7 @@ def sampler(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        from_counts=True,
         draw_hyperparameters=draw_hyperparameters,
         renewed=renewed,
         pieces=pieces,

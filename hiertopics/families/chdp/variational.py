@@ -413,6 +413,7 @@ backend: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    from_counts=True,
     regrouped=regrouped,
     renewed=without("option", "dish", "orphan"),
     pieces=Sharded(Local=Local, parts=parts_of, build=build_piece, bounds=bounds),

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import I32, I64, Floats, Ints
+from hiertopics.base.arrays import I32, I64, Floats, Ints, Numbers
 from hiertopics.base.room import Room, beside
 from hiertopics.contract.engine import Each, Pieces, as_given, cut
 from hiertopics.contract.model import Context, Sharded
 from hiertopics.corpus.data import seedwords
 from hiertopics.corpus.data.seedwords import Seeds
 from hiertopics.corpus.data.shelf import Bags
+from hiertopics.families.flat.bursts import Plan
 
 Local = TypeVar("Local")
 Result = TypeVar("Result")
@@ -58,15 +59,17 @@ class Data(NamedTuple):
 
     lengths: int64, the distinct document lengths > 0; n_with: how many documents have each.
     doc_lengths: int64 [n_docs]. word_bounds: int64 [S + 1], the word ranges. seeds: tokens of
-    words that are in counts of words by topic, but in no document and in no topic's total.
+    words that are in counts of words by topic, but in no document and in no topic's total. bursts:
+    what a fit with bursts knows of them, whose documents are as long as they have tables.
     """
 
     cells: Cells
     doc_lengths: I64
-    lengths: I64
+    lengths: Numbers
     n_with: I64
     word_bounds: I64
     seeds: Seeds = seedwords.NONE
+    bursts: Plan | None = None
 
     @property
     def n_docs(self) -> int:
@@ -195,7 +198,7 @@ def bounds(data: Data) -> Mapping[str, I64]:
     docs = data.cells.doc_bounds
     cells = data.cell_bounds
     of_cells = dict.fromkeys(("resp", "topic", "share", "z"), cells)
-    return {**of_cells, "n_dk": docs, "var_dk": docs}
+    return {**of_cells, "pair_tables": cells, "n_dk": docs, "var_dk": docs}
 
 
 def room_of(piece: InCells) -> Room:
@@ -271,7 +274,7 @@ def some_of(data: Data, docs: I64) -> Data:
     doc_lengths = data.doc_lengths[docs]
     lengths, n_with = np.unique(doc_lengths[doc_lengths > 0], return_counts=True)
     taken = Cells(cuts, cells.word[chosen], cells.tokens[chosen], bounds)
-    return Data(taken, doc_lengths, lengths, n_with, data.word_bounds, data.seeds)
+    return Data(taken, doc_lengths, lengths, n_with, data.word_bounds, data.seeds, data.bursts)
 
 
 def rounds(n_shards: int) -> list[list[tuple[int, int]]]:

@@ -6,18 +6,25 @@ from functools import partial
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32
 from hiertopics.base.axes import Axes
 from hiertopics.contract.model import AnySettings, Context, Posterior
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
-from hiertopics.families.flat import kernels
+from hiertopics.families.flat import burst_kernels, kernels
+from hiertopics.families.flat.burst_kernels import Seating
 from hiertopics.families.flat.summary import document_weights
 from hiertopics.numeric.mixtures import all_entries
+from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables
 
 EXTRA = {"doc_prior": Annotated[F64, Axes("n_nodes", least=0)]}
 """What ``infer`` needs of a tree: the pseudo-count of each row in a document."""
+
+
+BURSTY_EXTRA = EXTRA | {"bursts": Annotated[F64, Axes("2", least=0)]}
+"""What bursty models need besides: discount and concentration."""
 
 
 class FoldIn(NamedTuple):
@@ -78,3 +85,41 @@ def infer(
     """Return theta of new documents, each under the prior of the training documents."""
     prior = np.tile(tree.extra["doc_prior"], (corpus.n_docs, 1))
     return fold_in(tree, corpus, prior, prior, context, how)
+
+
+def infer_bursty(tree: Tree, corpus: Corpus, settings: AnySettings, context: Context) -> Posterior:
+    """Return theta of new documents from their tables, and these, topics held fixed."""
+    counts, prior = corpus.counts, np.asarray(tree.extra["doc_prior"], np.float64)
+    process = process_of(tree)
+    means = mean_tables(counts.data[counts.data > 0], process.discount)
+    seating = Seating(means, process.concentration)
+    phi = np.ascontiguousarray(tree.phi.T)
+    ends = counts.indptr[1:-1]
+    documents = zip(
+        np.split(counts.indices, ends), np.split(counts.data.astype(np.float64), ends), strict=True
+    )
+    found = context.map(partial(_seat, phi, prior, seating), documents)
+    n_dk = np.array([n for n, _ in found]).reshape(corpus.n_docs, tree.n_nodes)
+    tables = np.concatenate([np.zeros(0), *(each for _, each in found)])
+    shape = (corpus.n_docs, corpus.n_words)
+    return Posterior(
+        all_entries(document_weights(n_dk, prior)),
+        tables=sparse.csr_array((tables, counts.indices, counts.indptr), shape=shape),
+    )
+
+
+def _seat(phi: F64, prior: F64, seating: Seating, document: tuple[I32, F64]) -> tuple[F64, F64]:
+    resp, tables = burst_kernels.fold_in(
+        *document, phi, prior, seating, SWEEPS, AS_TRAINED.tolerance, burst_kernels.HELD_SWEEPS
+    )
+    return tables @ resp, tables
+
+
+SWEEPS = 200
+"""Of a fold-in with tables at most."""
+
+
+def process_of(tree: Tree) -> PitmanYor:
+    """Return discount and concentration of the bursts of a tree."""
+    discount, concentration = tree.extra["bursts"].tolist()
+    return PitmanYor(discount, concentration)

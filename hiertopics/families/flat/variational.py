@@ -93,7 +93,8 @@ class Order(NamedTuple):
     besides(begun, data): the fields of a state that differ from those of ``Responsibilities``.
     sweep(state, data, prior, context, indicators=..., held=...), recount_now_and_then and spread
     are as ``variational``'s own, the zero order; held: the start values are not left yet. memory:
-    the bytes of responsibilities and tables. pair_bytes: those of a pair, of so many topics.
+    the bytes of responsibilities and tables. pair_bytes: those of a pair, of so many topics. sized:
+    the data with the lengths of documents that concentrations see.
     """
 
     Local: Callable[..., Any]
@@ -105,6 +106,7 @@ class Order(NamedTuple):
     spread: Callable[[Any, Data], Table]
     memory: Callable[[Bags, ModelSettings], int]
     pair_bytes: Callable[[int], int]
+    sized: Callable[[Any, Data], Data] = lambda state, data: data
 
 
 class Given(NamedTuple):
@@ -315,7 +317,7 @@ def recount(state: Responsibilities, data: Data, visit: Visit | None = None) -> 
     state.n_wk[:] = 0
     data.seeds.add_to(state.n_wk)
     for turn in range(state.local.n_pieces):
-        take_turns(state.local, visit or _recount, turn, (state.n_wk,), data.word_bounds)
+        take_turns(state.local, visit or recount_block, turn, (state.n_wk,), data.word_bounds)
     before = state.n_k
     state.n_k = np.sum(state.local.ask(_totals, None), axis=0)
     n_tokens = max(float(data.doc_lengths.sum()), 1.0)
@@ -325,9 +327,10 @@ def recount(state: Responsibilities, data: Data, visit: Visit | None = None) -> 
     return drift
 
 
-def _recount(
-    piece: InCells, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+def recount_block(
+    piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], None]]:
+    """Add the pairs of a block to the counts of its documents and words."""
     if block.turn == 0:
         local.n_dk[:] = 0
     empty = np.zeros((0, 0), local.n_dk.dtype)
@@ -348,25 +351,26 @@ def spread(state: Responsibilities, data: Data, visit: Visit | None = None) -> T
     """
     var_wk = np.zeros_like(state.n_wk)
     for turn in range(state.local.n_pieces):
-        take_turns(state.local, visit or _spread, turn, (var_wk,), data.word_bounds)
+        take_turns(state.local, visit or spread_block, turn, (var_wk,), data.word_bounds)
     return var_wk
 
 
-def _spread(
-    piece: InCells, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+def spread_block(
+    piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], None]]:
+    """Add the pairs of a block to Var[n_dk] and Var[n_wk]."""
     return _spread_by(moments.spread_block, piece, local, block)
 
 
 def _spread_in_fixed_order(
-    piece: InCells, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+    piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     return _spread_by(moments.spread_block_in_fixed_order, piece, local, block)
 
 
 def _spread_by(
-    kernel: Callable[..., None], piece: InCells, local: Local, block: Block
-) -> tuple[Local, tuple[tuple[Table, ...], None]]:
+    kernel: Callable[..., None], piece: InCells, local: Any, block: Block
+) -> tuple[Any, tuple[tuple[Table, ...], None]]:
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
         var_dk = room_of(piece).zeros(local.n_dk.shape, local.n_dk.dtype)

@@ -43,7 +43,7 @@ from hiertopics.families.flat.layout import (
 )
 from hiertopics.families.flat.token_kernels import count_block, share_pairs
 from hiertopics.families.flat.variational import Responsibilities, begun
-from hiertopics.families.hdp import few, gibbs
+from hiertopics.families.hdp import bursty, few, few_bursty, gibbs
 from hiertopics.families.hdp.summary import word_probabilities
 
 CHAIN = 1
@@ -165,6 +165,16 @@ def as_rows(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[variational
     resp = np.zeros((len(piece.cells.word), local.n_dk.shape[1]), dtype)
     share_pairs(piece.cells.tokens, local.z, resp)
     return variational.Local(resp, local.n_dk.astype(dtype)), None
+
+
+def as_bursty_few(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[Any, None]:
+    """Do as ``as_few``, with a table for each token."""
+    return few_bursty.as_bursty(piece, as_few(piece, local, dtype)[0], None)
+
+
+def as_bursty_rows(piece: InCells, local: Local, dtype: DTypeLike) -> tuple[Any, None]:
+    """Do as ``as_rows``, with a table for each token."""
+    return bursty.as_bursty(piece, as_rows(piece, local, dtype)[0], None)
 
 
 def memory(corpus: Bags, settings: Any) -> int:

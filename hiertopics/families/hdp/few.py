@@ -10,6 +10,7 @@ whatever the truncation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,14 @@ from hiertopics.families.flat.layout import (
     take_turns,
 )
 from hiertopics.families.flat.summary import summary_bytes
-from hiertopics.families.flat.variational import Given, Known, Responsibilities, Rows, settled
+from hiertopics.families.flat.variational import (
+    Given,
+    Known,
+    Responsibilities,
+    Rows,
+    Visit,
+    settled,
+)
 from hiertopics.families.hdp import few_kernels as kernels
 from hiertopics.families.hdp.few_kernels import Counts, Tables, Thinning
 from hiertopics.numeric.lanes import padded
@@ -126,9 +134,9 @@ def begun(
     dtype: DTypeLike,
 ) -> Responsibilities:
     """Return entries of q(z) that is known, and their counts, float32."""
-    noise = _noise(n_topics, context)
+    noise = noise_of(n_topics, context)
     known = [
-        Known(rows, message, n_topics, dtype, _thinning(noise, context, "known", number))
+        Known(rows, message, n_topics, dtype, thinning_of(noise, context, "known", number))
         for number, message in enumerate(messages)
     ]
     state = Responsibilities(
@@ -136,14 +144,14 @@ def begun(
         np.zeros((data.n_words, n_topics), np.float32),
         np.zeros(n_topics),
     )
-    variational.recount(state, data, _recount)
+    variational.recount(state, data, recount_block)
     return state
 
 
 def _as_known(piece: InCells, known: Known) -> Local:
     cuts = piece.cells.cuts
     n_dk = room_of(piece).zeros((piece.n_docs, known.n_topics), np.float32)
-    local = _with_room(piece, begin_without_entries(piece, n_dk))
+    local = with_room(piece, begin_without_entries(piece, n_dk))
     for first, last in spans(cuts):
         rows = known.rows(piece, known.message, first, last)
         rows = np.ascontiguousarray(rows, np.float32)
@@ -221,6 +229,16 @@ def _unlike(n_pairs: NDArray[np.signedinteger], drawing: Drawing, room: Room) ->
     return counts
 
 
+class Visits(NamedTuple):
+    """Tasks of blocks: a pass, first entries, a sweep, recounting and variances."""
+
+    pass_block: Visit
+    choose_block: Visit
+    sweep_block: Visit
+    recount_block: Visit
+    spread_block: Visit
+
+
 def sweep(
     state: Responsibilities,
     data: Data,
@@ -229,41 +247,55 @@ def sweep(
     *,
     indicators: bool,
     held: bool,
+    visits: Visits | None = None,
+    more: Any = None,
 ) -> Table:
     """Visit every pair once; as ``variational.sweep``, which see, but keep a few entries.
 
-    held: keep none, unless there are some.
+    held: keep none, unless there are some. visits: the tasks, ``VISITS`` unless documents are
+    bursty. more: what a sweep takes besides how entries are thinned.
     """
-    if held and not _has_entries(state):
-        _pass(state, data, prior)
+    visits = visits or VISITS
+    if held and not has_entries(state):
+        _pass(state, data, prior, visits)
         return np.zeros((data.n_words, 0), np.float32)
-    noise = _noise(state.n_topics, context)
-    if not _has_entries(state):
-        _choose(state, data, prior, lambda *block: _thinning(noise, context, "entries", *block))
+    noise = noise_of(state.n_topics, context)
+    if not has_entries(state):
+        _choose(state, data, prior, visits, partial(thinning_of, noise, context, "entries"))
     return variational.sweep(
         state,
         data,
         prior,
         indicators=indicators,
-        visit=_sweep_block,
-        more=lambda *block: _thinning(noise, context, "sweep", *block),
+        visit=visits.sweep_block,
+        more=lambda *block: Thinned(thinning_of(noise, context, "sweep", *block), more),
     )
 
 
-def _noise(n_topics: int, context: Context) -> Table:
+class Thinned(NamedTuple):
+    """How entries of a block are thinned, and what its task takes besides."""
+
+    thinning: Thinning
+    more: Any
+
+
+def noise_of(n_topics: int, context: Context) -> Table:
+    """Return the noise of an iteration, uniform on (0, 1]."""
     noise = context.rng("noise").random(N_NOISE + padded(n_topics), dtype=np.float32)
     return np.maximum(noise, np.float32(LEAST))
 
 
-def _thinning(noise: Table, context: Context, purpose: str, *block: int) -> Thinning:
+def thinning_of(noise: Table, context: Context, purpose: str, *block: int) -> Thinning:
+    """Return how the entries of a block are chosen."""
     return Thinning(GRAIN, noise, new_key(context.rng(purpose, *block)))
 
 
-def _has_entries(state: Responsibilities) -> bool:
+def has_entries(state: Responsibilities) -> bool:
+    """Tell whether anything is kept of q(z)."""
     return state.local.state_of(0).share.shape[1] > 0
 
 
-def _pass(state: Responsibilities, data: Data, prior: Prior) -> None:
+def _pass(state: Responsibilities, data: Data, prior: Prior, visits: Visits) -> None:
     """Make the counts anew of those that are."""
     new_wk = np.zeros_like(state.n_wk)
     data.seeds.add_to(new_wk)
@@ -272,7 +304,7 @@ def _pass(state: Responsibilities, data: Data, prior: Prior) -> None:
     for turn in range(state.local.n_pieces):
         take_turns(
             state.local,
-            _pass_block,
+            visits.pass_block,
             turn,
             (state.n_wk, new_wk),
             data.word_bounds,
@@ -282,7 +314,8 @@ def _pass(state: Responsibilities, data: Data, prior: Prior) -> None:
     state.n_k = np.sum(state.local.step(_renew, None), axis=0)
 
 
-def _pass_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def pass_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+    """Add the pairs of a block to new counts, by what the counts were before."""
     n_wk, new_wk = block.rows
     new_dk = local.new_dk
     if new_dk is None:
@@ -301,26 +334,27 @@ def _renew(piece: InCells, local: Local, _: None) -> tuple[Local, F64]:
     return renewed, renewed.n_dk.sum(axis=0, dtype=np.float64)
 
 
-def _choose(state: Responsibilities, data: Data, prior: Prior, more: Any) -> None:
+def _choose(state: Responsibilities, data: Data, prior: Prior, visits: Visits, more: Any) -> None:
     """Choose the first entries, and count them."""
     priors = variational.prior_of_blocks(prior, data)
     totals = state.n_k + data.seeds.totals(state.n_topics)
     for turn in range(state.local.n_pieces):
         take_turns(
             state.local,
-            _choose_block,
+            visits.choose_block,
             turn,
             (state.n_wk,),
             data.word_bounds,
             lambda *block: Given(totals, priors(*block), more(*block)),
         )
     state.n_k = np.zeros(state.n_topics)
-    variational.recount(state, data, _recount)
+    variational.recount(state, data, visits.recount_block)
 
 
-def _choose_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def choose_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+    """Choose the first entries of the pairs of a block."""
     if block.turn == 0:
-        local = _with_room(piece, local)
+        local = with_room(piece, local)
     (n_wk,) = block.rows
     counts = Counts(local.n_dk, n_wk, block.given.n_k)
     bad_doc = kernels.choose_block(
@@ -337,20 +371,21 @@ def _choose_block(piece: InCells, local: Local, block: Block) -> tuple[Local, An
     return local, (block.rows, None)
 
 
-def _with_room(piece: InCells, local: Local) -> Local:
+def with_room(piece: InCells, local: Local) -> Local:
     """Return the state with room for entries, of which there are none yet."""
     room, shape = room_of(piece), (len(local.share), ROOM)
     topic, share = room.zeros(shape, local.topic.dtype), room.zeros(shape, np.float32)
     return local._replace(topic=topic, share=share)
 
 
-def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def sweep_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+    """Sweep a block; answer with the move of the topic totals."""
     n_wk, seen_wk = block.rows
     seen_dk = local.seen_dk
     if seen_dk is None:
         seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
     tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
-    n_k, prior, thinning = block.given
+    n_k, prior, (thinning, _) = block.given
     moved = n_k.copy()
     variational.require_sound(
         piece, kernels.sweep_block(piece.blocks, 0, block.number, tables, moved, prior, thinning)
@@ -359,14 +394,18 @@ def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any
     return local._replace(seen_dk=kept), ((n_wk, seen_wk), moved - n_k)
 
 
-def recount_now_and_then(state: Responsibilities, data: Data, context: Context) -> float:
+def recount_now_and_then(
+    state: Responsibilities, data: Data, context: Context, visits: Visits | None = None
+) -> float:
     """Recount at every tenth iteration, once there are entries; see ``variational``."""
-    if not _has_entries(state):
+    if not has_entries(state):
         return 0.0
-    return variational.recount_now_and_then(state, data, context, _recount)
+    recount = (visits or VISITS).recount_block
+    return variational.recount_now_and_then(state, data, context, recount)
 
 
-def _recount(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def recount_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+    """Add the pairs of a block to the counts."""
     if block.turn == 0:
         local.n_dk[:] = 0
     kernels.recount_block(
@@ -377,10 +416,11 @@ def _recount(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
 
 def spread(state: Responsibilities, data: Data) -> Table:
     """Return Var[n_wk] [n_words, T] under the entries; see ``variational``."""
-    return variational.spread(state, data, _spread)
+    return variational.spread(state, data, spread_block)
 
 
-def _spread(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+def spread_block(piece: InCells, local: Any, block: Block) -> tuple[Any, Any]:
+    """Add the pairs of a block to the variances of counts."""
     var_dk = local.var_dk
     if block.turn == 0 or var_dk is None:
         var_dk = room_of(piece).zeros(local.n_dk.shape, np.float32)
@@ -406,6 +446,8 @@ def pair_bytes(n_topics: int) -> int:
     """Return the bytes of a pair's entries."""
     return ROOM * (4 + (2 if n_topics <= 1 << 16 else 4))
 
+
+VISITS = Visits(pass_block, choose_block, sweep_block, recount_block, spread_block)
 
 FEW = variational.Order(
     Local,

@@ -411,6 +411,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    from_counts=True,
     pieces=sharded(Local),
     draw_hyperparameters=draw_hyperparameters,
     renewed=renewed,

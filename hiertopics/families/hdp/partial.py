@@ -396,6 +396,7 @@ one: Backend[Corpus, Blocks, State, Settings] = Backend(
     objective=objective,
     simulate=gibbs.simulate,
     memory=memory,
+    from_counts=True,
     shelves=True,
     flaw=flaw,
     pieces=Sharded(

@@ -47,7 +47,7 @@ def step(state: State, data: Data, settings: Settings, context: Context, order: 
     seen_wk = order.sweep(state, data, prior_of(state), context, indicators=learn, held=not learn)
     drift = order.recount_now_and_then(state, data, context)
     if learn:
-        global_step(state, gather(state, seen_wk), data, settings)
+        global_step(state, gather(state, seen_wk), order.sized(state, data), settings)
     return drift
 
 

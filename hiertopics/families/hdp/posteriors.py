@@ -147,7 +147,7 @@ def step(
     if due:
         var_wk = order.spread(state, data)
         stats = gather(state, seen_wk, var_wk, data, context, functions)
-        global_step(state, stats, data, settings, functions.exp)
+        global_step(state, stats, order.sized(state, data), settings, functions.exp)
     return drift
 
 

@@ -47,6 +47,17 @@ from hiertopics.contract.model import Backend, Context, Settings, Summary
 from hiertopics.contract.states import Arrays
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.families.flat import kernels, variational
+from hiertopics.families.flat.bursts import (
+    ASIDE,
+    CONCENTRATION,
+    DISCOUNT,
+    START,
+    BurstAside,
+    BurstConcentration,
+    BurstDiscount,
+    Bursts,
+    BurstStart,
+)
 from hiertopics.families.flat.config import (
     Model,
     ModelSettings,
@@ -54,12 +65,21 @@ from hiertopics.families.flat.config import (
     PosteriorInference,
     VariationalInference,
 )
+from hiertopics.families.flat.kernels import Prior
 from hiertopics.families.flat.layout import Data, Piece, sharded
 from hiertopics.families.flat.prediction import EXTRA, infer
 from hiertopics.families.flat.summary import document_weights, regrouped, topic_counts
 from hiertopics.families.flat.variational import ZERO, Order, Responsibilities
 from hiertopics.families.flat.variational import prepare as prepare
-from hiertopics.families.hdp import beginnings, estimates, point_estimates, posteriors
+from hiertopics.families.hdp import (
+    beginnings,
+    bursts,
+    bursty,
+    estimates,
+    few_bursty,
+    point_estimates,
+    posteriors,
+)
 from hiertopics.families.hdp import summary as common
 from hiertopics.families.hdp.beginnings import Begin, fields_of, with_all, with_few
 from hiertopics.families.hdp.few import FEW, are_many
@@ -109,12 +129,22 @@ StartSweeps = Annotated[
 ]
 
 
+class ZeroModel(Model, frozen=True, kw_only=True):
+    """Start values of what is learned, and whether documents are bursty."""
+
+    bursts: Bursts = "none"
+    burst_discount: BurstDiscount = DISCOUNT
+    burst_concentration: BurstConcentration = CONCENTRATION
+
+
 class ZeroPoints(PointInference, frozen=True, kw_only=True):
     """The schedule of hdp-pcvb0."""
 
     responsibilities: Kept = "auto"
     start: Start = "random"
     start_sweeps: StartSweeps = 100
+    burst_start: BurstStart = START
+    burst_aside: BurstAside = ASIDE
 
 
 class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
@@ -123,6 +153,8 @@ class ZeroPosteriors(PosteriorInference, frozen=True, kw_only=True):
     responsibilities: Kept = "auto"
     start: Start = "random"
     start_sweeps: StartSweeps = 100
+    burst_start: BurstStart = START
+    burst_aside: BurstAside = ASIDE
 
 
 POINTS = Estimates(PointInference, estimates.start, point_estimates.step)
@@ -183,10 +215,11 @@ def collapsed(
     estimated: Estimates[StateT, InferenceT],
     order: Order,
     of_draw: beginnings.Kept | None = None,
+    model: type[Model] = Model,
 ) -> Backend[Corpus, Data, StateT, Settings[Model, InferenceT]]:
     """Return the backend of two choices; its states have the fields that both of them fill.
 
-    of_draw: makes what a piece keeps of a draw, where a start may be sampled.
+    of_draw: makes what a piece keeps of a draw, where a start may be sampled. model: its settings.
     """
 
     def init(
@@ -201,7 +234,8 @@ def collapsed(
         """
         if of_draw is not None and beginnings.is_wanted(settings):
             begun, known = beginnings.start(data, settings, context, of_draw, dtype)
-            return state_type(**beginnings.replaced(estimated.start(begun, data, settings), known))
+            found = beginnings.replaced(estimated.start(begun, data, settings), known)
+            return state_type(**found | order.besides(begun, data))
         begun = order.start(data, settings.model.truncation, context, dtype)
         return state_type(**estimated.start(begun, data, settings) | order.besides(begun, data))
 
@@ -224,7 +258,7 @@ def collapsed(
         return max(after, beginnings.memory(corpus, settings))
 
     return Backend(
-        Model=Model,
+        Model=model,
         Inference=estimated.Inference,
         State=state_type,
         Info=Info,
@@ -238,6 +272,7 @@ def collapsed(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        from_counts=True,
         shelves=True,
         regrouped=regrouped,
         pieces=sharded(order.Local),
@@ -278,11 +313,71 @@ def by_size(
     return replace(whole, suited=suited, memory=memory, continued=continued)
 
 
+def bursty_by_size(
+    whole: Backend[Corpus, Data, StateT, Any], few: Backend[Corpus, Data, StateT, Any]
+) -> Backend[Corpus, Data, StateT, Any]:
+    """Return the backend of bursty documents that keeps what the settings say of q(z)."""
+
+    def chosen(n_pairs: int, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
+        kept = settings.inference.responsibilities
+        many = kept == "few" or (kept == "auto" and are_many(n_pairs, settings.model.truncation))
+        return few if many else whole
+
+    def suited(corpus: Corpus, settings: Any) -> Backend[Corpus, Data, StateT, Any]:
+        return chosen(corpus.n_pairs, settings)
+
+    def memory(corpus: Corpus, settings: Any) -> int:
+        return suited(corpus, settings).memory(corpus, settings)
+
+    def continued(before: Arrays, data: Data, settings: Any, context: Context) -> StateT:
+        going_on = chosen(len(data.cells.word), settings).continued
+        assert going_on is not None
+        return going_on(before, data, settings, context)
+
+    return replace(whole, suited=suited, memory=memory, continued=continued)
+
+
 of_points = POINTS._replace(Inference=ZeroPoints)
-all_pcvb0 = going_on(collapsed(estimates.State, of_points, ZERO, beginnings.as_rows), with_all)
-few_pcvb0 = going_on(collapsed(estimates.State, of_points, FEW, beginnings.as_few), with_few)
-pcvb0 = by_size(all_pcvb0, few_pcvb0)
 of_posteriors = WHOLE._replace(Inference=ZeroPosteriors)
-all_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, ZERO, beginnings.as_rows), with_all)
-few_cvb0 = going_on(collapsed(posteriors.State, of_posteriors, FEW, beginnings.as_few), with_few)
+
+
+def plain(
+    state_type: Any, of: Any, order: Order, of_draw: beginnings.Kept, begin: Begin
+) -> Backend[Corpus, Data, Any, Any]:
+    """Return a backend of order zero, which goes on with further documents."""
+    return going_on(collapsed(state_type, of, order, of_draw, ZeroModel), begin)
+
+
+all_pcvb0 = plain(estimates.State, of_points, ZERO, beginnings.as_rows, with_all)
+few_pcvb0 = plain(estimates.State, of_points, FEW, beginnings.as_few, with_few)
+pcvb0 = by_size(all_pcvb0, few_pcvb0)
+all_cvb0 = plain(posteriors.State, of_posteriors, ZERO, beginnings.as_rows, with_all)
+few_cvb0 = plain(posteriors.State, of_posteriors, FEW, beginnings.as_few, with_few)
 cvb0 = by_size(all_cvb0, few_cvb0)
+
+
+def bursty_documents(
+    state_type: Any, of: Any, prior_of: Any, of_draw: Any, order: Order, changes: bursts.Changes
+) -> Backend[Corpus, Data, Any, Any]:
+    """Return a backend of order zero whose documents are bursty."""
+    made = collapsed(state_type, of, order, of_draw, ZeroModel)
+    return bursts.with_bursts(made, prior_of, changes)
+
+
+def bursty_of(
+    state_type: Any, of: Any, prior_of: Callable[[Any, Any], Prior]
+) -> Backend[Corpus, Data, Any, Any]:
+    """Return the backend of bursty documents with whole responsibilities or a few entries."""
+    rows = (beginnings.as_bursty_rows, bursty.ZERO, bursts.ROWS)
+    entries = (beginnings.as_bursty_few, few_bursty.FEW, bursts.ENTRIES)
+    whole, few = (
+        bursts.going_on(bursty_documents(state_type, of, prior_of, *kind), begin, kind[-1])
+        for kind, begin in ((rows, with_all), (entries, with_few))
+    )
+    return bursty_by_size(whole, few)
+
+
+bursty_pcvb0 = bursty_of(
+    bursts.PointState, of_points, lambda state, settings: point_estimates.prior_of(state)
+)
+bursty_cvb0 = bursty_of(bursts.WholeState, of_posteriors, posteriors.prior_of)

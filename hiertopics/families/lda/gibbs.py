@@ -250,6 +250,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    from_counts=True,
     predictive=predictive,
     draw_hyperparameters=draw_hyperparameters,
     flaw=flaw,

@@ -325,6 +325,7 @@ one: Backend[Corpus, Data, State, Settings] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    from_counts=True,
     regrouped=common.regrouped,
     per_chain=per_chain,
     predictive=predictive,

@@ -211,6 +211,7 @@ backend: Backend[Corpus, Data, State] = Backend(
     objective=objective,
     simulate=simulate,
     memory=memory,
+    from_counts=True,
     shelves=True,
     regrouped=common.regrouped,
     predictive=predictive,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hiertopics.scoring.protocols import empirical
 from hiertopics.scoring.protocols.job import CutOptions
 from hiertopics.scoring.protocols.predicting import (
+    CompletionOptions,
     DensityOptions,
     FullOptions,
     TokensOptions,
@@ -21,7 +22,7 @@ from hiertopics.scoring.protocols.predicting import (
 from hiertopics.scoring.request import HeldoutResult, Scorer
 
 PROTOCOLS: dict[str, Scorer[HeldoutResult]] = {
-    "completion": Scorer(CutOptions, completion),
+    "completion": Scorer(CompletionOptions, completion),
     "tokens": Scorer(TokensOptions, tokens),
     "full": Scorer(FullOptions, full),
     "path": Scorer(CutOptions, path),

@@ -29,9 +29,20 @@ from hiertopics.contract.model import PathMixture, Posterior, Settings
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
+from hiertopics.corpus.holdouts.partition import OBSERVED
 from hiertopics.corpus.holdouts.split import hash_of_file
+from hiertopics.numeric.pitman_yor import PitmanYor
 from hiertopics.runs import newdocs
 from hiertopics.runs.soundness import check_fitted
+from hiertopics.scoring.cache import SEEN, Trial, bursty_chances
+from hiertopics.scoring.protocols.caching import (
+    WITH_CACHE,
+    Drawn,
+    Learning,
+    cache_fields,
+    learning,
+    scored_with_cache,
+)
 from hiertopics.scoring.protocols.job import (
     CutOptions,
     Job,
@@ -50,6 +61,22 @@ class TokensOptions(NamedTuple):
     average: bool = False
 
 
+class CompletionOptions(NamedTuple):
+    """The fields of ``CutOptions``, and the cache.
+
+    cache: score with a cache, too. cache_from: what its numbers are learned from, "seen" parts of
+    the documents or "training" documents.
+    """
+
+    corpus: Path | str | None = None
+    observed: float = OBSERVED
+    seed: int = 0
+    average: bool = False
+    hide_groups: bool = False
+    cache: bool = False
+    cache_from: str = SEEN
+
+
 class FullOptions(NamedTuple):
     """corpus: score this file. average: score the mean over a sampler's kept draws."""
 
@@ -57,15 +84,31 @@ class FullOptions(NamedTuple):
     average: bool = False
 
 
-def completion(request: Request, options: CutOptions) -> HeldoutResult:
-    """Return the score of the tokens that were not seen of documents of which a share was."""
-    job = cut_job(request, options, "completion")
-    return score_words(request, job, place(request, job), average=options.average)
+def completion(request: Request, options: CompletionOptions) -> HeldoutResult:
+    """Return the score of the tokens that were not seen of documents of which a share was.
+
+    With a cache: the scores of the mixture and of the cache around it, side by side.
+    """
+    if options.cache_from != SEEN and not options.cache:
+        raise UsageError("--cache-from has no meaning without --cache")
+    cut = CutOptions(**{name: getattr(options, name) for name in CutOptions._fields})
+    job = cut_job(request, cut, "completion")
+    placed = place(request, job)
+    if not options.cache:
+        return score_words(request, job, placed, average=options.average)
+    seed = request.run.split.seed if options.corpus is None else options.seed
+    given = learning(request, job, options.cache_from, seed)
+    return score_with_cache(request, job, placed, given, average=options.average)
 
 
 def tokens(request: Request, options: TokensOptions) -> HeldoutResult:
     """Return the score of what was put aside of each document, under the theta of its training."""
     split = tokens_aside(request.run, "tokens")
+    if "bursts" in request.run.tree.extra:
+        raise UsageError(
+            "protocol tokens does not know what bursts there are in training documents; score a "
+            "run whose holdout is of documents by completion"
+        )
     job = Job(None, split.scored, 0, split.hash)
     return score_words(request, job, place(request, job), average=options.average)
 
@@ -76,6 +119,7 @@ def full(request: Request, options: FullOptions) -> HeldoutResult:
     For backends with paths it is the protocol of C. Wang, D. Blei: Variational inference for the
     nested Chinese restaurant process, NIPS 2009, Table 1 (theory/ncrp 6): paths and level
     weights come from the words that are scored, and the path is averaged over the whole document.
+    Of models with bursts the mixture alone is scored.
     """
     job = whole_job(request, options.corpus, "full")
     placed = place(request, job)
@@ -107,22 +151,57 @@ def place(
 
 
 def score_words(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
-    """Score each token by itself under theta @ phi; ``average``: under its mean over draws."""
-    phi = request.run.tree.phi
+    """Score each token by itself under theta @ phi; ``average``: under its mean over draws.
+
+    Of a model with bursts under the document's own distribution, given what is seen of it.
+    """
     if average:
         chances = np.mean(
-            [word_chances(at.theta, tree.phi, job.scored) for tree, at in _draws(request, job)],
-            axis=0,
+            [_chances(drawn.tree, at, job) for drawn, at in _draws(request, job)], axis=0
         )
     else:
-        chances = word_chances(placed.theta, phi, job.scored)
+        chances = _chances(request.run.tree, placed, job)
     return _result(request, job, placed, log_likelihoods(chances, job.scored))
+
+
+def _chances(tree: Tree, placed: Posterior, job: Job) -> F64:
+    """Return p(w | d) of each scored entry."""
+    chances = word_chances(placed.theta, tree.phi, job.scored)
+    if placed.tables is None or job.observed is None or job.observed is job.scored:
+        return chances  # what is seen does not predict itself
+    process = PitmanYor(*tree.extra["bursts"].tolist())
+    trial = Trial(job.observed, np.empty(0), job.scored, chances)
+    return bursty_chances(process, trial, placed.tables.data)
+
+
+def score_with_cache(
+    request: Request, job: Job, placed: Posterior, given: Learning | None, *, average: bool
+) -> HeldoutResult:
+    """Score as ``score_words`` does, and with a cache; ``average``: by the mean of each over draws.
+
+    Every draw has a cache of its own. given: what caches are learned from; None: there is nothing,
+    and both scores are those of the mixture.
+    """
+    run = request.run
+    drawn = _draws(request, job) if average else iter([(Drawn(run.tree, run.theta, None), placed)])
+    own, cached, caches = [], [], []
+    for topics, at in drawn:
+        own.append(_chances(topics.tree, at, job))
+        if given is not None:
+            cache, chances = scored_with_cache(request, job, given, topics, at.theta)
+            caches.append(cache)
+            cached.append(chances)
+    plain = log_likelihoods(np.mean(own, axis=0), job.scored)
+    per_doc = log_likelihoods(np.mean(cached, axis=0), job.scored) if cached else plain
+    result = _result(request, job, placed, plain, {f"log_likelihood{WITH_CACHE}": per_doc})
+    fields = cache_fields(caches, pool(per_doc, job.scored))
+    return result._replace(metrics={**result.metrics, **fields})
 
 
 def score_paths(request: Request, job: Job, placed: Posterior, *, average: bool) -> HeldoutResult:
     """Score each document's tokens by one path; ``average``: by the mean of that over draws."""
     if average:
-        logs = np.array([_by_paths(tree, at, job) for tree, at in _draws(request, job)])
+        logs = np.array([_by_paths(drawn.tree, at, job) for drawn, at in _draws(request, job)])
         per_doc = np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
     else:
         per_doc = _by_paths(request.run.tree, placed, job)
@@ -158,12 +237,13 @@ def _paths_of(placed: Posterior) -> PathMixture:
     return placed.mixture
 
 
-def _draws(request: Request, job: Job) -> Iterator[tuple[Tree, Posterior]]:
+def _draws(request: Request, job: Job) -> Iterator[tuple[Drawn, Posterior]]:
     """Yield the kept draws, each with where the documents lie under it; UsageError without any."""
-    tree = None
-    for draw, (tree, theta) in enumerate(request.run.draws()):
-        yield tree, Posterior(theta) if job.observed is None else place(request, job, tree, draw)
-    if tree is None:
+    drawn = None
+    for number, (tree, theta) in enumerate(request.run.draws()):
+        drawn = Drawn(tree, theta, number)
+        yield drawn, Posterior(theta) if job.observed is None else place(request, job, tree, number)
+    if drawn is None:
         raise UsageError(f"{request.run.path} kept no draws to average over")
 
 

@@ -16,6 +16,7 @@ Row = Mapping[str, Any]
 SHOWN_DEPTHS = 3
 MIB = 2**20
 ALWAYS, SOMETIMES, NEVER = "always", "where a run has it", "never"
+BESIDE = "where a run has it, beside what stands before it"
 
 
 class Measure(NamedTuple):
@@ -52,10 +53,27 @@ class Measure(NamedTuple):
 # A small error of the log likelihood is the same share of the perplexity.
 MEASURES = (
     Measure("perplexity", ALWAYS, "perplexity", 1, error="standard_error", relative=True),
+    Measure(
+        "perplexity_with_cache",
+        BESIDE,
+        "with cache",
+        1,
+        error="standard_error_with_cache",
+        relative=True,
+    ),
     Measure("log_likelihood_per_word"),
+    Measure("log_likelihood_per_word_with_cache", BESIDE),
     Measure("log_likelihood_per_row", SOMETIMES, "per_row", 2, error="standard_error"),
     Measure("standard_error"),
+    Measure("standard_error_with_cache", BESIDE),
     Measure("behind", NEVER, "behind", 3, error="behind_error"),
+    Measure("behind_with_cache", NEVER, "behind with cache", 3, error="behind_with_cache_error"),
+    Measure("cache_from", SOMETIMES, "cache from"),
+    Measure("cache_discount", SOMETIMES),
+    Measure("cache_concentration", SOMETIMES),
+    Measure("cache_docs", SOMETIMES),
+    Measure("cache_tokens", SOMETIMES),
+    Measure("cache_at_limit", SOMETIMES),
     Measure("draws", NEVER, "draws"),
     Measure("n_tokens"),
     Measure("unknown_tokens"),
@@ -131,10 +149,16 @@ def to_table(rows: Sequence[Row], columns: Sequence[str], *, right: Collection[s
 
 def to_score_table(records: Sequence[Row]) -> Grid:
     """Return a line per record of ``eval``."""
-    always = [measure.name for measure in MEASURES if measure.in_eval == ALWAYS]
-    others = [measure.name for measure in MEASURES if measure.in_eval == SOMETIMES]
-    found = [name for name in others if any(row.get(name) is not None for row in records)]
-    return to_table(records, ("run", "protocol", *always, *found))
+    names = {measure.name for row in records for measure in MEASURES if _has(row, measure)}
+    first, last = (
+        [each.name for each in MEASURES if each.in_eval in places and each.name in names]
+        for places in ((ALWAYS, BESIDE), (SOMETIMES,))
+    )
+    return to_table(records, ("run", "protocol", *first, *last))
+
+
+def _has(row: Row, measure: Measure) -> bool:
+    return measure.in_eval == ALWAYS or row.get(measure.name) is not None
 
 
 def to_comparison_table(rows: Sequence[Row]) -> Grid:

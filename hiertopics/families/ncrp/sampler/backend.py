@@ -396,6 +396,7 @@ def sampler(
         objective=objective,
         simulate=simulate,
         memory=partial(memory, held),
+        from_counts=True,
         memory_from=partial(memory_from, held),
         shelves=True,
         deals=deals,

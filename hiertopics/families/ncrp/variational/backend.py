@@ -395,6 +395,7 @@ def variational(
         objective=objective,
         simulate=simulate,
         memory=memory,
+        from_counts=True,
         memory_of_worker=memory_of_worker,
         memory_from=memory_from,
         regrouped=regrouped,

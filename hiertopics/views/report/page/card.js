@@ -1,8 +1,9 @@
 // The model card: what was fitted to what, how well, and how to make and cite it.
 
 const MEASURES = [
-  ["perplexity", "perplexity"], ["log_likelihood_per_word", "log likelihood per word"], ["log_likelihood_per_row", "log likelihood per row"],
+  ["perplexity", "perplexity"], ["perplexity_with_cache", "perplexity with cache"], ["log_likelihood_per_word", "log likelihood per word"], ["log_likelihood_per_row", "log likelihood per row"],
   ["coherence_npmi", "coherence (NPMI)"], ["diversity", "diversity"], ["parent_child_npmi", "parent and child (NPMI)"], ["sibling_diversity", "diversity of siblings"],
+  ["log_likelihood_per_word_with_cache", "log likelihood per word with cache"], ["cache_discount", "discount of the cache"], ["cache_concentration", "concentration of the cache"],
 ];
 
 /** Return how good a model is in a line, from its first score; empty where it has none. */
@@ -14,9 +15,10 @@ function inOneLine(card) {
 }
 
 function errorOf(score, key) {
-  if (typeof score.standard_error !== "number") return "";
-  if (key === "perplexity") return ` ± ${short.format(score.perplexity * score.standard_error)}`;
-  return key.startsWith("log_likelihood") ? ` ± ${short.format(score.standard_error)}` : "";
+  const error = score[key.endsWith("_with_cache") ? "standard_error_with_cache" : "standard_error"];
+  if (typeof error !== "number") return "";
+  if (key.startsWith("perplexity")) return ` ± ${short.format(score[key] * error)}`;
+  return key.startsWith("log_likelihood") ? ` ± ${short.format(error)}` : "";
 }
 
 function pairs(rows) {

@@ -1,0 +1,113 @@
+"""Bursts of documents: what can be set, and what a fit lays out for them (theory/bursts 1, 7)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+from msgspec import Meta
+
+from hiertopics.base.arrays import I32, Numbers
+from hiertopics.numeric.pitman_yor import PitmanYor, mean_tables, predictive
+from hiertopics.numeric.pitman_yor_kernels import MeanTables
+
+Bursts = Annotated[
+    Literal["none", "document"],
+    Meta(
+        description="document: each document draws its words from a Pitman-Yor process around its "
+        "mixture of topics, so that a word that it has used comes again; none: from the mixture."
+    ),
+]
+
+BurstDiscount = Annotated[
+    float, Meta(ge=0, lt=1, description="Discount of that process, which is held; of bursts alone.")
+]
+
+BurstConcentration = Annotated[
+    float,
+    Meta(
+        gt=0,
+        description="Start value: how closely a document's words follow its mixture; of bursts "
+        "alone.",
+    ),
+]
+
+BurstStart = Annotated[
+    int,
+    Meta(ge=0, description="Iterations that take words as if there were no bursts; with bursts."),
+]
+
+BurstAside = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description="Training documents that are put aside for the first 0.6 of the iterations, "
+        "to learn the concentration of bursts from words that the topics do not know; 0: none.",
+    ),
+]
+
+DISCOUNT, CONCENTRATION, START, ASIDE = 0.5, 100.0, 30, 100
+"""Defaults of these settings."""
+
+SHARE_ASIDE = 0.1
+"""Of the documents are put aside at most."""
+
+UNTIL = 0.6
+"""Of the iterations documents stay aside."""
+
+
+class Plan(NamedTuple):
+    """What a fit with bursts knows of them. means: E[t | c, x] of the counts that occur.
+
+    concentration: where it starts. start: iterations before tables are refitted. n_aside: documents
+    that are put aside. join: iterations after which they join the others. chance: of a word, the
+    geometric mean over all tokens.
+    """
+
+    means: MeanTables
+    concentration: float
+    start: int
+    n_aside: int
+    join: int
+    chance: float
+
+
+def are_wanted(settings: Any) -> bool:
+    """Tell whether settings ask for bursts."""
+    return bool(getattr(settings.model, "bursts", "none") == "document")
+
+
+def plan(words: I32, counts: Numbers, n_docs: int, settings: Any) -> Plan:
+    """Return the plan of a fit of documents with these words and tokens of pairs [n_pairs].
+
+    Without a repeated word nothing can be learned of bursts; nothing is put aside then, nor where
+    documents would join before tables are refitted.
+    """
+    model, inference = settings.model, settings.inference
+    found = np.unique(counts).astype(np.int64)
+    join = int(UNTIL * inference.iterations)
+    wanted = min(inference.burst_aside, int(SHARE_ASIDE * n_docs))
+    learns = len(found) > 0 and found[-1] > 1 and join > inference.burst_start
+    return Plan(
+        mean_tables(found, model.burst_discount),
+        model.burst_concentration,
+        inference.burst_start,
+        wanted if learns else 0,
+        join,
+        _usual_chance(words, counts),
+    )
+
+
+def _usual_chance(words: I32, counts: Numbers) -> float:
+    tokens = np.bincount(words, counts)
+    share = tokens[tokens > 0] / max(tokens.sum(), 1.0)
+    return float(np.exp((share * np.log(share)).sum()))
+
+
+def times_as_likely(process: PitmanYor, length: float, tables: float, chance: float) -> float:
+    """Return how many times its chance a word has that its document has used once.
+
+    length, tables: of a document. chance: of the word under the mixture.
+    """
+    again = predictive(process, chance, 1.0, 1.0, tables, length)
+    return float(again / chance)

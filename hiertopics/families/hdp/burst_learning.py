@@ -1,0 +1,142 @@
+"""How the concentration b of bursts is learned during a fit (theory/bursts 7).
+
+Topics of a training document contain its own repeated words, so that its mixture explains them
+without bursts, and b found from training documents is too large. So some documents are put aside
+for part of the fit: 80% of their tokens place them under the topics of the others, and b predicts
+the other 20% best. Then they join the sweeps, and b is held.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import digamma
+
+from hiertopics.base.arrays import F64, I32, I64
+from hiertopics.contract.model import Context
+from hiertopics.families.flat.layout import Data
+from hiertopics.numeric.pitman_yor import PitmanYor, predictive, search
+from hiertopics.numeric.pitman_yor_kernels import MeanTables, seat
+
+RATE = 1e-3
+"""Of the prior Gamma(1, RATE) of b."""
+
+LOWEST, HIGHEST = 1e-3, 1e6
+"""Bounds of b."""
+
+SHORTEST = 10
+"""Tokens of a document that may be put aside, at least."""
+
+PREDICTED = 0.2
+"""Share of its tokens that b is to predict."""
+
+EVERY = 20
+"""Iterations from one update of b to the next."""
+
+
+class Parted(NamedTuple):
+    """A document that is put aside. words, seen, kept_back: int [n_pairs], tokens of each word."""
+
+    words: I32
+    seen: I64
+    kept_back: I64
+
+
+Place = Callable[[Parted], F64]
+"""Returns p_w of each word of a document, float64 [n_pairs], placed by what is seen of it."""
+
+
+def is_due(iteration: int, start: int) -> bool:
+    """Tell whether an iteration ends with an update of b: at times, once tables are refitted."""
+    return iteration > start and (iteration - start - 1) % EVERY == 0
+
+
+def choose_aside(data: Data, n_docs: int, context: Context) -> I64:
+    """Return at most ``n_docs`` documents to be put aside, int64 ascending, drawn by the seed."""
+    able = np.flatnonzero(data.doc_lengths >= SHORTEST)
+    rng = replace(context, iteration=0).rng("bursts aside")
+    return np.sort(rng.permutation(able)[:n_docs])
+
+
+def parted(data: Data, doc: int, context: Context) -> Parted:
+    """Return a document in two parts, the same throughout a fit."""
+    own = slice(int(data.cells.cuts[doc, 0]), int(data.cells.cuts[doc, -1]))
+    counts = data.cells.tokens[own].astype(np.int64)
+    rng = replace(context, iteration=0).rng("bursts parted", doc)
+    tokens = np.repeat(np.arange(len(counts)), counts)
+    chosen = rng.permutation(tokens)[: round(PREDICTED * len(tokens))]
+    kept_back = np.bincount(chosen, minlength=len(counts))
+    return Parted(data.cells.word[own], counts - kept_back, kept_back)
+
+
+def from_aside(docs: I64, data: Data, means: MeanTables, place: Place, context: Context) -> float:
+    """Return b under which documents that are put aside predict what is kept back of them best."""
+    parts = [parted(data, doc, context) for doc in docs.tolist()]
+    chances = context.map(place, parts)
+    seen = [part.seen > 0 for part in parts]
+    starts = np.append(0, np.cumsum([int(each.sum()) for each in seen]))
+    counts = np.concatenate([part.seen[each] for part, each in zip(parts, seen, strict=True)])
+    of_seen = np.concatenate([p[each] for p, each in zip(chances, seen, strict=True)])
+    doc_of = np.repeat(np.arange(len(parts)), [len(part.words) for part in parts])
+    all_seen = np.concatenate([part.seen for part in parts])
+    lengths = np.bincount(doc_of, all_seen, len(parts))
+    mixture = np.concatenate(chances)
+    kept_back = np.concatenate([part.kept_back for part in parts])
+    scored, is_seen = kept_back > 0, np.concatenate(seen)
+
+    def value(concentration: float) -> float:
+        tables = np.zeros(len(mixture))
+        tables[is_seen] = seat(starts, counts.astype(np.int32), of_seen, means, concentration)
+        totals = np.bincount(doc_of, tables, len(parts))
+        chance = predictive(
+            PitmanYor(means.discount, concentration),
+            mixture,
+            all_seen,
+            tables,
+            totals[doc_of],
+            lengths[doc_of],
+        )
+        return float(kept_back[scored] @ np.log(chance[scored]))
+
+    return search(lambda discount: value, (means.discount,)).process.concentration
+
+
+def mode_of_concentration(tables: F64, lengths: F64, discount: float) -> float:
+    """Return the mode of ln b given tables and tokens of documents, within its bounds.
+
+    The zero of dl/db + 1/b - RATE (theory/bursts 7) in ln b. tables, lengths: float64
+    [n_docs], of documents that have tokens.
+    """
+
+    def slope(log_b: float) -> float:
+        return math.exp(log_b) * (slope_of(math.exp(log_b), tables, lengths, discount) - RATE) + 1.0
+
+    low, high = math.log(LOWEST), math.log(HIGHEST)
+    if slope(low) <= 0.0:
+        return LOWEST
+    if slope(high) >= 0.0:
+        return HIGHEST
+    return math.exp(float(brentq(slope, low, high, xtol=1e-10)))
+
+
+def slope_of(b: float, tables: F64, lengths: F64, discount: float) -> float:
+    """Return dl/db of equation (4): sums over tables and tokens but the first of each document."""
+    if discount == 0.0:
+        opened = (tables - 1.0) / b
+    else:
+        start = b / discount
+        opened = (digamma(start + tables) - digamma(start)) / discount - 1.0 / b
+    closed = digamma(b + lengths) - digamma(b) - 1.0 / b
+    return float((opened - closed).sum())
+
+
+def from_fit(tables: F64, data: Data, discount: float) -> float:
+    """Return b learned from the training documents themselves. tables: float64 [n_docs]."""
+    there = (data.doc_lengths > 0) & (tables > 0)
+    lengths = data.doc_lengths[there].astype(np.float64)
+    return mode_of_concentration(tables[there], lengths, discount)

@@ -1,0 +1,272 @@
+"""Zero-order responsibilities of tables: the parts of an iteration where documents are bursty.
+
+Every pair keeps its expected number of tables beside q(z), and tables take the place of tokens in
+all counts (theory/bursts 6). A document that is put aside has none, and no counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from hiertopics.base.arrays import F64, I64, Floats
+from hiertopics.base.axes import POSITIVE, Axes
+from hiertopics.contract.engine import Each
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.families.flat import burst_kernels, variational
+from hiertopics.families.flat.burst_kernels import Seating
+from hiertopics.families.flat.bursts import Plan
+from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.kernels import Prior, Tables
+from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
+from hiertopics.families.flat.variational import Order, Responsibilities, Rows, Table
+
+UNLEARNED, LEARNING, HELD = range(3)
+"""Stages of a fit: a table for each token; tables refitted; b held, nothing put aside."""
+
+
+class Local(NamedTuple):
+    """``flat.variational.Local`` with the expected tables of pairs, float32 [n_pairs] in use.
+
+    0 in documents that are put aside.
+    """
+
+    resp: Annotated[Table, Axes("n_pairs", "truncation", least=0)]
+    n_dk: Annotated[Table, Axes("n_docs", "truncation")]
+    pair_tables: Annotated[Table, Axes("n_pairs", least=0)]
+    seen_dk: Table | None = None
+    var_dk: Table | None = None
+
+
+BurstValue = Annotated[float, Axes(least=POSITIVE)]
+BurstStage = Annotated[int, Axes(least=0)]
+
+
+def plan_of(data: Data) -> Plan:
+    """Return the plan of data that were laid out for bursts."""
+    assert data.bursts is not None
+    return data.bursts
+
+
+def fields(begun: Responsibilities, data: Data) -> dict[str, Any]:
+    """Return the fields that states with bursts have besides."""
+    return {"burst_concentration": plan_of(data).concentration, "burst_stage": UNLEARNED}
+
+
+def seating_of(state: Any, data: Data) -> Seating:
+    """Return how tables are found at present."""
+    means = plan_of(data).means
+    return Seating(means, float(state.burst_concentration), state.burst_stage > UNLEARNED)
+
+
+def tables_of_tokens(piece: InCells, dtype: DTypeLike) -> Table:
+    """Return a table for each token, by pair [n_pairs]."""
+    tables = room_of(piece).empty(len(piece.cells.word), dtype)
+    tables[:] = piece.cells.tokens
+    return tables
+
+
+def by_tables(visit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a task of a block that takes tables for tokens."""
+    return partial(_visit_tables, visit)
+
+
+def _visit_tables(visit: Callable[..., Any], piece: Piece, local: Any, block: Block) -> Any:
+    blocks = piece.blocks._replace(tokens=local.pair_tables)
+    return visit(piece._replace(blocks=blocks), local, block)
+
+
+def start(
+    data: Data, n_topics: int, context: Context, dtype: DTypeLike = np.float32
+) -> Responsibilities:
+    """Return what ``variational.start`` does, with a table for each token."""
+    return _with_tables(variational.start(data, n_topics, context, dtype))
+
+
+def begun(
+    data: Data,
+    rows: Rows,
+    messages: Sequence[Any],
+    n_topics: int,
+    context: Context,
+    dtype: DTypeLike = np.float32,
+) -> Responsibilities:
+    """Return what ``variational.begun`` does, with a table for each token."""
+    return _with_tables(variational.begun(data, rows, messages, n_topics, context, dtype))
+
+
+def _with_tables(state: Responsibilities) -> Responsibilities:
+    state.local.step(as_bursty, None)
+    return state
+
+
+def as_bursty(piece: InCells, local: variational.Local, _: None) -> tuple[Local, None]:
+    """Return the state of a piece with a table for each token."""
+    return Local(local.resp, local.n_dk, tables_of_tokens(piece, local.n_dk.dtype)), None
+
+
+def sweep(
+    state: Any,
+    data: Data,
+    prior: Prior,
+    context: Context,
+    *,
+    indicators: bool,
+    held: bool,
+    fixed: bool = False,
+) -> Table:
+    """Visit every pair once; as ``variational.sweep``, which see. fixed: the same bits on every
+    processor.
+    """
+    seating = seating_of(state, data)
+    return variational.sweep(
+        state,
+        data,
+        prior,
+        indicators=indicators,
+        visit=_sweep_in_fixed_order if fixed else _sweep_block,
+        more=lambda *block: seating,
+    )
+
+
+def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+    return _swept(burst_kernels.sweep_block, piece, local, block)
+
+
+def _sweep_in_fixed_order(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+    return _swept(burst_kernels.sweep_block_in_fixed_order, piece, local, block)
+
+
+def _swept(kernel: Any, piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+    n_wk, seen_wk = block.rows
+    seen_dk = local.seen_dk
+    if seen_dk is None:
+        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    tables = Tables(local.resp, local.n_dk, n_wk, seen_dk, seen_wk)
+    n_k, prior, seating = block.given
+    moved = n_k.copy()
+    bad_doc = kernel(
+        piece.blocks, 0, block.number, tables, local.pair_tables, moved, prior, seating
+    )
+    variational.require_sound(piece, bad_doc)
+    kept = seen_dk if seen_dk.shape[1] else None
+    return local._replace(seen_dk=kept), ((n_wk, seen_wk), moved - n_k)
+
+
+RECOUNT, SPREAD = by_tables(variational.recount_block), by_tables(variational.spread_block)
+
+
+def recount_now_and_then(state: Any, data: Data, context: Context) -> float:
+    """Recount tables at every tenth iteration; see ``variational``."""
+    return variational.recount_now_and_then(state, data, context, RECOUNT)
+
+
+def recount(state: Any, data: Data) -> None:
+    """Rebuild the counts after documents have come or gone."""
+    state.n_k[:] = 0
+    variational.recount(state, data, RECOUNT)
+
+
+def spread(state: Any, data: Data) -> Table:
+    """Return Var[n_wk] [n_words, T] of tables; see ``variational``."""
+    return variational.spread(state, data, SPREAD)
+
+
+def tables_of_documents(state: Any) -> F64:
+    """Return the tables of each document, float64 [n_docs], 0 where it is put aside."""
+    return np.concatenate(state.local.ask(_tables_of_documents, None))
+
+
+def _tables_of_documents(piece: InCells, local: Any, _: None) -> F64:
+    ends = np.concatenate([[0.0], np.cumsum(local.pair_tables, dtype=np.float64)])
+    cuts = piece.cells.cuts
+    return np.asarray(ends[cuts[:, -1]] - ends[cuts[:, 0]])
+
+
+def sized(state: Any, data: Data) -> Data:
+    """Return the data as concentrations see them: documents are as long as they have tables."""
+    tables = tables_of_documents(state)
+    lengths, n_with = np.unique(tables[tables > 0], return_counts=True)
+    return data._replace(lengths=lengths, n_with=n_with)
+
+
+def take_out(state: Any, data: Data, docs: I64) -> None:
+    """Leave documents without tables and counts."""
+    bounds = data.cells.doc_bounds
+    of_pieces = np.split(docs, np.searchsorted(docs, bounds[1:-1]))
+    messages = [own - first for own, first in zip(of_pieces, bounds, strict=False)]
+    state.local.step(_take_out, Each(messages))
+
+
+def _take_out(piece: InCells, local: Any, docs: I64) -> tuple[Any, None]:
+    for first, last in piece.cells.cuts[docs][:, [0, -1]]:
+        local.pair_tables[first:last] = 0
+    local.n_dk[docs] = 0
+    return local, None
+
+
+class Returning(NamedTuple):
+    """What documents that were aside join with: topics phi [n_words, T], prior [T], seating."""
+
+    phi: F64
+    prior: F64
+    seating: Seating
+    more: Any = None
+
+
+def aside_in(piece: InCells, local: Any) -> I64:
+    """Return the documents of a piece that are put aside."""
+    tables, cuts = _tables_of_documents(piece, local, None), piece.cells.cuts
+    return np.flatnonzero((tables == 0) & (cuts[:, -1] > cuts[:, 0]))
+
+
+def folded(piece: InCells, doc: int, given: Returning) -> tuple[slice, Floats, F64]:
+    """Return where the pairs of a document are, its q(z) and its tables, topics held."""
+    own = slice(int(piece.cells.cuts[doc, 0]), int(piece.cells.cuts[doc, -1]))
+    words, tokens = piece.cells.word[own], piece.cells.tokens[own].astype(np.float64)
+    here = np.arange(len(words), dtype=np.int32)
+    phi = given.phi[words].astype(np.float64)
+    resp, tables = burst_kernels.fold_in(here, tokens, phi, given.prior, given.seating, *FOLD)
+    return own, resp, tables
+
+
+FOLD = (30, 1e-3, burst_kernels.HELD_SWEEPS)
+"""Sweeps of a fold-in during a fit at most, its tolerance, and sweeps that hold tables."""
+
+
+def join(state: Any, data: Data, given: Returning, context: Context) -> None:
+    """Let documents that were put aside begin where the topics place them."""
+    state.local.step(_join, given)
+    recount(state, data)
+
+
+def _join(piece: Piece, local: Local, given: Returning) -> tuple[Local, None]:
+    for doc in aside_in(piece, local).tolist():
+        own, resp, tables = folded(piece, doc, given)
+        local.resp[own], local.pair_tables[own] = resp, tables
+    return local, None
+
+
+def memory(corpus: Bags, settings: ModelSettings) -> int:
+    """Return the bytes of responsibilities, tables and counts."""
+    tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
+    return variational.memory(corpus, settings) + tables
+
+
+def pair_bytes(n_topics: int) -> int:
+    """Return the bytes of a pair's responsibilities and tables."""
+    return variational.pair_bytes(n_topics) + 4
+
+
+ZERO = Order(
+    Local, start, begun, fields, sweep, recount_now_and_then, spread, memory, pair_bytes, sized
+)
+"""q(z) of tables sees the means of the counts alone."""
+
+IN_FIXED_ORDER = ZERO._replace(sweep=partial(sweep, fixed=True))
+"""The same on every processor: what a tree's shape follows from must not depend on one."""

@@ -1,0 +1,188 @@
+"""A few entries of each pair (``hdp.few``) where documents are bursty.
+
+While nothing is kept of q(z) a pass counts a table for each token. Afterwards all topics are
+weighed at each visit, so that tables are those of all responsibilities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hiertopics.base.axes import Axes
+from hiertopics.contract.model import Context
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.families.flat import variational
+from hiertopics.families.flat.config import ModelSettings
+from hiertopics.families.flat.kernels import Prior
+from hiertopics.families.flat.layout import Block, Data, InCells, Piece, room_of
+from hiertopics.families.flat.variational import Order, Responsibilities, Rows
+from hiertopics.families.hdp import bursty, few, few_burst_kernels, few_kernels
+from hiertopics.families.hdp.bursty import (
+    Returning,
+    aside_in,
+    by_tables,
+    folded,
+    seating_of,
+    tables_of_tokens,
+)
+from hiertopics.families.hdp.few import ROOM, Table, Visits, has_entries
+from hiertopics.families.hdp.few_kernels import Tables
+
+
+class Local(NamedTuple):
+    """``hdp.few.Local`` with the expected tables of pairs, float32 [n_pairs]; 0: put aside."""
+
+    topic: Annotated[
+        NDArray[np.unsignedinteger[Any]], Axes("n_pairs", "n_kept", below="truncation")
+    ]
+    share: Annotated[Table, Axes("n_pairs", "n_kept", least=0)]
+    n_dk: Annotated[Table, Axes("n_docs", "truncation")]
+    pair_tables: Annotated[Table, Axes("n_pairs", least=0)]
+    seen_dk: Table | None = None
+    var_dk: Table | None = None
+    new_dk: Table | None = None
+
+    def require_sound(self) -> None:
+        """Raise ValueError where there is room for another number of entries."""
+        if self.share.shape[1] not in (0, ROOM):
+            raise ValueError(f"share has room for {self.share.shape[1]} entries, not {ROOM}")
+
+
+def start(data: Data, n_topics: int, context: Context, dtype: DTypeLike) -> Responsibilities:
+    """Return what ``few.start`` does, with a table for each token."""
+    return _with_tables(few.start(data, n_topics, context, dtype))
+
+
+def begun(
+    data: Data,
+    rows: Rows,
+    messages: Sequence[Any],
+    n_topics: int,
+    context: Context,
+    dtype: DTypeLike,
+) -> Responsibilities:
+    """Return what ``few.begun`` does, with a table for each token."""
+    return _with_tables(few.begun(data, rows, messages, n_topics, context, dtype))
+
+
+def _with_tables(state: Responsibilities) -> Responsibilities:
+    state.local.step(as_bursty, None)
+    return state
+
+
+def as_bursty(piece: InCells, local: few.Local, _: None) -> tuple[Local, None]:
+    """Return the state of a piece with a table for each token."""
+    tables = tables_of_tokens(piece, np.float32)
+    return Local(local.topic, local.share, local.n_dk, tables), None
+
+
+def sweep(
+    state: Any, data: Data, prior: Prior, context: Context, *, indicators: bool, held: bool
+) -> Table:
+    """Visit every pair once; as ``few.sweep``, which see."""
+    return few.sweep(
+        state,
+        data,
+        prior,
+        context,
+        indicators=indicators,
+        held=held,
+        visits=VISITS,
+        more=seating_of(state, data),
+    )
+
+
+def _sweep_block(piece: InCells, local: Local, block: Block) -> tuple[Local, Any]:
+    n_wk, seen_wk = block.rows
+    seen_dk = local.seen_dk
+    if seen_dk is None:
+        seen_dk = room_of(piece).zeros((piece.n_docs, seen_wk.shape[1]), n_wk.dtype)
+    tables = Tables(local.topic, local.share, local.n_dk, n_wk, seen_dk, seen_wk)
+    n_k, prior, (thinning, seating) = block.given
+    moved = n_k.copy()
+    bad_doc = few_burst_kernels.sweep_block(
+        piece.blocks, 0, block.number, tables, local.pair_tables, moved, prior, thinning, seating
+    )
+    variational.require_sound(piece, bad_doc)
+    kept = seen_dk if seen_dk.shape[1] else None
+    return local._replace(seen_dk=kept), ((n_wk, seen_wk), moved - n_k)
+
+
+VISITS = Visits(
+    by_tables(few.pass_block),
+    few.choose_block,
+    _sweep_block,
+    by_tables(few.recount_block),
+    by_tables(few.spread_block),
+)
+
+
+def recount_now_and_then(state: Any, data: Data, context: Context) -> float:
+    """Recount tables at every tenth iteration, once there are entries."""
+    return few.recount_now_and_then(state, data, context, VISITS)
+
+
+def recount(state: Any, data: Data) -> None:
+    """Rebuild the counts after documents have come or gone; those of words in the next pass."""
+    if has_entries(state):
+        state.n_k[:] = 0
+        variational.recount(state, data, VISITS.recount_block)
+    else:
+        state.n_k = np.sum(state.local.ask(_totals, None), axis=0)
+
+
+def _totals(piece: InCells, local: Local, _: None) -> NDArray[np.float64]:
+    return np.asarray(local.n_dk.sum(axis=0, dtype=np.float64))
+
+
+def spread(state: Any, data: Data) -> Table:
+    """Return Var[n_wk] [n_words, T] of tables under the entries."""
+    return variational.spread(state, data, VISITS.spread_block)
+
+
+def join(state: Any, data: Data, given: Returning, context: Context) -> None:
+    """Let documents that were put aside begin where the topics place them."""
+    noise = few.noise_of(state.n_topics, context)
+    thinning = few.thinning_of(noise, context, "joining")
+    state.local.step(_join, given._replace(more=thinning))
+    recount(state, data)
+
+
+def _join(piece: Piece, local: Local, given: Returning) -> tuple[Local, None]:
+    for doc in aside_in(piece, local).tolist():
+        own, resp, tables = folded(piece, doc, given)
+        local.share[own] = 0
+        rows = np.ascontiguousarray(resp, np.float32)
+        few_kernels.choose_rows(rows, own.start, given.more, local.topic, local.share)
+        local.pair_tables[own] = tables
+    return local, None
+
+
+def memory(corpus: Bags, settings: ModelSettings) -> int:
+    """Return the bytes of entries, tables and counts, and of the summary."""
+    tables = 0 if isinstance(corpus, Shelf) else 4 * corpus.n_pairs
+    return few.memory(corpus, settings) + tables
+
+
+def pair_bytes(n_topics: int) -> int:
+    """Return the bytes of a pair's entries and tables."""
+    return few.pair_bytes(n_topics) + 4
+
+
+FEW = Order(
+    Local,
+    start,
+    begun,
+    bursty.fields,
+    sweep,
+    recount_now_and_then,
+    spread,
+    memory,
+    pair_bytes,
+    bursty.sized,
+)
+"""q(z) of tables sees the means of the counts alone, and is kept as a few entries."""
