@@ -146,7 +146,7 @@ def _emit_weigh_lanes(rows: Any) -> None:
 
 def _emit_settle_lanes(rows: Any) -> None:
     args, vectors = rows.args, rows.vectors(LANES)
-    scale, count = vectors.load(args["lane_scale"], args["lane"]), vectors.spread(rows.count)
+    scale, count = vectors.load(args["lane_scale"], args["lane"]), vectors.spread(rows.times)
     _each_of_group(rows, lambda start: _move(rows, vectors, start, "weights", scale, count))
 
 
@@ -204,7 +204,7 @@ _READ_BY_INNER = (
 def _emit_settle_inner(rows: Any) -> None:
     builder, args = rows.builder, rows.args
     vectors = rows.vectors(LANES)
-    count = vectors.spread(rows.count)
+    count = vectors.spread(rows.times)
 
     def settle(start: Any) -> None:
         scale = vectors.load(args["reached"], start)
