@@ -121,13 +121,13 @@ def put_result(result: Any, as_json: bool, quiet: bool) -> int:
 def _show(result: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from hiertopics.base.units import format_duration
-    from hiertopics.corpus.data.tree import by_branch
+    from hiertopics.corpus.data.naming import in_order
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
     run, tree = result.run, result.run.supported_tree
     view = View(depth=first_levels(tree))
-    shown = by_branch(tree) if view.depth is not None and tree.vectors is None else tree
+    shown = in_order(tree, run.vocab)
     put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
     tell(

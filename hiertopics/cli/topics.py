@@ -21,6 +21,7 @@ from hiertopics.cli.options import (
     side_option,
     tell,
     trust_option,
+    words_by_option,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 @run_argument
 @click.argument("node", required=False, type=click.IntRange(min=0))
 @count_option("--words", default=10, help="Top words per topic.")
+@words_by_option
 @docs_option
 @click.option(
     "--by",
@@ -53,6 +55,7 @@ def topics_command(
     run: str | None,
     node: int | None,
     words: int,
+    words_by: str | None,
     form: str,
     n_docs: int | None,
     by: str | None,
@@ -74,7 +77,15 @@ def topics_command(
 
     target = chosen_run(run)
     rows = topics(
-        target, node, words=words, docs=n_docs, by=by, similar=similar or 0, sides=sides, seed=seed
+        target,
+        node,
+        words=words,
+        words_by="name" if (words_by, node, form) == (None, None, "text") else words_by,
+        docs=n_docs,
+        by=by,
+        similar=similar or 0,
+        sides=sides,
+        seed=seed,
     )
     if node is None and by is None:
         note_hidden(target)

@@ -22,6 +22,7 @@ from hiertopics.cli.options import (
     supported_option,
     tell,
     trust_option,
+    words_by_option,
 )
 
 
@@ -34,13 +35,7 @@ from hiertopics.cli.options import (
     "nodes.",
 )
 @count_option("--words", default=8, help="Top words per node.")
-@click.option(
-    "--words-by",
-    type=click.Choice(["prob", "branch", "relevance", "frex"]),
-    help="A node's own words by probability, by relevance (with lift) or by FREX (with "
-    "exclusivity); branch: what all below it has more of than the corpus. Default: prob; branch "
-    "where only the first levels are shown.",
-)
+@words_by_option
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
@@ -117,6 +112,7 @@ def show_tree_command(
     metavar="N",
     help="Top words per node. [default: 10; html: 30]",
 )
+@words_by_option
 @click.option("--depth", type=click.IntRange(min=1), help="Most levels written.")
 @click.option(
     "--min-docs",
@@ -152,6 +148,7 @@ def export_command(**options: Any) -> int:
 )
 @click.option("--json", "json", metavar="FILE", help="Also write the data of the page, as JSON.")
 @count_option("--words", default=30, help="Most words per topic, by each order.")
+@words_by_option
 @click.option(
     "--limit",
     default="5MB",
@@ -169,6 +166,7 @@ def report_command(
     output: str,
     json: str | None,
     words: int,
+    words_by: str | None,
     limit: str,
     no_text: bool,
     cut: str | None,
@@ -192,6 +190,7 @@ def report_command(
         output,
         json=json,
         words=words,
+        words_by=words_by,
         limit=limit,
         text=not no_text,
         sides=sides,
