@@ -134,7 +134,11 @@ def _show(result: Any) -> None:
         f"{result.status}: {len(tree.shown)} nodes after {result.iterations} iterations, {spent}; "
         f"model, figures and log are in {run.path}"
     )
-    steps = [f"hiertopics show-tree {run.path}", f"hiertopics topics {run.path}"]
+    steps = [
+        f"hiertopics report {run.path} --open",
+        f"hiertopics show-tree {run.path}",
+        f"hiertopics topics {run.path}",
+    ]
     if run.manifest["split"] and run.split.kind != "none":
         steps.append(f"hiertopics eval {run.path} --heldout")
     if result.status != "done":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,6 +24,9 @@ from hiertopics.cli.options import (
     trust_option,
     words_by_option,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command("show-tree")
@@ -96,6 +99,19 @@ def show_tree_command(
     return 0
 
 
+def _opened(page: Path) -> bool:
+    """Open a page in a browser; return whether there was one, which stderr says where not."""
+    import webbrowser
+
+    try:
+        shown = webbrowser.open(page.absolute().as_uri())
+    except webbrowser.Error:
+        shown = False
+    if not shown:
+        tell("note: no browser was found on this machine")
+    return shown
+
+
 @click.command("export")
 @run_argument
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the tree is written.")
@@ -157,6 +173,7 @@ def export_command(**options: Any) -> int:
     help="Largest page, such as 800kB; what is left out for it is said.",
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
+@click.option("--open", "opens", is_flag=True, help="Also open the page in a browser.")
 @cut_option
 @supported_option
 @side_option
@@ -169,6 +186,7 @@ def report_command(
     words_by: str | None,
     limit: str,
     no_text: bool,
+    opens: bool,
     cut: str | None,
     supported: float | None,
     sides: tuple[str, ...],
@@ -199,6 +217,7 @@ def report_command(
     )
     for line in made.left_out:
         tell(f"note: {line}")
-    tell(f"{size_told(made.n_bytes)}; open it in any browser")
+    shown = opens and _opened(made.path)
+    tell(size_told(made.n_bytes) + ("" if shown else "; open it in any browser"))
     put(str(made.path))
     return 0

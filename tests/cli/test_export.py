@@ -261,3 +261,16 @@ def test_clustering_is_loaded_only_where_it_is_asked_for(finished: Callable[...,
     for more, loaded in (((), 0), (("--arrange",), 1)):
         command = [sys.executable, "-c", program, "show-tree", str(finished()), *more]
         assert subprocess.run(command, capture_output=True).returncode == loaded
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_report_opens_its_page_where_there_is_a_browser(
+    call: Call, run: Path, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is said in any case; without a browser stderr says that there is none."""
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or found)
+    told = call("report", run, "-o", "page.html", "--open")
+    assert told.code == 0 and told.out == "page.html\n"
+    assert opened == [Path("page.html").absolute().as_uri()]
+    assert ("no browser was found" in told.err) is not found

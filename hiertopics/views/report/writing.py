@@ -26,6 +26,8 @@ WORDS = 30
 """Most words per topic and order, where nobody says how many."""
 
 PLAIN_WORDS = 8
+PLAIN_PART = 0.1
+"""Part of the largest page up to which the list for paper holds the nodes of few documents, too."""
 
 
 class Report(NamedTuple):
@@ -88,8 +90,13 @@ def _made(
     if asked.cut is not None and not tree.is_flat:
         tree = in_levels(tree, parse_cut(asked.cut))
     labels = labels_of(run, tree, quiet=True)
-    view = View(n_words=PLAIN_WORDS, min_docs=few_documents(tree), labels=labels)
-    lists = to_lists(in_order(tree, run.vocab, asked.words_by), run.vocab, view)
+    view, called = (
+        View(n_words=PLAIN_WORDS, labels=labels),
+        in_order(tree, run.vocab, asked.words_by),
+    )
+    lists = to_lists(called, run.vocab, view)
+    if len(lists) > PLAIN_PART * asked.limit:
+        lists = to_lists(called, run.vocab, view._replace(min_docs=few_documents(tree)))
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000
     box = gather(run, other, asked, overhead)
