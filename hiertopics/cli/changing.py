@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +22,10 @@ from hiertopics.cli.options import (
     workers_option,
 )
 
-COLUMNS = ("node", "name", "hidden", "note", "words")
+if TYPE_CHECKING:
+    from hiertopics.runs.rundir import RunDir
+
+COLUMNS = ("node", "name", "hidden", "note", "words", "auto_name")
 
 
 @click.command("label")
@@ -32,6 +36,17 @@ COLUMNS = ("node", "name", "hidden", "note", "words")
     "--hide/--show", "hide", default=None, help="Leave the node, and all below it, out of views."
 )
 @click.option("--note", metavar="TEXT", help="Something more to say of it; empty: nothing.")
+@click.option(
+    "--with",
+    "command",
+    metavar="COMMAND",
+    help="Run COMMAND once: it reads a line of JSON per node without a name (words, siblings, "
+    "snippets) and writes a line per node, its name.",
+)
+@click.option(
+    "--depth", type=click.IntRange(min=1), help="With --with: most levels that are named."
+)
+@click.option("--overwrite", is_flag=True, help="With --with: also nodes that have a name.")
 @click.option("--list", "listed", is_flag=True, help="Show all labels, also after a change.")
 @forms("csv")
 def label_command(
@@ -40,6 +55,9 @@ def label_command(
     name: str | None,
     hide: bool | None,
     note: str | None,
+    command: str | None,
+    depth: int | None,
+    overwrite: bool,
     listed: bool,
     form: str,
 ) -> int:
@@ -48,9 +66,13 @@ def label_command(
     RUN is by default the newest under runs/. An empty NAME takes the name away. Labels stand in
     the run's labels.csv, the file that the page of report saves; every view takes them.
     """
-    from hiertopics.base.files import to_csv
+    if command is None and (depth is not None or overwrite):
+        raise click.UsageError("--depth and --overwrite have no meaning without --with")
+    if command is not None:
+        if (node, name, hide, note) != (None, None, None, None):
+            raise click.UsageError("--with has no meaning with a node")
+        return _label_with(chosen_run(run), command, depth, overwrite, listed, form)
     from hiertopics.views.labelling import label
-    from hiertopics.views.render.records import to_table
 
     target = chosen_run(run)
     records = label(target, node, name, hide=hide, note=note)
@@ -58,17 +80,45 @@ def label_command(
         records = label(target)
     elif node is not None:
         records = [record for record in records if str(record["node"]) == node]
+    _put_labels(
+        records, form, "no labels" if node is None or listed else f"node {node} has no label"
+    )
+    return 0
+
+
+def _label_with(
+    run: RunDir, command: str, depth: int | None, overwrite: bool, listed: bool, form: str
+) -> int:
+    """Name nodes by a command; return 1 where it has not answered for all of them."""
+    from hiertopics.views.asking import label_with
+    from hiertopics.views.labelling import label
+
+    answered = label_with(run, command, depth=depth, overwrite=overwrite)
+    nodes = set(answered.named)
+    records = [record for record in label(run) if listed or record["node"] in nodes]
+    _put_labels(records, form, "no node got a name" if answered.asked else "every node has a name")
+    if answered.code or len(nodes) < answered.asked:
+        tell(
+            f"{len(nodes)} of {answered.asked} nodes got a name; the command ended with exit code "
+            f"{answered.code}; the same command again asks for the others"
+        )
+    return 1 if answered.code or len(nodes) < answered.asked else 0
+
+
+def _put_labels(records: list[dict[str, Any]], form: str, nothing: str) -> None:
+    from hiertopics.base.files import to_csv
+    from hiertopics.views.render.records import to_table
+
     if form in LINES:
         put_records(records)
-        return 0
+        return
     if not records:
-        tell("no labels" if node is None or listed else f"node {node} has no label")
+        tell(nothing)
     shown = [record | {"hidden": "yes" * record["hidden"]} for record in records]
     if form == "csv":
         put(to_csv([COLUMNS, *([row[key] for key in COLUMNS] for row in shown)]), nl=False)
     else:
         put_table(to_table(shown, COLUMNS))
-    return 0
 
 
 @click.command("merge")

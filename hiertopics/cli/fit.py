@@ -127,7 +127,7 @@ def _show(result: Any) -> None:
     from dataclasses import replace
 
     from hiertopics.base.units import format_duration
-    from hiertopics.corpus.data.tree import by_branch
+    from hiertopics.corpus.data.naming import in_order
     from hiertopics.views.render import View, first_levels, for_reading
     from hiertopics.views.render.trees import to_lines
 
@@ -136,7 +136,7 @@ def _show(result: Any) -> None:
     if tree.transfer is not None:  # said below, where it does not scroll away
         tree = replace(tree, transfer=tree.transfer._replace(note=""))
     view = View(depth=first_levels(tree))
-    shown = by_branch(tree) if view.depth is not None and tree.vectors is None else tree
+    shown = in_order(tree, run.vocab)
     put_lines(to_lines(shown, run.vocab, for_reading(tree, view), SHOWN_LINES), err=True)
     spent = format_duration(run.manifest["wall_seconds"])
     tell(
@@ -145,7 +145,11 @@ def _show(result: Any) -> None:
     )
     if note:
         tell(f"{note}; hiertopics support {run.path} says it of all nodes")
-    steps = [f"hiertopics show-tree {run.path}", f"hiertopics topics {run.path}"]
+    steps = [
+        f"hiertopics report {run.path} --open",
+        f"hiertopics show-tree {run.path}",
+        f"hiertopics topics {run.path}",
+    ]
     if run.manifest["split"] and run.split.kind != "none":
         steps.append(f"hiertopics eval {run.path} --heldout")
     if result.status != "done":

@@ -15,6 +15,7 @@ from hiertopics.cli.options import (
     json_option,
     put,
     tell,
+    words_by_option,
     workers_option,
 )
 
@@ -26,6 +27,7 @@ from hiertopics.cli.options import (
     "-o", "--output", required=True, metavar="FILE", help="A .csv, .jsonl, .parquet or .npz file."
 )
 @click.option("--seed", type=int, default=None, help="Seed, for backends that draw.")
+@words_by_option
 @workers_option
 @cluster_option
 @corpus_options
@@ -34,7 +36,7 @@ def infer_command(**options: Any) -> int:
     """Place the documents of CORPUS under RUN.
 
     A .csv, .jsonl or .parquet file has a row for each: its name, known words, main topics with
-    their shares, top words (and name) of its topic and, of backends with paths, its best path and
+    their shares, top words and names of its topic and, of backends with paths, its best path and
     that path's probability. An .npz file holds theta in CSR, documents x nodes; backends with paths
     put each document's best path with its log probability (node, log_prob) beside it, and all its
     likely paths with theirs (path_indptr, path_node, path_log_prob, path_level_weights). Words are

@@ -244,6 +244,18 @@ side_option = click.option(
     "with FILE, of a table, or of a file with a line per document.",
 )
 
+WORDS_BY = ("name", "prob", "branch", "relevance", "frex")
+"""Orders of words: those of ``naming.ORDERS``, which take long to import."""
+
+words_by_option = click.option(
+    "--words-by",
+    type=click.Choice(WORDS_BY),
+    help="Order of words. name: as nodes are called, by what tells them from corpus and siblings; "
+    "prob: a node's own words by probability; branch: what all below it has more of than the "
+    "corpus; relevance (with lift); frex (with exclusivity). Default: name; in files and --json "
+    "the words stay by probability, and the name has a field.",
+)
+
 supported_option = click.option(
     "--supported",
     type=float,

@@ -23,6 +23,7 @@ from hiertopics.cli.options import (
     side_option,
     tell,
     trust_option,
+    words_by_option,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ COLUMNS = ("id", "weight", "n_tokens", "n_docs")
 @run_argument
 @click.argument("node", required=False, type=NODE)
 @count_option("--words", default=10, help="Top words per topic.")
+@words_by_option
 @docs_option
 @click.option(
     "--by",
@@ -55,6 +57,7 @@ def topics_command(
     run: str | None,
     node: int | None,
     words: int,
+    words_by: str | None,
     form: str,
     n_docs: int | None,
     by: str | None,
@@ -77,7 +80,15 @@ def topics_command(
     run, node = newest_node(run, node)
     target = chosen_run(run)
     rows = topics(
-        target, node, words=words, docs=n_docs, by=by, similar=similar or 0, sides=sides, seed=seed
+        target,
+        node,
+        words=words,
+        words_by="name" if (words_by, node, form) == (None, None, "text") else words_by,
+        docs=n_docs,
+        by=by,
+        similar=similar or 0,
+        sides=sides,
+        seed=seed,
     )
     if node is None and by is None:
         note_hidden(target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +23,11 @@ from hiertopics.cli.options import (
     supported_option,
     tell,
     trust_option,
+    words_by_option,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command("show-tree")
@@ -35,13 +39,7 @@ from hiertopics.cli.options import (
     "nodes.",
 )
 @count_option("--words", default=8, help="Top words per node.")
-@click.option(
-    "--words-by",
-    type=click.Choice(["prob", "branch", "relevance", "frex"]),
-    help="A node's own words by probability, by relevance (with lift) or by FREX (with "
-    "exclusivity); branch: what all below it has more of than the corpus. Default: prob; branch "
-    "where only the first levels are shown.",
-)
+@words_by_option
 @click.option(
     "--min-docs",
     type=click.IntRange(min=0),
@@ -102,6 +100,19 @@ def show_tree_command(
     return 0
 
 
+def _opened(page: Path) -> bool:
+    """Open a page in a browser; return whether there was one, which stderr says where not."""
+    import webbrowser
+
+    try:
+        shown = webbrowser.open(page.absolute().as_uri())
+    except webbrowser.Error:
+        shown = False
+    if not shown:
+        tell("note: no browser was found on this machine")
+    return shown
+
+
 @click.command("export")
 @run_argument
 @click.option("-o", "--output", required=True, metavar="FILE", help="Where the tree is written.")
@@ -118,6 +129,7 @@ def show_tree_command(
     metavar="N",
     help="Top words per node. [default: 10; html: 30]",
 )
+@words_by_option
 @click.option("--depth", type=click.IntRange(min=1), help="Most levels written.")
 @click.option(
     "--min-docs",
@@ -153,6 +165,7 @@ def export_command(**options: Any) -> int:
 )
 @click.option("--json", "json", metavar="FILE", help="Also write the data of the page, as JSON.")
 @count_option("--words", default=30, help="Most words per topic, by each order.")
+@words_by_option
 @click.option(
     "--limit",
     default="5MB",
@@ -161,6 +174,7 @@ def export_command(**options: Any) -> int:
     help="Largest page, such as 800kB; what is left out for it is said.",
 )
 @click.option("--no-text", is_flag=True, help="Leave out the words of single documents.")
+@click.option("--open", "opens", is_flag=True, help="Also open the page in a browser.")
 @cut_option
 @supported_option
 @side_option
@@ -170,8 +184,10 @@ def report_command(
     output: str,
     json: str | None,
     words: int,
+    words_by: str | None,
     limit: str,
     no_text: bool,
+    opens: bool,
     cut: str | None,
     supported: float | None,
     sides: tuple[str, ...],
@@ -193,6 +209,7 @@ def report_command(
         output,
         json=json,
         words=words,
+        words_by=words_by,
         limit=limit,
         text=not no_text,
         sides=sides,
@@ -201,6 +218,7 @@ def report_command(
     )
     for line in made.left_out:
         tell(f"note: {line}")
-    tell(f"{size_told(made.n_bytes)}; open it in any browser")
+    shown = opens and _opened(made.path)
+    tell(size_told(made.n_bytes) + ("" if shown else "; open it in any browser"))
     put(str(made.path))
     return 0

@@ -32,6 +32,7 @@ from hiertopics.corpus.corpora import dataset
 from hiertopics.corpus.corpora.inmemory import on_disk
 from hiertopics.corpus.data.corpus import Corpus, default_vocab
 from hiertopics.corpus.data.discretise import Bins, column_order
+from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.data.shelf import Bags, Shelf, in_memory
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.data.vectors import Vectors
@@ -286,6 +287,7 @@ def infer(
     *,
     data: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    words_by: str | None = None,
     workers: int = 1,
     cluster: str | None = None,
     trust_tokenizer: bool = False,
@@ -297,7 +299,8 @@ def infer(
     (``rows.placed_rows``). .npz or no suffix: CSR, which scipy.sparse.load_npz reads; backends
     with paths put more arrays into it: the best path of each document, as in paths.npz, and its
     other paths with their chances (``PathMixture.to_arrays``). data: entries of ``data``
-    that describe a file. cluster: where else to work
+    that describe a file. words_by: the order of topic_words, of ``naming.ORDERS``; None: ``prob``.
+    cluster: where else to work
     (``hiertopics.contract.cluster.joining.cluster``).
     Raises UsageError, DataError or RunError.
 
@@ -308,6 +311,7 @@ def infer(
     if output is not None:
         _require_form(Path(output))
     target = opened(run)
+    in_order(target.tree, target.vocab, words_by, "prob")  # refuses what is no order of them
     with on_disk(corpus, columns_of(target)) as path:
         new = _read(target, path, data or {})
     room = Room(None if output is None else Path(output).resolve().parent)
@@ -322,7 +326,7 @@ def infer(
     if output is not None:
         known = Known(found.corpus.doc_ids, found.lengths)
         posterior = Posterior(found.theta, found.paths, found.mixture)
-        write_placed(Path(output), target, known, posterior)
+        write_placed(Path(output), target, known, posterior, words_by)
     return found
 
 

@@ -14,6 +14,7 @@ from hiertopics.base import files
 from hiertopics.base.arrays import I64, Ints
 from hiertopics.base.room import Growing, Room
 from hiertopics.contract.model import PathMixture, Paths, Posterior
+from hiertopics.corpus.data.naming import in_order, names_of
 from hiertopics.corpus.data.shelf import stretches
 from hiertopics.corpus.formats import parquet
 from hiertopics.runs.labels import labels_of
@@ -109,7 +110,9 @@ class Known(NamedTuple):
     lengths: I64
 
 
-def write_placed(path: Path, run: RunDir, known: Known, posterior: Posterior) -> None:
+def write_placed(
+    path: Path, run: RunDir, known: Known, posterior: Posterior, words_by: str | None = None
+) -> None:
     """Write where documents lie, in the form that the suffix tells; see ``newdocs.infer``."""
     theta, form = posterior.theta, path.suffix.lower()
     if form not in TABLES:
@@ -118,7 +121,8 @@ def write_placed(path: Path, run: RunDir, known: Known, posterior: Posterior) ->
             beside |= posterior.mixture.to_arrays()
         files.write_csr(path, theta, beside)
         return
-    told = Told(run.tree, run.vocab, labels_of(run))
+    tree = in_order(run.tree, run.vocab, words_by, "prob")
+    told = Told(tree, run.vocab, labels_of(run), names_of(run.tree, run.vocab))
     firsts = range(0, theta.shape[0], ROWS)
     blocks = (
         placed_rows(

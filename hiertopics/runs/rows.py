@@ -12,6 +12,7 @@ from scipy import sparse
 from hiertopics.base.arrays import I64
 from hiertopics.base.files import to_csv
 from hiertopics.contract.model import Paths
+from hiertopics.corpus.data.naming import Names
 from hiertopics.corpus.data.tree import NODE, NONE, ROOT, Label, Labels, Tree
 from hiertopics.runs.labels import words_told
 
@@ -29,12 +30,14 @@ def node_rows(
     nodes: Iterable[int] | None = None,
     documents: Documents | None = None,
     labels: Labels = NONE,
+    names: Names | None = None,
 ) -> list[dict[str, Any]]:
     """Return one record per node, in the order given: the nodes of tree.json.
 
     nodes: rows of the tree; None takes all that may be shown, parents first. documents: top
     documents of each node, for a record's ``documents``. labels: where there are
-    any, each record has a name and a note.
+    any, each record has a name and a note. names: each record has the automatic name, and the
+    share of its words that are not true of the node's siblings (None: without siblings).
     """
     return [
         {
@@ -53,6 +56,7 @@ def node_rows(
                 [vocab[word], tree.chance(node, word)] for word in tree.top_words(node, n_words)
             ],
             **({} if documents is None else {"documents": [list(d) for d in documents[node]]}),
+            **_named(names, node),
         }
         for node in (tree.shown if nodes is None else nodes)
     ]
@@ -63,6 +67,12 @@ def _labelled(labels: Labels, node: int) -> dict[str, str]:
         return {}
     label = labels.get(node, Label())
     return {"name": label.name, "note": label.note}
+
+
+def _named(names: Names | None, node: int) -> dict[str, str | float | None]:
+    if names is None:
+        return {}
+    return {"auto_name": names.texts[node], "name_score": names.scores[node]}
 
 
 def _norm(tree: Tree, node: int) -> dict[str, float]:
@@ -114,16 +124,23 @@ def tree_json(
 def topics_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return topics.csv: one line per record of ``node_rows``.
 
-    Words are separated by blanks, documents, where the records have them, by semicolons.
+    Words are separated by blanks, documents, where the records have them, by semicolons. The
+    automatic name stands last, where the records have one.
     """
     said = [name for name in ("name", "note") if rows and name in rows[0]]
     columns = ["id", *said, "parent", "depth", "weight", "n_docs", "n_tokens"]
     columns += [name for name in ("support", *TRANSFER) if rows and name in rows[0]]
     lists = [name for name in SEPARATORS if rows and name in rows[0]] or ["words"]
+    last = [name for name in ("auto_name",) if rows and name in rows[0]]
     cells = [
-        [*(row[name] for name in columns), *(listed(row, name) for name in lists)] for row in rows
+        [
+            *(row[name] for name in columns),
+            *(listed(row, name) for name in lists),
+            *(row[name] for name in last),
+        ]
+        for row in rows
     ]
-    return to_csv([[*columns, *lists], *cells])
+    return to_csv([[*columns, *lists, *last], *cells])
 
 
 def listed(row: Mapping[str, Any], name: str) -> str:
@@ -155,11 +172,12 @@ def place_of(doc: int, tree: Tree, theta: sparse.csr_array, paths: Paths | None)
 
 
 class Told(NamedTuple):
-    """A tree with its words and names."""
+    """A tree with its words, what people said of its nodes, and their automatic names."""
 
     tree: Tree
     vocab: Sequence[str]
     labels: Labels = NONE
+    names: Names | None = None
 
 
 def placed_rows(
@@ -173,7 +191,8 @@ def placed_rows(
     """Return a record for each of ``docs``: doc (from 1), name, words (known ones), and its place.
 
     topic_words: the top words of the last node of its path, or of its main topic; topic_name: that
-    node's name (``names_above``), only where somebody named nodes.
+    node's name (``names_above``), only where somebody named nodes. topic_auto_name: its automatic
+    name, where names are given.
     """
     tree, called = told.tree, names_above(told.tree, told.labels)
     top = cache(lambda node: words_told(tree, told.vocab, node))
@@ -189,6 +208,8 @@ def placed_rows(
         if called is not None:
             row["topic_name"] = "" if last is None else called[last]
         row["topic_words"] = "" if last is None else top(last)
+        if told.names is not None:
+            row["topic_auto_name"] = "" if last is None else told.names.texts[last]
         rows.append(row)
     return rows
 
@@ -216,7 +237,8 @@ def placed_kinds(has_paths: bool, is_named: bool) -> dict[str, str]:
     where = {"path": "ids", "probability": "number"} if has_paths else {}
     name = {"topic_name": "text"} if is_named else {}
     own = {"doc": "whole", "name": "text", "words": "whole"}
-    return {**own, **where, "topics": "shares", **name, "topic_words": "text"}
+    last = {"topic_words": "text", "topic_auto_name": "text"}
+    return {**own, **where, "topics": "shares", **name, **last}
 
 
 def docs_csv(records: Sequence[dict[str, Any]], *, header: bool = True) -> str:

@@ -15,6 +15,7 @@ from hiertopics.base import files
 from hiertopics.base.errors import HiertopicsError, UsageError
 from hiertopics.base.visible import steady
 from hiertopics.corpus.data.matching import marks_of, supported_by
+from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import ROOT
 from hiertopics.runs.artifacts import write_support
 from hiertopics.runs.origin import refuse_unlike
@@ -193,8 +194,8 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
 
     Keys: run, others; support, the share of the tokens below the root at nodes that three
     quarters of the others support; nodes, a record of each: id, depth, n_tokens (at and below it),
-    support, the number of runs. Raises UsageError where backends, corpora, splits or words differ,
-    where a tree has a single level, or where there is nothing to compare with.
+    support, the number of runs, auto_name. Raises UsageError where backends, corpora, splits or
+    words differ, where a tree has a single level, or where there is nothing to compare with.
     """
     targets = [opened(run) for run in runs]
     refuse_unlike(targets, "agree")
@@ -205,6 +206,7 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
     if write:
         write_support(first, support)
     below = tree.subtree_weight * tree.n_tokens.sum()
+    names = names_of(tree, first.vocab)
     back = (support.found >= MOST * len(others)) & (tree.parent != ROOT)
     lower = tree.n_tokens[tree.parent != ROOT].sum()
     return {
@@ -217,6 +219,7 @@ def agree(runs: Sequence[Path | str | RunDir], *, write: bool = False) -> dict[s
                 "depth": int(tree.depth[node]),
                 "n_tokens": float(below[node]),
                 "support": int(support.found[node]),
+                "auto_name": names.texts[node],
             }
             for node in tree.shown.tolist()
         ],

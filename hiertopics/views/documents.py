@@ -13,6 +13,7 @@ from scipy import sparse
 
 from hiertopics.base.errors import HiertopicsError
 from hiertopics.base.visible import steady, visible
+from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
@@ -120,7 +121,8 @@ def docs(
     or below it; only with a node), path and probability (only of backends with one path per
     document), topics (id and share of its main ones), topic_name (the name of the last node of its
     path, or of its main topic, or of the nearest node above that has one; only where somebody
-    named nodes), snippet (None where the run has none).
+    named nodes), topic_auto_name (that node's automatic one),
+    snippet (None where the run has none).
     A node's documents are those whose share does not round to 0.00. Raises UsageError where there
     is no such node, RunError.
 
@@ -132,7 +134,7 @@ def docs(
     if node is not None:
         chosen, shares = _of_node(tree, theta, target.require_node(node))
     names, kept, paths = document_names(target), target.documents, target.paths
-    called = names_above(tree, labels_of(target))
+    called, auto = names_above(tree, labels_of(target)), names_of(tree, target.vocab).texts
     records = []
     for place, doc in enumerate(chosen.tolist()):
         name = names[doc]
@@ -143,9 +145,10 @@ def docs(
         if shares is not None:
             record["share"] = float(shares[place])
         record |= place_of(doc, tree, theta, paths)
+        last = last_of(record)
         if called is not None:
-            last = last_of(record)
             record["topic_name"] = "" if last is None else called[last]
+        record["topic_auto_name"] = "" if last is None else auto[last]
         record["snippet"] = None if kept is None or kept.snippets is None else kept.snippets[doc]
         records.append(record)
     return records
@@ -159,7 +162,8 @@ def docs_text(records: list[dict[str, Any]]) -> str:
         share = f"{record['share']:.2f}  " if "share" in record else ""
         where = " > ".join(map(str, record["path"])) if "path" in record else ""
         topics = ", ".join(f"[{topic}] {value:.2f}" for topic, value in record["topics"])
-        said = f"  {record['topic_name']}" if record.get("topic_name") else ""
+        called = record.get("topic_name") or record["topic_auto_name"]
+        said = f"  {called}" if called else ""
         lines.append(f"{share}{name}  {f'[{where}]' if where else topics}{said}")
         if record["snippet"]:
             lines.append(f"    {record['snippet']}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.tree import Label, Tree
 from hiertopics.corpus.formats.sidefiles import encodes
 from hiertopics.runs.labels import (
@@ -34,10 +35,10 @@ def label(
 ) -> list[dict[str, Any]]:
     """Name a node of a run, hide it, or note something; return a record per labelled node.
 
-    Keys of a record: node, words, name, hidden, note. node: its number or, of flat topics that
-    ``--arrange`` clusters, what a cluster is called (``a3``). name, hide, note: None leaves what
-    there is; an empty name or note takes it away. Without any of them nothing is written, and with
-    a node only its record is returned. Raises UsageError, DataError or RunError.
+    Keys of a record: node, words, name, hidden, note, auto_name. node: its number or, of flat
+    topics that ``--arrange`` clusters, what a cluster is called (``a3``). name, hide, note: None
+    leaves what there is; an empty name or note takes it away. Without any of them nothing is
+    written, and with a node only its record is returned. Raises UsageError, DataError or RunError.
     """
     target = opened(run)
     if node is None:
@@ -94,7 +95,11 @@ def _row_of(run: RunDir, tree: Tree, node: int | str) -> tuple[int, int | str]:
 
 def _records(run: RunDir) -> list[dict[str, Any]]:
     labels_of(run)  # warns of rows that fit no node
+    rows = read_rows(run.file(LABELS))
+    called = names_of(run.tree, run.vocab).texts if rows else []
+    known = dict(zip(map(run.tree.id_of, run.tree.shown.tolist()), called, strict=False))
     return [
         {"node": row.node, "words": row.words, **row.label._asdict()}
-        for row in read_rows(run.file(LABELS))
+        | {"auto_name": known.get(row.node, "")}
+        for row in rows
     ]

@@ -14,7 +14,8 @@ from hiertopics.base import files
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import Line, Span, plain
 from hiertopics.corpus.data.groups import group_rows, groups_of
-from hiertopics.corpus.data.tree import Labels, Tree, by_branch, by_frex, by_relevance
+from hiertopics.corpus.data.naming import NAME, in_order, names_of
+from hiertopics.corpus.data.tree import Labels, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import RunDir, opened
@@ -40,7 +41,7 @@ def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
     note = None if tree.arrangement is None else tree.arrangement.note
     others = None if tree.support is None else tree.support.n_others
     nodes = sorted(view.nodes(tree))
-    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels, view.names)
     for node, row in zip(nodes, rows, strict=True):
         remarks = () if view.remarks is None else view.remarks.get(node, ())
         row |= {"remarks": {one.name: one.value for one in remarks}} if remarks else {}
@@ -49,7 +50,7 @@ def _json(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
 
 def _csv(tree: Tree, vocab: Sequence[str], view: View, backend: str) -> str:
     nodes = sorted(view.nodes(tree))
-    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels)
+    rows = node_rows(tree, vocab, view.n_words, nodes, view.documents, view.labels, view.names)
     return topics_csv(rows)
 
 
@@ -92,12 +93,8 @@ def form_of(path: Path) -> str:
     )
 
 
-RANKINGS: dict[str, Callable[[Tree], Tree]] = {
-    "branch": by_branch,
-    "relevance": by_relevance,
-    "frex": by_frex,
-}
-"""What the words of a node are ranked by, but for their probability."""
+WITH_NAMES = ("json", "csv", "graphml")
+"""Forms with the automatic name in a field of its own: their words stay by probability."""
 
 SHOWN_GROUPS = 30
 FOR_EYES = ("text", "html")
@@ -141,8 +138,8 @@ def show_tree(
     """Return a run's tree as text.
 
     depth: most levels; None: all, in text two below the root of a tree of more than 60 nodes.
-    words: top words per node. words_by: ``prob``, a node's own most probable words, or one of
-    ``RANKINGS``; None: ``branch`` where two levels are shown by default, else ``prob``. min_docs:
+    words: top words per node. words_by: one of ``naming.ORDERS``; None: ``name``, in forms with the
+    automatic name in a field of its own ``prob``, a node's own most probable words. min_docs:
     fewest documents of a node; None: 0, in text 1% of them for large trees. format: text, json,
     csv, newick, dot, graphml or html.
     docs: top documents per node. sides: ``NAME=FILE``, counted per node. arrange: flat topics are
@@ -176,14 +173,11 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
     labels = labels_of(target, tree)
     if format == "text":
         asked = at_first(tree, asked)
-    if asked.words_by not in (None, "prob"):
-        if tree.vectors is not None:
-            needs = f"--words-by {asked.words_by} needs a tree of words"
-            raise UsageError(f"{needs}; this one is of vectors")
-        tree = RANKINGS[str(asked.words_by)](tree)
     if asked.cut is not None:
         tree = in_levels(tree, parse_cut(asked.cut))
-    view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels)
+    names = names_of(tree, target.vocab) if format in WITH_NAMES else None
+    tree = in_order(tree, target.vocab, asked.words_by, "prob" if names else NAME)
+    view = View(asked.depth, asked.words, asked.fewest or 0, labels=labels, names=names)
     if asked.docs is not None:
         from hiertopics.views.documents import (
             documents_of,  # reads the corpus, which most views do not
@@ -195,12 +189,11 @@ def _viewed(target: RunDir, asked: Asked, format: str) -> tuple[Tree, View]:
 
 
 def at_first(tree: Tree, asked: Asked) -> Asked:
-    """Return what is shown of a tree to somebody who says neither how deep nor by which words."""
+    """Return what is shown of a tree to somebody who does not say how deep."""
     if asked.depth is not None or asked.cut is not None or asked.arrange:
         return asked
     depth = first_levels(tree)
-    by_branch = depth is not None and asked.words_by is None and tree.vectors is None
-    return asked._replace(depth=depth, words_by="branch" if by_branch else asked.words_by)
+    return asked._replace(depth=depth)
 
 
 def least_documents(run: RunDir, format: str, depth: int | None = None) -> int:
@@ -217,6 +210,7 @@ def export(
     *,
     to: str | None = None,
     words: int | None = None,
+    words_by: str | None = None,
     depth: int | None = None,
     min_docs: int = 0,
     docs: int | None = None,
@@ -247,12 +241,21 @@ def export(
         if arrange:
             arranged(opened(run))
         least = supported
-        report(run, output=path, words=words or PAGE_WORDS, sides=sides, cut=cut, supported=least)
+        report(
+            run,
+            output=path,
+            words=words or PAGE_WORDS,
+            words_by=words_by,
+            sides=sides,
+            cut=cut,
+            supported=least,
+        )
         return path
     shown = show_tree(
         run,
         depth=depth,
         words=words or WORDS,
+        words_by=words_by,
         min_docs=min_docs,
         format=form,
         docs=docs,

@@ -9,6 +9,7 @@ from typing import Any
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import visible
 from hiertopics.corpus.data.groups import group_rows, groups_of
+from hiertopics.corpus.data.naming import Names, in_order, names_of
 from hiertopics.corpus.data.tree import Labels, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import node_rows
@@ -26,6 +27,7 @@ def topics(
     node: int | None = None,
     *,
     words: int = WORDS,
+    words_by: str | None = None,
     docs: int | None = None,
     by: str | None = None,
     similar: int = 0,
@@ -36,7 +38,10 @@ def topics(
 
     node: that topic alone, its record with more keys: ``share`` (of the tokens at or below it, in
     words), ``telling`` (words that tell it from parent and siblings), ``above``, ``below``.
-    words: top words, pairs of word and probability. docs: also as many top documents. by: None;
+    words: top words, pairs of word and probability. words_by: their order, of ``naming.ORDERS``;
+    None: ``prob``. auto_name: what the topic is called by itself; name_score: the share of the
+    name's words that are not true of its siblings (``naming.name_scores``), None without any.
+    docs: also as many top documents. by: None;
     "group", for backends with weights of groups; or a column of what is known of documents: then a
     record per topic and value (``bycolumn.by_column``), of the node alone where one is given.
     similar: with "group" also the most similar groups. sides: ``NAME=FILE``, where the column is
@@ -51,12 +56,14 @@ def topics(
     if node is not None:
         if by is not None:
             raise UsageError("--by group has no meaning for one topic")
-        return [_whole(target, node, words, docs)]
+        return [_whole(target, node, words, docs, words_by)]
     if by is None:
         tree, labels = target.supported_tree, labels_of(target)
         documents = None if docs is None else documents_of(target, tree, docs)
         shown = sorted(View(labels=labels).nodes(tree))
-        return node_rows(tree, target.vocab, words, shown, documents, labels)
+        names = names_of(tree, target.vocab)
+        tree = in_order(tree, target.vocab, words_by, "prob")
+        return node_rows(tree, target.vocab, words, shown, documents, labels, names)
     groups = groups_of(target.tree)
     if groups is None:
         raise UsageError(
@@ -65,35 +72,38 @@ def topics(
     return group_rows(groups, target.tree, target.vocab, n_words=words, n_similar=similar)
 
 
-def _whole(run: RunDir, node: int, n_words: int, n_docs: int | None) -> dict[str, Any]:
+def _whole(
+    run: RunDir, node: int, n_words: int, n_docs: int | None, words_by: str | None
+) -> dict[str, Any]:
     """Return the record of a topic with what stands above and below it, and what tells it."""
     from hiertopics.views.report.topics import telling_words
 
     tree, labels = run.supported_tree, labels_of(run)
     run.require_node(node)
     documents = None if n_docs is None else documents_of(run, tree, n_docs)
-    (record,) = node_rows(tree, run.vocab, n_words, [node], documents, labels)
+    names = names_of(tree, run.vocab)
+    shown = in_order(tree, run.vocab, words_by, "prob")
+    (record,) = node_rows(shown, run.vocab, n_words, [node], documents, labels, names)
     telling = [] if tree.vectors is not None else telling_words(tree, node, n_words).tolist()
     children = View(labels=labels).children(tree, node).tolist()
     return record | {
         "share": share(tree, node),
         "telling": [run.vocab[word] for word in telling],
-        "above": [_short(run, tree, labels, other) for other in tree.path(node)[:-1]],
-        "below": [_short(run, tree, labels, other) for other in children],
+        "above": [_short(run, tree, labels, names, other) for other in tree.path(node)[:-1]],
+        "below": [_short(run, tree, labels, names, other) for other in children],
     }
 
 
-def _short(run: RunDir, tree: Tree, labels: Labels, node: int) -> dict[str, Any]:
-    (record,) = node_rows(tree, run.vocab, FEW_WORDS, [node], None, labels)
+def _short(run: RunDir, tree: Tree, labels: Labels, names: Names, node: int) -> dict[str, Any]:
+    (record,) = node_rows(tree, run.vocab, FEW_WORDS, [node], None, labels, names)
     words = [word for word, _ in record["words"]]
-    return {key: record[key] for key in ("id", "name", "n_docs") if key in record} | {
-        "words": words
-    }
+    kept = {key: record[key] for key in ("id", "name", "n_docs") if key in record}
+    return kept | {"words": words, "auto_name": record["auto_name"]}
 
 
 def topic_text(record: dict[str, Any]) -> str:
     """Return the record of one topic, shown whole, as lines for eyes."""
-    head = record.get("name") or " ".join(word for word, _ in record["words"][:FEW_WORDS])
+    head = record.get("name") or record["auto_name"]
     lines = [f"[{record['id']}] {head}", f"{record['share']} of the tokens"]
     lines[1] += f", {record['n_docs']} documents"
     if "split_probability" in record:
@@ -117,4 +127,4 @@ def topic_text(record: dict[str, Any]) -> str:
 
 
 def _named(short: dict[str, Any]) -> str:
-    return f"[{short['id']}] {short.get('name') or ' '.join(short['words'])}"
+    return f"[{short['id']}] {short.get('name') or short['auto_name']}"

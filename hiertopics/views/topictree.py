@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hiertopics.base.errors import UsageError
+from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.rows import node_rows
 from hiertopics.views.render import View, for_reading
@@ -54,12 +55,13 @@ class TopicTree(Tree):
         return node_rows(self, self.vocab, n_words)
 
     def __str__(self) -> str:
-        return to_text(self, self.vocab, View())
+        return to_text(in_order(self, self.vocab), self.vocab, View())
 
     def __repr__(self) -> str:
         head = f"{len(self.shown)} nodes, {self.n_columns} words"
         notes = "".join(f"note: {note}\n" for note in self.notes)
-        lines = to_text(self, self.vocab, for_reading(self, View()), SHOWN_LINES)
+        view = for_reading(self, View())
+        lines = to_text(in_order(self, self.vocab), self.vocab, view, SHOWN_LINES)
         return f"{head}\n{notes}{lines}".rstrip("\n")
 
     def _repr_html_(self) -> str:
@@ -68,4 +70,4 @@ class TopicTree(Tree):
         notes = [f"note: {note}" for note in self.notes]
         if view.min_docs:
             notes.append(f"nodes with fewer than {view.min_docs} documents are not shown")
-        return to_html(self, self.vocab, view, notes)
+        return to_html(in_order(self, self.vocab), self.vocab, view, notes)

@@ -102,10 +102,19 @@ def test_help_names_every_form(call: Call, command: str) -> None:
 
 
 def test_json_is_the_tree_file_and_csv_the_topics_file(call: Call, run: Path) -> None:
+    """Their fields stay as they are; the automatic name is one more, the last one."""
     call("export", run, "-o", "tree.json", "--words", 20)
     call("export", run, "-o", "topics.csv", "--words", 20)
-    for name in ("tree.json", "topics.csv"):
-        assert Path(name).read_bytes() == (run / name).read_bytes()
+    ours, theirs = (json.loads((where / "tree.json").read_text()) for where in (Path(), run))
+    for node in ours["nodes"]:
+        assert node.pop("auto_name") and "name_score" in node
+        del node["name_score"]
+    assert ours == theirs
+    rows, others = (
+        list(csv.reader(io.StringIO((where / "topics.csv").read_text(), newline="")))
+        for where in (Path(), run)
+    )
+    assert [row[:-1] for row in rows] == others and rows[0][-1] == "auto_name"
 
 
 def test_the_newest_run_is_taken_where_none_is_named(call: Call, run: Path, tmp_path: Path) -> None:
@@ -137,7 +146,7 @@ def words_of_topics(run: Path) -> dict[str, str]:
 def test_hostile_words_survive_every_form_that_is_parsed(call: Call, hostile: Path) -> None:
     wanted = words_of_topics(hostile)
     for form in ("json", "csv", "newick", "dot"):
-        text = call("show-tree", hostile, "--format", form, "--words", 9).out
+        text = call("show-tree", hostile, "--format", form, "--words", 9, "--words-by", "prob").out
         if form == "json":
             nodes = json.loads(text)["nodes"]
             found = {str(n["id"]): " ".join(word for word, _ in n["words"]) for n in nodes}
@@ -252,3 +261,16 @@ def test_clustering_is_loaded_only_where_it_is_asked_for(finished: Callable[...,
     for more, loaded in (((), 0), (("--arrange",), 1)):
         command = [sys.executable, "-c", program, "show-tree", str(finished()), *more]
         assert subprocess.run(command, capture_output=True).returncode == loaded
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_report_opens_its_page_where_there_is_a_browser(
+    call: Call, run: Path, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path is said in any case; without a browser stderr says that there is none."""
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or found)
+    told = call("report", run, "-o", "page.html", "--open")
+    assert told.code == 0 and told.out == "page.html\n"
+    assert opened == [Path("page.html").absolute().as_uri()]
+    assert ("no browser was found" in told.err) is not found

@@ -155,6 +155,7 @@ def reports(
         "groups": groups,
         "evil": evil,
         "mixed": lambda: reshaped(copied("hdp-pcvb0", "mixed"), [ROOT, 0, 0, 1, 1, 2, 2, 2]),
+        "deep": lambda: reshaped(copied("hdp-pcvb0", "deep"), [ROOT, 0, 1, 2, 3]),
         "large": lambda: reshaped(
             copied("hdp-pcvb0", "large"), [ROOT] + [0] * 49 + [1 + n % 49 for n in range(4950)]
         ),
@@ -472,6 +473,18 @@ def test_without_scripts_and_on_paper_there_is_the_whole_list(
     assert not opened.page.is_visible("#plain")
     opened.page.emulate_media(media="print")
     assert opened.page.is_visible("#plain") and not opened.page.is_visible("#query")
+
+
+def test_paper_names_every_topic(
+    show: Callable[..., Opened], reports: Callable[[str], Path]
+) -> None:
+    """Also those below closed parts of the list, in trees deeper than what is open at first."""
+    opened = show(reports("deep")).page
+    opened.emulate_media(media="print")
+    items = opened.locator("#plain li").evaluate_all(
+        "all => all.map(one => one.checkVisibility({ contentVisibilityAuto: true }))"
+    )
+    assert len(items) == 5 and all(items)
 
 
 def test_another_run_stands_beside_the_first(

@@ -87,7 +87,8 @@ def test_labels_change_one_thing_at_a_time(run: Path, call: Call) -> None:
     hiertopics.label(run, 2, "second")
     hiertopics.label(run, 1, hide=True)
     (one, two) = hiertopics.label(run)
-    assert one == {"node": 1, "words": one["words"], "name": "first", "hidden": True, "note": "n"}
+    told = {"name": "first", "hidden": True, "note": "n"}
+    assert one == {"node": 1, "words": one["words"], **told, "auto_name": one["auto_name"]}
     lines = call("label", run, "--json").out.splitlines()
     assert [json.loads(line) for line in lines] == [one, two]
     assert hiertopics.label(run, 1) == [one] and "first" in call("label", run, 2, "--list").out

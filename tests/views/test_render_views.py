@@ -163,7 +163,7 @@ def test_a_table_aligns_numbers_to_the_right() -> None:
 
 
 def test_of_a_large_tree_two_levels_are_read_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the words of branches; whoever says how deep, or by which words, has that."""
+    """Whoever says how deep has that."""
     parent = np.array([-1, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
     n = len(parent)
     rng = np.random.default_rng(0)
@@ -179,7 +179,7 @@ def test_of_a_large_tree_two_levels_are_read_at_first(monkeypatch: pytest.Monkey
     assert at_first(large, Asked()) == Asked()
     monkeypatch.setattr(render, "MOST_READ", n - 1)
     assert first_levels(large) == 3
-    assert at_first(large, Asked()) == Asked(depth=3, words_by="branch")
+    assert at_first(large, Asked()) == Asked(depth=3)
     assert at_first(large, Asked(words_by="prob")) == Asked(depth=3, words_by="prob")
     for asked in (Asked(depth=2), Asked(depth=9), Asked(cut="2"), Asked(arrange=True)):
         assert at_first(large, asked) == asked

@@ -21,6 +21,7 @@ from hiertopics.base.visible import visible
 from hiertopics.corpus.data.agreement import Level, Triplets, levels, mixed_branches, torn_labels
 from hiertopics.corpus.data.arranging import arrange, banded, contexts, documents_with
 from hiertopics.corpus.data.labelpaths import LabelPaths, label_paths
+from hiertopics.corpus.data.naming import names_of
 from hiertopics.corpus.data.shelf import in_memory
 from hiertopics.corpus.data.tree import by_branch
 from hiertopics.corpus.data.treeshares import TreeShares, linkage_shares, tree_shares
@@ -264,6 +265,7 @@ def _tables(
         node: " ".join(run.vocab[word] for word in shown.top_words(node, WORDS))
         for node in shares.rows[shares.branches].tolist()
     }
+    names = [*names_of(run.tree, run.vocab).texts, ""]  # the last one: of no branch, -1
     torn: list[dict[str, Any]] = []
     mixed: list[dict[str, Any]] = []
     for level in found:
@@ -273,6 +275,7 @@ def _tables(
             torn.append({"level": level.level, **record})
         for branch in mixed_branches(shares, paths, level.level):
             record = branch._asdict() | {"label": list(branch.label), "words": words[branch.node]}
+            record["auto_name"] = names[branch.node]
             mixed.append({"level": level.level, **record})
     return {"torn": torn, "mixed": mixed}
 

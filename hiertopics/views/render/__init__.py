@@ -13,6 +13,7 @@ import numpy as np
 
 from hiertopics.base.arrays import I64
 from hiertopics.base.visible import steady
+from hiertopics.corpus.data.naming import Names
 from hiertopics.corpus.data.tree import NONE, ROOT, SUPPORTED, Label, Labels, Tree
 
 LARGE = 200
@@ -42,7 +43,8 @@ class View(NamedTuple):
 
     documents: top documents of each node with their shares, where they are to be shown. remarks:
     what else is said of each node, in text and JSON. labels: names and what is hidden, by row.
-    by_size: siblings stand by documents times tokens instead of by tokens.
+    by_size: siblings stand by documents times tokens instead of by tokens. names: automatic names,
+    where they stand beside the words.
     """
 
     depth: int | None = None
@@ -52,6 +54,7 @@ class View(NamedTuple):
     remarks: Mapping[int, Sequence[Remark]] | None = None
     labels: Labels = NONE
     by_size: bool = False
+    names: Names | None = None
 
     def children(self, tree: Tree, node: int) -> I64:
         """Return the children of ``node`` (-1: the roots) that are shown, largest first."""

@@ -70,7 +70,7 @@ def to_mixed_table(record: Row) -> Grid:
             "docs": one["n_docs"],
             "largest label": "/".join(one["label"]),
             "share": f"{one['share']:.0%}",
-            "words": one["words"],
+            "words": one["auto_name"],
         }
         for one in _first(record["mixed"])
     ]

@@ -61,6 +61,8 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
         _add_key(document, name, "node", kind)
     for name in LABEL_KEYS if view.labels else ():
         _add_key(document, name, "node", "string")
+    if view.names is not None:
+        _add_key(document, "auto_name", "node", "string")
     if tree.transfer is not None and tree.transfer.is_of_nodes:
         _add_key(document, "support", "node", "double")
     if tree.arrangement is not None:
@@ -80,6 +82,8 @@ def to_graphml(tree: Tree, vocab: Sequence[str], view: View) -> str:
             _add_data(element, "support", support)
         for name in LABEL_KEYS if view.labels else ():
             _add_data(element, name, getattr(view.label(node), name))
+        if view.names is not None:
+            _add_data(element, "auto_name", view.names.texts[node])
     for node in nodes:
         if tree.parent[node] != ROOT:
             source, target = tree.id_of(tree.parent[node]), tree.id_of(node)

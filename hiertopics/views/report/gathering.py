@@ -14,6 +14,7 @@ from hiertopics.base.arrays import F64, I64
 from hiertopics.base.errors import UsageError
 from hiertopics.corpus.data.corpus import Tags
 from hiertopics.corpus.data.groups import groups_of
+from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.data.tree import ROOT, Tree
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir
@@ -59,6 +60,9 @@ MAIN, FEWER = 200, 50
 MOST_WORDS, SOME_WORDS = 60, 20
 """Most words of a document that are kept."""
 
+N_CALLED = 10
+"""Words that a topic is called by; places show as many of the first ones as they have room for."""
+
 N_GROUP_TOPICS, N_SIMILAR = 10, 5
 NAMES = "name"
 """The column of metadata that holds what documents are called."""
@@ -71,7 +75,8 @@ class Asked(NamedTuple):
     """What a report is to hold. words: per node and weight of relevance. limit: bytes in all.
 
     text: whether words of single documents may be shown. sides: ``NAME=FILE`` of metadata. cut:
-    about how many nodes each level has, as ``20,80``. supported: least support of a node.
+    about how many nodes each level has, as ``20,80``. supported: least support of a node. words_by:
+    the order of the words that topics are called by, of ``naming.ORDERS``.
     """
 
     words: int
@@ -80,6 +85,7 @@ class Asked(NamedTuple):
     sides: Sequence[str] = ()
     cut: str | None = None
     supported: float | None = None
+    words_by: str | None = None
 
 
 class Placed(NamedTuple):
@@ -169,7 +175,9 @@ class _Gathering:
             self.left_out.append(f"{fewer}: {self.limit}")
         background = self._background()
         words = words_of(tree, layout, background, max(n_words, 1))
-        listed = np.unique(np.concatenate([*words.ids, *words.telling, [0][:0]]).astype(np.int64))
+        called = self._called(tree, layout)
+        every = [*words.ids, *words.telling, *called, np.empty(0, np.int64)]
+        listed = np.unique(np.concatenate(every).astype(np.int64))
         frequency = np.zeros(len(run.vocab)) if background is None else background
         listed = listed[np.argsort(-frequency[listed], kind="stable")]
         self.number = np.full(len(run.vocab), -1, dtype=np.int64)
@@ -178,6 +186,7 @@ class _Gathering:
         nodes = node_part(tree, layout, words, [self.number[ids] for ids in words.ids])
         nodes |= label_columns(self.labels, layout)
         nodes["telling"] = [self.number[ids].tolist() for ids in words.telling]
+        nodes["called"] = [self.number[ids].tolist() for ids in called]
         flat = bool((layout.parent == ROOT).all())
         box.put("schema", SCHEMA)
         box.put("program", f"hiertopics {__version__}")
@@ -224,6 +233,13 @@ class _Gathering:
             return
         self._put_texts(box)
         self._put_contents(box)
+
+    def _called(self, tree: Tree, layout: Layout) -> list[I64]:
+        """Return the words that each topic is called by."""
+        if not tree.has_words:
+            return [np.empty(0, dtype=np.int64)] * len(layout.rows)
+        shown = in_order(tree, self.run.vocab, self.asked.words_by)
+        return [shown.top_words(row, N_CALLED) for row in layout.rows.tolist()]
 
     def _readable(self, run: RunDir) -> Tree:
         """Return a run's tree as the report shows it: flat topics arranged, where they can be."""
@@ -284,7 +300,7 @@ class _Gathering:
         shared = same_documents(self.run, self.other)
         shares = shares_of(self.other, tree, layout) if shared else None
         args = (self.run, *self.placed, self.other, tree, layout, shares)
-        part = partial(comparison_part, *args)
+        part = partial(comparison_part, *args, words_by=self.asked.words_by)
         plans = [
             ("", partial(part, self.kept)),
             ("moves of single documents are left out", partial(part, self.kept[:0])),

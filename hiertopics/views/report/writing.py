@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hiertopics.base import files
 from hiertopics.base.errors import UsageError
 from hiertopics.base.visible import in_letters, steady
+from hiertopics.corpus.data.naming import in_order
 from hiertopics.corpus.formats.trust import trusts
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rundir import RunDir, opened
@@ -27,6 +28,8 @@ WORDS = 30
 PLAIN_WORDS = 8
 SUFFIXES = ("", ".html", ".htm")
 """Of names that a page may have."""
+PLAIN_PART = 0.1
+"""Part of the largest page up to which the list for paper holds the nodes of few documents, too."""
 
 
 class Report(NamedTuple):
@@ -45,6 +48,7 @@ def report(
     *,
     json: Path | str | None = None,
     words: int = WORDS,
+    words_by: str | None = None,
     limit: str = DEFAULT_LIMIT,
     text: bool = True,
     sides: Sequence[str] = (),
@@ -55,10 +59,11 @@ def report(
     """Write a run as one HTML file that loads nothing, whole or not at all.
 
     other: a second run to compare with. json: a file for the data of the page, too. words: per
-    topic and order. limit: most bytes of the page, such as "5MB". text: False leaves out the words
-    of single documents. sides: ``NAME=FILE``, a line per document of the corpus. cut: about how
-    many nodes each level has, ``20,80``. supported: nodes of less support by resamples are part of
-    those above. Raises UsageError, DataError or RunError.
+    topic and order. words_by: the order of the words that topics are called by, of
+    ``naming.ORDERS``; None: ``name``. limit: most bytes of the page, such as "5MB". text: False
+    leaves out the words of single documents. sides: ``NAME=FILE``, a line per document of the
+    corpus. cut: about how many nodes each level has, ``20,80``. supported: nodes of less support
+    by resamples are part of those above. Raises UsageError, DataError or RunError.
 
     trust_tokenizer: import the data.tokenizer that a config file or the run names.
     """
@@ -73,7 +78,7 @@ def report(
         files.require_place(target)
     if len({target.absolute() for target in targets}) < len(targets):
         raise UsageError(f"{path} cannot be both the page and its data; choose another name")
-    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported)
+    asked = Asked(words, parse_size(limit), text, tuple(sides), cut, supported, words_by)
     page, data, left_out = _made(opened(run), None if other is None else opened(other), asked)
     writers = {path: files.as_text(page)}
     if json is not None:
@@ -92,8 +97,13 @@ def _made(
     if asked.cut is not None and not tree.is_flat:
         tree = in_levels(tree, parse_cut(asked.cut))
     labels = labels_of(run, tree, quiet=True)
-    view = View(n_words=PLAIN_WORDS, min_docs=few_documents(tree), labels=labels)
-    lists = to_lists(tree, run.vocab, view)
+    view, called = (
+        View(n_words=PLAIN_WORDS, labels=labels),
+        in_order(tree, run.vocab, asked.words_by),
+    )
+    lists = to_lists(called, run.vocab, view)
+    if len(lists) > PLAIN_PART * asked.limit:
+        lists = to_lists(called, run.vocab, view._replace(min_docs=few_documents(tree)))
     backend = str(run.manifest["backend"])
     overhead = len(html_of("", "", lists, {}).encode()) + 1000
     box = gather(run, other, asked, overhead)

@@ -24,8 +24,8 @@ class Comparison {
   }
 
   called(other, n) {
-    const { id, name, words } = this.part.nodes;
-    return `[${id[other]}] ${visible((name && name[other]) || words[other].slice(0, n).join(" "))}`;
+    const { id, name, called } = this.part.nodes;
+    return `[${id[other]}] ${visible((name && name[other]) || called[other].slice(0, n).join(" "))}`;
   }
 
   view() {

@@ -191,7 +191,13 @@ class Data {
     return rows.sort((a, b) => b.score - a.score);
   }
 
-  /** Return the first words of a node. */
+  /** Return the first of the words that a node is called by; of a vector without words its length. */
+  calledBy(node, n) {
+    const ids = this.nodes.called[node];
+    return ids.length ? ids.slice(0, n).map((id) => this.words[id]) : this.topWords(node, n);
+  }
+
+  /** Return the most probable words of a node. */
   topWords(node, n) {
     const ids = this.nodes.words[node];
     if (!ids.length) return this.nodes.norm ? [`norm ${this.nodes.norm[node]}`] : [];

@@ -197,7 +197,7 @@ class TopicMap {
     const name = labels.of(node).name;
     const letters = Math.floor((wide - 12) / 6.9);
     const room = high < 12 ? 0 : Math.max(Math.floor((high - 8) / 14), 1);
-    const text = visible(name || data.topWords(node, 8).join(" "));
+    const text = visible(name || data.calledBy(node, 8).join(" "));
     const written = lines(text, letters, room);
     const dim = this.hits && !this.hits.has(node);
     const title = `[${data.nodes.id[node]}] ${visible(labels.called(node, 8))}: ${count(data.nodes.n_docs[node], "document")}, ${percent(data.nodes.below[node])} of all words`;

@@ -26,8 +26,8 @@ function topicView(page, node) {
   const path = data.pathTo(node).slice(0, -1);
   return [
     path.length > 0 && h("nav", { class: "crumbs", "aria-label": "Topics above" }, path.map((above) => topicLink(page, above, 2))),
-    h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.topWords(node, 5).join(" "))),
-    name && h("p", { class: "sub" }, told(data.topWords(node, 8).join(" "))),
+    h("h2", {}, h("span", { class: "id" }, `[${id}] `), told(name || data.calledBy(node, 5).join(" "))),
+    name && h("p", { class: "sub" }, told(data.calledBy(node, 8).join(" "))),
     facts(page, node),
     naming(page, node),
     wordBlock(page, node),
