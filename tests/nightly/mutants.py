@@ -36,6 +36,7 @@ from __future__ import annotations
 import ast
 import fcntl
 import hashlib
+import json
 import math
 import os
 import re
@@ -49,11 +50,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from queue import Queue
-from typing import Any, NamedTuple
+from queue import Empty, Queue, SimpleQueue
+from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
@@ -355,33 +357,78 @@ class Ran(NamedTuple):
     cpu: float
 
 
+class Warm:
+    """A process whose copies run tests (warm.py); one for each run that is at work."""
+
+    free: ClassVar[SimpleQueue[Warm]] = SimpleQueue()
+
+    def __init__(self) -> None:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        env |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("warm.py"))],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+
+    def ask(self, **asked: Any) -> tuple[int, float]:
+        """Run tests; return the exit code and seconds of processor time."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        code, cpu = json.loads(self._process.stdout.readline())
+        return code, cpu
+
+
+@contextmanager
+def _warm() -> Iterator[Warm]:
+    try:
+        chosen = Warm.free.get_nowait()
+    except Empty:
+        chosen = Warm()
+    yield chosen
+    Warm.free.put(chosen)
+
+
 def run_tests(
     copy: Path, tests: Sequence[str], *, interpreted: bool, seconds: float, first_only: bool = True
 ) -> Ran:
     """Run tests in a copy of the checkout, stopped after so many seconds of the processor."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    env |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    if interpreted:
-        env["NUMBA_DISABLE_JIT"] = "1"
     options = ["-n", "0", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"]
     options += ["-x"] if first_only else []
+    run = _run_anew if interpreted else _run_warm
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file,
+        tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as file,
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
     ):
-        options += [f"--basetemp={folder}/tests"]
+        options += [f"--basetemp={folder}/tests", *tests]
+        code, cpu = run(copy, options, file.name, int(seconds))
+        return Ran(None if code in OUT_OF_TIME else code, file.read(), cpu)
+
+
+def _run_warm(copy: Path, options: list[str], out: str, seconds: int) -> tuple[int, float]:
+    wall = seconds * PATIENCE
+    with _warm() as process:
+        return process.ask(copy=str(copy), options=options, out=out, seconds=seconds, wall=wall)
+
+
+def _run_anew(copy: Path, options: list[str], out: str, seconds: int) -> tuple[int, float]:
+    """Run tests without the compiler, which only a new interpreter does without."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    env |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    env["NUMBA_DISABLE_JIT"] = "1"
+    with open(out, "w", encoding="utf-8") as stream:
         child = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *tests],
+            [sys.executable, "-m", "pytest", *options],
             cwd=copy,
             env=env,
-            stdout=file,
+            stdout=stream,
             stderr=subprocess.STDOUT,
         )
-        limit = int(seconds)
-        resource.prlimit(child.pid, resource.RLIMIT_CPU, (limit, limit + 5))
-        code, cpu = _wait(child, seconds * PATIENCE)
-        file.seek(0)
-        return Ran(None if code in OUT_OF_TIME else code, file.read(), cpu)
+        resource.prlimit(child.pid, resource.RLIMIT_CPU, (seconds, seconds + 5))
+        return _wait(child, seconds * PATIENCE)
 
 
 def _wait(child: subprocess.Popen[Any], seconds: float) -> tuple[int, float]:
