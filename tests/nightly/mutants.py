@@ -55,6 +55,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from queue import Empty, Queue, SimpleQueue
+from threading import Lock
 from typing import Any, ClassVar, NamedTuple
 
 import yaml
@@ -593,16 +594,20 @@ def run(
         free.put(worker)
     faults: dict[tuple[str, bool], str] = {}
 
-    def check(group: tuple[str, bool]) -> None:
-        if not until.over:
-            faults[group] = bench.baseline(sorted(groups[group]), group[1])
-            if faults[group]:
-                print(f"unfit     {group[0]}: fails on the sources as they are: {faults[group]}")
+    locks = defaultdict[tuple[str, bool], Lock](Lock)
+
+    def fault_of(group: tuple[str, bool]) -> str:
+        with locks[group]:
+            if group not in faults:
+                faults[group] = bench.baseline(sorted(groups[group]), group[1])
+                if faults[group]:
+                    print(f"unfit     {group[0]}: fails on the sources: {faults[group]}")
+            return faults[group]
 
     def attack(mutant: Mutant) -> None:
-        said = [faults.get((file, mutant.interpreted)) for file in _files_of(mutant.tests)]
-        if until.over or any(fault != "" for fault in said):
-            return
+        for file in _files_of(mutant.tests):
+            if until.over or fault_of((file, mutant.interpreted)):
+                return
         worker = free.get()
         try:
             verdict = bench.try_mutant(worker, mutant, decided[mutant])
@@ -612,7 +617,6 @@ def run(
         print(f"{verdict.outcome:9} {mutant.name}  [{verdict.cpu:.0f} s] {seen}", flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(check, groups))
         list(pool.map(attack, due))
     return [file for (file, _), fault in faults.items() if fault]
 
