@@ -215,9 +215,12 @@ def _dotted(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _choosing_by_type(root: Path) -> list[Path]:
+@cache
+def _declaring(root: Path) -> frozenset[str]:
+    """Return the modules that declare functions which are chosen by type."""
     sources = (root / PACKAGE).rglob("*.py")
-    return [path for path in sources if "\n@by_type(" in path.read_text(encoding="utf-8")]
+    found = [path for path in sources if "\n@by_type(" in path.read_text(encoding="utf-8")]
+    return frozenset(_dotted(str(path.relative_to(root))) for path in found)
 
 
 def importers(file: str, root: Path = ROOT) -> set[str]:
@@ -226,8 +229,7 @@ def importers(file: str, root: Path = ROOT) -> set[str]:
     A file that gives a variant to a function chosen by type is in the kernels of all who call that
     function, though they import the module that declares it and not the file.
     """
-    graph = graph_of(root)
-    declaring = {_dotted(str(path.relative_to(root))) for path in _choosing_by_type(root)}
+    graph, declaring = graph_of(root), _declaring(root)
     found: set[str] = set()
     new = {_dotted(file)}
     while new:
@@ -257,15 +259,15 @@ def lay_out(source: Path, target: Path) -> None:
     for name in ALONE:
         if (source / name).is_file():
             shutil.copy2(source / name, target / name)
-    drop_stale(target)
+    drop_stale(target, source)
 
 
-def drop_stale(copy: Path) -> None:
-    """Take out kernels that are older than a file whose code they may hold."""
-    for name in graph_of(copy):
+def drop_stale(copy: Path, source: Path) -> None:
+    """Take kernels that are older than a file whose code they hold out of a copy of ``source``."""
+    for name in graph_of(source):
         file = _file_of(copy, name)
-        for other in importers(str(file.relative_to(copy)), copy):
-            drop_kernels(copy, [other], before=file.stat().st_mtime)
+        reached = importers(str(file.relative_to(copy)), source)
+        drop_kernels(copy, reached, before=file.stat().st_mtime)
 
 
 def _file_of(root: Path, module: str) -> Path:
@@ -304,8 +306,7 @@ class Copies:
         self.workers = [self.folder / f"worker-{number}" for number in range(n_workers)]
         for worker in self.workers:
             shutil.rmtree(worker, ignore_errors=True)
-            worker.mkdir()
-            lay_out(self.clean, worker)
+            shutil.copytree(self.clean, worker)
 
     def spoil(self, worker: Path, mutant: Mutant) -> str:
         """Make a worker's copy as the clean one is, but for one mistake; return its file.
