@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.chdp.base_kernels import base_rows
 from hiertopics.families.chdp.gibbs_state import weights_of as drawn_weights
 from hiertopics.families.chdp.variational import weights_of as mean_weights
-from hiertopics.families.tssb.text import rows as rows_of
 from hiertopics.testing.bench import bench_of
 from hiertopics.testing.corpora import varied
 
@@ -170,16 +168,3 @@ def test_tssb_of_texts(corpus: Corpus) -> None:
     assert (theta.sum(axis=1) == 1).all()
     lengths = corpus.doc_lengths
     np.testing.assert_allclose(tree.n_tokens, lengths @ theta)
-
-
-def test_tokens_of_all_documents_of_a_node_are_written(corpus: Corpus) -> None:
-    """Documents of a small fit are each at a node of their own; here they are at two."""
-    bench = bench_of(("tssb-mcmc", LAST))
-    data, state = bench.fit(corpus, 2)
-    now = state.now[0]
-    used = np.unique(now.node)[:2]
-    halves = np.arange(corpus.n_docs) % 2
-    shared = replace(now, node=used[halves].astype(now.node.dtype))
-    written = rows_of(shared, used, data, bench.settings)
-    lengths = corpus.doc_lengths
-    assert written.n_tokens.tolist() == [lengths[halves == half].sum() for half in (0, 1)]
