@@ -634,34 +634,28 @@ def verdicts(mutants: Iterable[Mutant]) -> dict[str, dict[str, Any]]:
 
 
 def table(lists: Lists) -> str:
-    """Return the table in markdown: killed of decided by row, then survivors and equivalents."""
+    """Return the table in markdown: verdicts by row, then survivors and equivalents."""
     known = verdicts(lists.mutants)
     lines = [
-        "| what | mistakes | killed | survived | equivalent |",
-        "| --- | --: | --: | --: | --: |",
+        "| what | mistakes | killed | survived | without a verdict | equivalent |",
+        "| --- | --: | --: | --: | --: | --: |",
     ]
-    for name in lists.rows:
-        own = [mutant for mutant in lists.mutants if mutant.row == name]
+    for name in [*lists.rows, "all"]:
+        own = [mutant for mutant in lists.mutants if name in (mutant.row, "all")]
         counted = [known.get(mutant.name) for mutant in own if not mutant.equivalent]
         outcomes = [row["outcome"] for row in counted if row is not None]
         n_killed, n_survived = outcomes.count(KILLED), outcomes.count(SURVIVED)
         same = sum(bool(mutant.equivalent) for mutant in own)
-        lines.append(f"| {name} | {len(counted)} | {n_killed} | {n_survived} | {same} |")
+        cells = (len(counted), n_killed, n_survived, len(counted) - n_killed - n_survived, same)
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
     lines += _listed("Survived:", [m for m in lists.mutants if _survived(m, known)], reason=False)
     lines += _listed("Equivalent:", [m for m in lists.mutants if m.equivalent], reason=True)
-    undecided = [m.name for m in lists.mutants if not m.equivalent and _undecided(m, known)]
-    if undecided:
-        lines += ["", f"Without a verdict: {', '.join(undecided)}."]
     return "\n".join(lines)
 
 
 def _survived(mutant: Mutant, known: Mapping[str, Mapping[str, Any]]) -> bool:
     row = known.get(mutant.name)
     return row is not None and row["outcome"] == SURVIVED and not mutant.equivalent
-
-
-def _undecided(mutant: Mutant, known: Mapping[str, Mapping[str, Any]]) -> bool:
-    return known.get(mutant.name, {}).get("outcome") not in (KILLED, SURVIVED)
 
 
 def _listed(title: str, mutants: Sequence[Mutant], *, reason: bool) -> list[str]:
