@@ -143,3 +143,9 @@ def test_a_node_is_opened_where_that_comes_no_further_from_the_size() -> None:
     tree = tree_of([ROOT, 0, 0, 1, 1, 1], [0.1, 0.1, 0.2, 0.2, 0.2, 0.2])
     assert len(in_levels(tree, (3,)).children(0)) == 4
     assert len(in_levels(tree, (2,)).children(0)) == 2
+
+
+def test_a_level_of_the_size_is_not_opened_further() -> None:
+    """Opening node 1, which has one child, would leave as many nodes, one level deeper."""
+    tree = tree_of([ROOT, 0, 0, 1], [0.1, 0.1, 0.3, 0.5])
+    assert in_levels(tree, (2,)).children(0).tolist() == [1, 2]

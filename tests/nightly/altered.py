@@ -10,7 +10,7 @@ import json
 import shutil
 import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -33,6 +33,9 @@ from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.corpus.formats.writing import write_corpus
 
 Arrays = dict[str, NDArray[Any]]
+
+ALTERED = "altered"
+"""How the names of readers of whole folders begin; by itself all of them."""
 
 MOST_BYTES = 1 << 30
 SLOW_SECONDS = 10.0
@@ -71,20 +74,39 @@ class Bench(NamedTuple):
     run: Path
 
 
-def altered(folder: Path, runs: Sequence[str] = RUNS, fits: Sequence[str] = FITS) -> dict[str, Any]:
+def names_of(runs: Sequence[str] = RUNS) -> list[str]:
+    """Return the names of the readers of altered folders."""
+    kinds = [f"{ALTERED} {kind}: {what}" for what in runs for kind in ("run", "checkpoint")]
+    return [*kinds, f"{ALTERED} shards"]
+
+
+def altered(
+    folder: Path, wanted: str = ALTERED, runs: Sequence[str] = RUNS, fits: Sequence[str] = FITS
+) -> dict[str, Any]:
     """Return the readers of altered folders by name; folder: where sound ones are made.
 
-    runs: backends whose runs are altered; fits: those that altered shards are given to.
+    wanted: how the names of readers begin that are made. runs: backends whose runs are altered;
+    fits: those that altered shards are given to.
     """
     found = {}
     for what in runs:
+        makers = {"run": _looks, "checkpoint": _continuations}
+        own = {f"{ALTERED} {kind}: {what}": kind for kind in makers}
+        if not any(name.startswith(wanted) for name in own):
+            continue
         bench = _bench(what, folder / what.replace(" ", "-").replace(".", "-"))
         sound = _files_of(bench.run)
-        for kind, uses in (("run", _looks(bench)), ("checkpoint", _continuations(bench))):
-            judge = partial(_judge, kind, sound, uses)
-            found[f"altered {kind}: {what}"] = _reader(judge)
-    corpus = _counts(folder, "counts")
-    shards = folder / "sound.shards"
+        for name, kind in own.items():
+            if name.startswith(wanted):
+                found[name] = _warm(_reader(kind, sound, makers[kind](bench)), folder)
+    if f"{ALTERED} shards".startswith(wanted):
+        found[f"{ALTERED} shards"] = _warm(_reader("shards", *_shards(folder, fits)), folder)
+    return found
+
+
+def _shards(folder: Path, fits: Sequence[str]) -> tuple[dict[str, bytes], list[list[str]]]:
+    """Return the files of sound shards, and commands that read them."""
+    corpus, shards = _counts(folder, "counts"), folder / "sound.shards"
     bags = replace(counts_in(corpus), doc_ids=tuple(f"d\u00e9{doc}" for doc in range(30)))
     write_bags(bags, shards)
     uses = [
@@ -92,16 +114,20 @@ def altered(folder: Path, runs: Sequence[str] = RUNS, fits: Sequence[str] = FITS
         for what in fits
     ]
     uses += [["check", "IN"], ["convert", "IN", "OUT.ldac"], ["convert", "IN", "OUT.shards"]]
-    judge = partial(_judge, "shards", _files_of(shards), uses)
-    found["altered shards"] = _reader(judge)
-    for reader in found.values():  # what is compiled or loaded at first, before any fork
-        for number in range(len(uses) + 2):
-            reader.judge(json.dumps({"sound": number}).encode(), folder)
-    return found
+    return _files_of(shards), uses
 
 
-def _reader(judge: Callable[[bytes, Path], bool]) -> Reader:
-    return Reader((b'{"sound": 0}',), judge, made=_drawn, limits=(MOST_BYTES, SLOW_SECONDS))
+def _reader(kind: str, sound: Mapping[str, bytes], uses: Sequence[Sequence[str]]) -> Reader:
+    judge = partial(_judge, kind, sound, uses)
+    every = tuple(json.dumps({"sound": number}).encode() for number in range(len(uses)))
+    return Reader(every, judge, made=_drawn, limits=(MOST_BYTES, SLOW_SECONDS))
+
+
+def _warm(reader: Reader, folder: Path) -> Reader:
+    """Give a reader its sound inputs, so that all is compiled and loaded before any fork."""
+    for content in reader.sound:
+        reader.judge(content, folder)
+    return reader
 
 
 def _drawn(chance: Random) -> bytes:

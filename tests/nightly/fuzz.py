@@ -36,7 +36,7 @@ from typing import Any
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # a process that is forked must have no threads
 
-from altered import altered  # noqa: E402
+from altered import ALTERED, altered, names_of  # noqa: E402
 from readers import Reader, draw, readers  # noqa: E402
 from records import (  # noqa: E402
     FOLDER,
@@ -48,9 +48,6 @@ from records import (  # noqa: E402
     parser,
     published,
 )
-
-ALTERED = "altered"
-"""How the names of readers of whole folders begin; by itself all of them."""
 
 PARTS = (
     "hiertopics",
@@ -344,9 +341,10 @@ def main() -> int:
         table_of = {} if wanted.startswith(ALTERED) else readers(Path(folder))
         plain = list(table_of)
         if not wanted or wanted.startswith(ALTERED):
-            table_of |= altered(Path(folder))
+            table_of |= altered(Path(folder), wanted or ALTERED)
         if given.reader and given.reader not in (*table_of, ALTERED):
-            options.error(f"there is no reader {given.reader!r}; there are {', '.join(table_of)}")
+            there = ", ".join(dict.fromkeys([*table_of, *names_of()]))
+            options.error(f"there is no reader {given.reader!r}; there are {there}")
         if given.number is not None or given.input is not None:
             return again(table_of[given.reader], given)
         in_time = search(given, table_of, ledger, deadline)

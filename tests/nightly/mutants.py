@@ -36,6 +36,7 @@ from __future__ import annotations
 import ast
 import fcntl
 import hashlib
+import json
 import math
 import os
 import re
@@ -49,11 +50,13 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from queue import Queue
-from typing import Any, NamedTuple
+from queue import Empty, Queue, SimpleQueue
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
@@ -212,9 +215,12 @@ def _dotted(file: str) -> str:
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def _choosing_by_type(root: Path) -> list[Path]:
+@cache
+def _declaring(root: Path) -> frozenset[str]:
+    """Return the modules that declare functions which are chosen by type."""
     sources = (root / PACKAGE).rglob("*.py")
-    return [path for path in sources if "\n@by_type(" in path.read_text(encoding="utf-8")]
+    found = [path for path in sources if "\n@by_type(" in path.read_text(encoding="utf-8")]
+    return frozenset(_dotted(str(path.relative_to(root))) for path in found)
 
 
 def importers(file: str, root: Path = ROOT) -> set[str]:
@@ -223,8 +229,7 @@ def importers(file: str, root: Path = ROOT) -> set[str]:
     A file that gives a variant to a function chosen by type is in the kernels of all who call that
     function, though they import the module that declares it and not the file.
     """
-    graph = graph_of(root)
-    declaring = {_dotted(str(path.relative_to(root))) for path in _choosing_by_type(root)}
+    graph, declaring = graph_of(root), _declaring(root)
     found: set[str] = set()
     new = {_dotted(file)}
     while new:
@@ -254,15 +259,15 @@ def lay_out(source: Path, target: Path) -> None:
     for name in ALONE:
         if (source / name).is_file():
             shutil.copy2(source / name, target / name)
-    drop_stale(target)
+    drop_stale(target, source)
 
 
-def drop_stale(copy: Path) -> None:
-    """Take out kernels that are older than a file whose code they may hold."""
-    for name in graph_of(copy):
+def drop_stale(copy: Path, source: Path) -> None:
+    """Take kernels that are older than a file whose code they hold out of a copy of ``source``."""
+    for name in graph_of(source):
         file = _file_of(copy, name)
-        for other in importers(str(file.relative_to(copy)), copy):
-            drop_kernels(copy, [other], before=file.stat().st_mtime)
+        reached = importers(str(file.relative_to(copy)), source)
+        drop_kernels(copy, reached, before=file.stat().st_mtime)
 
 
 def _file_of(root: Path, module: str) -> Path:
@@ -301,8 +306,7 @@ class Copies:
         self.workers = [self.folder / f"worker-{number}" for number in range(n_workers)]
         for worker in self.workers:
             shutil.rmtree(worker, ignore_errors=True)
-            worker.mkdir()
-            lay_out(self.clean, worker)
+            shutil.copytree(self.clean, worker)
 
     def spoil(self, worker: Path, mutant: Mutant) -> str:
         """Make a worker's copy as the clean one is, but for one mistake; return its file.
@@ -355,33 +359,78 @@ class Ran(NamedTuple):
     cpu: float
 
 
+class Warm:
+    """A process whose copies run tests (warm.py); one for each run that is at work."""
+
+    free: ClassVar[SimpleQueue[Warm]] = SimpleQueue()
+
+    def __init__(self) -> None:
+        env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        env |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("warm.py"))],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+
+    def ask(self, **asked: Any) -> tuple[int, float]:
+        """Run tests; return the exit code and seconds of processor time."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        code, cpu = json.loads(self._process.stdout.readline())
+        return code, cpu
+
+
+@contextmanager
+def _warm() -> Iterator[Warm]:
+    try:
+        chosen = Warm.free.get_nowait()
+    except Empty:
+        chosen = Warm()
+    yield chosen
+    Warm.free.put(chosen)
+
+
 def run_tests(
     copy: Path, tests: Sequence[str], *, interpreted: bool, seconds: float, first_only: bool = True
 ) -> Ran:
     """Run tests in a copy of the checkout, stopped after so many seconds of the processor."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    env |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    if interpreted:
-        env["NUMBA_DISABLE_JIT"] = "1"
     options = ["-n", "0", "-q", "-p", "no:cacheprovider", "--tb=short", "-rfE"]
     options += ["-x"] if first_only else []
+    run = _run_anew if interpreted else _run_warm
     with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as file,
+        tempfile.NamedTemporaryFile("r", encoding="utf-8", errors="replace") as file,
         tempfile.TemporaryDirectory(prefix="mutants-") as folder,
     ):
-        options += [f"--basetemp={folder}/tests"]
+        options += [f"--basetemp={folder}/tests", *tests]
+        code, cpu = run(copy, options, file.name, int(seconds))
+        return Ran(None if code in OUT_OF_TIME else code, file.read(), cpu)
+
+
+def _run_warm(copy: Path, options: list[str], out: str, seconds: int) -> tuple[int, float]:
+    wall = seconds * PATIENCE
+    with _warm() as process:
+        return process.ask(copy=str(copy), options=options, out=out, seconds=seconds, wall=wall)
+
+
+def _run_anew(copy: Path, options: list[str], out: str, seconds: int) -> tuple[int, float]:
+    """Run tests without the compiler, which only a new interpreter does without."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    env |= {"PYTHONPATH": str(copy), "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    env["NUMBA_DISABLE_JIT"] = "1"
+    with open(out, "w", encoding="utf-8") as stream:
         child = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *tests],
+            [sys.executable, "-m", "pytest", *options],
             cwd=copy,
             env=env,
-            stdout=file,
+            stdout=stream,
             stderr=subprocess.STDOUT,
         )
-        limit = int(seconds)
-        resource.prlimit(child.pid, resource.RLIMIT_CPU, (limit, limit + 5))
-        code, cpu = _wait(child, seconds * PATIENCE)
-        file.seek(0)
-        return Ran(None if code in OUT_OF_TIME else code, file.read(), cpu)
+        resource.prlimit(child.pid, resource.RLIMIT_CPU, (seconds, seconds + 5))
+        return _wait(child, seconds * PATIENCE)
 
 
 def _wait(child: subprocess.Popen[Any], seconds: float) -> tuple[int, float]:
@@ -546,16 +595,20 @@ def run(
         free.put(worker)
     faults: dict[tuple[str, bool], str] = {}
 
-    def check(group: tuple[str, bool]) -> None:
-        if not until.over:
-            faults[group] = bench.baseline(sorted(groups[group]), group[1])
-            if faults[group]:
-                print(f"unfit     {group[0]}: fails on the sources as they are: {faults[group]}")
+    locks = defaultdict[tuple[str, bool], Lock](Lock)
+
+    def fault_of(group: tuple[str, bool]) -> str:
+        with locks[group]:
+            if group not in faults:
+                faults[group] = bench.baseline(sorted(groups[group]), group[1])
+                if faults[group]:
+                    print(f"unfit     {group[0]}: fails on the sources: {faults[group]}")
+            return faults[group]
 
     def attack(mutant: Mutant) -> None:
-        said = [faults.get((file, mutant.interpreted)) for file in _files_of(mutant.tests)]
-        if until.over or any(fault != "" for fault in said):
-            return
+        for file in _files_of(mutant.tests):
+            if until.over or fault_of((file, mutant.interpreted)):
+                return
         worker = free.get()
         try:
             verdict = bench.try_mutant(worker, mutant, decided[mutant])
@@ -565,7 +618,6 @@ def run(
         print(f"{verdict.outcome:9} {mutant.name}  [{verdict.cpu:.0f} s] {seen}", flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(check, groups))
         list(pool.map(attack, due))
     return [file for (file, _), fault in faults.items() if fault]
 
@@ -582,34 +634,28 @@ def verdicts(mutants: Iterable[Mutant]) -> dict[str, dict[str, Any]]:
 
 
 def table(lists: Lists) -> str:
-    """Return the table in markdown: killed of decided by row, then survivors and equivalents."""
+    """Return the table in markdown: verdicts by row, then survivors and equivalents."""
     known = verdicts(lists.mutants)
     lines = [
-        "| what | mistakes | killed | survived | equivalent |",
-        "| --- | --: | --: | --: | --: |",
+        "| what | mistakes | killed | survived | without a verdict | equivalent |",
+        "| --- | --: | --: | --: | --: | --: |",
     ]
-    for name in lists.rows:
-        own = [mutant for mutant in lists.mutants if mutant.row == name]
+    for name in [*lists.rows, "all"]:
+        own = [mutant for mutant in lists.mutants if name in (mutant.row, "all")]
         counted = [known.get(mutant.name) for mutant in own if not mutant.equivalent]
         outcomes = [row["outcome"] for row in counted if row is not None]
         n_killed, n_survived = outcomes.count(KILLED), outcomes.count(SURVIVED)
         same = sum(bool(mutant.equivalent) for mutant in own)
-        lines.append(f"| {name} | {len(counted)} | {n_killed} | {n_survived} | {same} |")
+        cells = (len(counted), n_killed, n_survived, len(counted) - n_killed - n_survived, same)
+        lines.append(f"| {name} | {' | '.join(map(str, cells))} |")
     lines += _listed("Survived:", [m for m in lists.mutants if _survived(m, known)], reason=False)
     lines += _listed("Equivalent:", [m for m in lists.mutants if m.equivalent], reason=True)
-    undecided = [m.name for m in lists.mutants if not m.equivalent and _undecided(m, known)]
-    if undecided:
-        lines += ["", f"Without a verdict: {', '.join(undecided)}."]
     return "\n".join(lines)
 
 
 def _survived(mutant: Mutant, known: Mapping[str, Mapping[str, Any]]) -> bool:
     row = known.get(mutant.name)
     return row is not None and row["outcome"] == SURVIVED and not mutant.equivalent
-
-
-def _undecided(mutant: Mutant, known: Mapping[str, Mapping[str, Any]]) -> bool:
-    return known.get(mutant.name, {}).get("outcome") not in (KILLED, SURVIVED)
 
 
 def _listed(title: str, mutants: Sequence[Mutant], *, reason: bool) -> list[str]:

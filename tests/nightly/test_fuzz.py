@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import records
-from altered import altered, made
+from altered import altered, made, names_of
 from fuzz import Chunk, input_of, judged, table, tasks
 from readers import Reader, readers
 
@@ -54,6 +54,7 @@ def test_altered_folders_are_met_as_they_should_be(tmp_path: Path) -> None:
         "altered checkpoint: lda-gibbs",
         "altered shards",
     ]
+    assert names_of(("lda-gibbs",)) == list(found)
     folder = tmp_path / "judged"
     folder.mkdir()
     for name, reader in found.items():
@@ -63,6 +64,12 @@ def test_altered_folders_are_met_as_they_should_be(tmp_path: Path) -> None:
         told = [judged(reader, content, folder) for content in contents]
         assert not any(wrong for _, wrong in told)
         assert not all(accepted for accepted, _ in told)
+
+
+def test_only_the_readers_that_are_asked_for_are_made(tmp_path: Path) -> None:
+    """Each takes fits of its own before the first input."""
+    assert list(altered(tmp_path, "altered shards", fits=())) == ["altered shards"]
+    assert not (tmp_path / "hdp-gibbs").exists()
 
 
 def test_an_altered_folder_is_sealed_again() -> None:

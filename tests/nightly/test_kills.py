@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from kills import PHASES, WORKERS, plans, table
+from kills import ATTEMPTS, PHASES, WORKERS, attempted, plans, table
 from tinyfits import SHARDS, comparable
 from victims import Calls, fresh
 
@@ -23,6 +23,15 @@ def test_kills_take_every_phase_with_every_number_of_workers() -> None:
     }
     assert {plan.phase for plan in chosen if plan.fresh} == set(PHASES)
     assert {plan.phase for plan in chosen if plan.extended} == set(PHASES)
+
+
+def test_the_last_attempt_of_a_kill_is_by_a_call_that_is_counted() -> None:
+    """A fit that ends before a clock or a watcher strikes was not killed, and 100 are promised."""
+    for plan in plans("hdp-cvb0", 24):
+        assert {attempted(plan, attempt) for attempt in range(ATTEMPTS - 1)} == {plan}
+        last = attempted(plan, ATTEMPTS - 1)
+        assert (last.phase, last.fresh, last.key) == ("writing", False, plan.key)
+        assert last._replace(phase=plan.phase, fresh=plan.fresh) == plan
 
 
 def test_calls_between_two_renames_are_chosen_often() -> None:

@@ -122,7 +122,7 @@ def test_documents_of_a_node_are_the_first_ones_of_the_other_views(run: Path) ->
 
 
 def test_documents_of_a_node_may_have_all_their_words_below_it() -> None:
-    """Node 1 has no words of its own; 0.005 is the least share that does not round to 0."""
+    """0.005 is the least share that does not round to 0; all of a share counts for the order."""
     tree = Tree(
         phi=np.full((5, 2), 0.5),
         parent=np.array([ROOT, 0, 1, 1, 0], np.int32),
@@ -138,11 +138,12 @@ def test_documents_of_a_node_may_have_all_their_words_below_it() -> None:
             [1.0, 0, 0, 0, 0],
             [0.994, 0, 0.003, 0.003, 0],
             [0.996, 0, 0.002, 0.002, 0],
+            [0.75, 0.25, 0, 0, 0],
         ]
     )
     order, shares = _of_node(tree, theta, 1)
-    assert order.tolist() == [1, 0, 3]
-    assert shares == pytest.approx([1.0, 0.375, 0.006])
+    assert order.tolist() == [1, 0, 5, 3]
+    assert shares == pytest.approx([1.0, 0.375, 0.25, 0.006])
 
 
 def test_paths_and_their_chances_are_told(finished: Callable[..., Path]) -> None:

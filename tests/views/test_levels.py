@@ -52,7 +52,7 @@ def test_tokens_levels_below_a_node_that_stays_count_there(size: int) -> None:
     """With two nodes on the level what is left out is two and three levels below them."""
     whole = grown([*PARENTS, 7, 10], [*WEIGHTS, 6.0, 8.0])
     tree = in_levels(whole, (size,))
-    assert tree.n_tokens[tree.shown].sum() == pytest.approx(100)
+    assert tree.n_tokens[tree.shown].sum() == tree.n_tokens.sum() == pytest.approx(100)
     level = np.flatnonzero((tree.parent == 0) & (tree.kind == NODE))
     assert len(level) >= 2
     for node in level:
