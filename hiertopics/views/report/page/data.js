@@ -191,6 +191,26 @@ class Data {
     return rows.sort((a, b) => b.score - a.score);
   }
 
+  /** Return how large a node is: of flat topics their documents, of a tree the share of the words at or below. */
+  sizeOf(node) {
+    return this.tree.kind === "flat" ? this.nodes.n_docs[node] : this.nodes.below[node];
+  }
+
+  /** Return the size of a node in letters. */
+  sizeText(node) {
+    return this.tree.kind === "flat" ? whole.format(this.nodes.n_docs[node]) : percent(this.nodes.below[node]);
+  }
+
+  /** Return what the sizes of nodes count. */
+  get sizeNoun() {
+    return this.tree.kind === "flat" ? "documents" : this.tree.values === "loading" ? "rows" : "words";
+  }
+
+  /** Return nodes, the largest first. */
+  largestFirst(nodes) {
+    return nodes.slice().sort((a, b) => this.sizeOf(b) - this.sizeOf(a) || a - b);
+  }
+
   /** Return the first of the words that a node is called by; of a vector without words its length. */
   calledBy(node, n) {
     const ids = this.nodes.called[node];

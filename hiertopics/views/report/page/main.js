@@ -98,10 +98,10 @@ class Page {
     }
     const { nodes, docs } = result;
     say(`${count(nodes.length, "topic")}, ${count(docs.length, "document")} found`);
-    const largest = nodes.slice().sort((a, b) => this.data.nodes.n_docs[b] - this.data.nodes.n_docs[a]);
+    const largest = this.data.largestFirst(nodes);
     this.found.replaceChildren(
       h("div", { class: "blockhead" }, h("h2", { id: "counts" }, `${count(nodes.length, "topic")}, ${count(docs.length, "document")}`), h("button", { class: "small", onclick: () => this.search("") }, "Clear")),
-      nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, whole.format(this.data.nodes.n_docs[largest[i]]))]) || "",
+      nodes.length > 0 && longList("Topics found", nodes.length, 44, (i) => [h("a", { class: "topic", href: `#t${this.data.nodes.id[largest[i]]}` }, marked(this.foundText(largest[i]), this.terms)), h("span", { class: "share" }, this.data.sizeText(largest[i]))]) || "",
       docs.length > 0 && longList("Documents found", docs.length, ROW, (i) => documentRow(this, docs[i], null, this.data.docs.home[docs[i]], this.terms)) || "");
   }
 
@@ -177,9 +177,9 @@ class Page {
     const { data } = this;
     const { card, parts } = { card: data.card, parts: data.parts };
     const top = data.roots.length === 1 ? data.children[data.roots[0]] : data.roots;
-    const sorted = top.slice().sort((a, b) => data.nodes.n_docs[b] - data.nodes.n_docs[a]).filter((node) => !this.labels.hidden(node));
+    const sorted = data.largestFirst(top).filter((node) => !this.labels.hidden(node));
     const shown = sorted.length ? sorted.slice(0, 15) : data.roots;
-    const most = Math.max(...shown.map((node) => data.nodes.n_docs[node]), 1);
+    const most = Math.max(data.sizeOf(shown[0]), 1e-9);
     const deepest = data.depth.reduce((a, b) => Math.max(a, b), 0) + 1;
     return [
       h("h2", {}, "Overview"),
@@ -192,7 +192,7 @@ class Page {
         data.tree.values === "probability" && [whole.format(card.corpus.n_words), "different words"],
         data.tree.values === "probability" && [whole.format(card.corpus.n_tokens), "words in all"],
       ].filter(Boolean).map(([value, what]) => h("div", {}, h("dt", {}, what), h("dd", {}, value)))),
-      section("The largest topics, by documents", null, h("ul", { class: "meters wide" }, shown.map((node) => meter(topicLink(this, node, 5), data.nodes.n_docs[node] / most, whole.format(data.nodes.n_docs[node]), inkColour(data, node))))),
+      section(`The largest topics, by ${data.sizeNoun}`, null, h("ul", { class: "meters wide" }, shown.map((node) => meter(topicLink(this, node, 5), data.sizeOf(node) / most, data.sizeText(node), inkColour(data, node))))),
       agreementBlock(this),
       section("How to read this page", null, h("ul", { class: "hints" },
         data.tree.kind === "flat" ? h("li", {}, "A box of the map is a topic, as high as it has documents.") : h("li", {}, "A box of the map is a topic; the boxes to its right are its parts. Click to look inside; click the leftmost to come back."),

@@ -1,6 +1,8 @@
 // The map of topics: an icicle, roots on the left, heights by documents or tokens.
 
 const LEAST_HIGH = 15;
+/** Share of the map that boxes of joined topics may take. */
+const MOST_JOINED = 0.1;
 const STRIP = 28;
 const LANE = 190;
 const NARROW = 112;
@@ -21,7 +23,7 @@ function lines(text, letters, most) {
 class TopicMap {
   /** @param {Data} data @param {Labels} labels @param {(node: number) => void} choose */
   constructor(data, labels, choose) {
-    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: "documents", chosen: -1, hits: null });
+    Object.assign(this, { data, labels, choose, focus: ROOT, skipped: 0, by: data.tree.kind === "flat" ? "documents" : "tokens", chosen: -1, hits: null });
     this.crumbs = h("nav", { class: "crumbs", "aria-label": "Place in the map" });
     this.tools = h("div", { class: "tools" });
     this.picture = h("div", { class: "picture" });
@@ -129,9 +131,16 @@ class TopicMap {
     let plan = this.inLanes(children, whole, 1, page.high);
     for (let n = 2; n <= most && plan.left > 0.1 * sum; n++) plan = this.inLanes(children, whole, n, page.high);
     const lane = width / plan.n;
-    const levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(lane / (plan.n > 1 ? 95 : 130))), 1);
-    const at = (i) => ({ ...page, levels, left: strip + i * lane, right: strip + (i + 1) * lane, column: lane / levels });
-    for (const { child, i, y, high } of plan.placed) this.placeNode(child, 0, y, high, at(i));
+    let levels = Math.max(Math.min(this.levelsBelow(focus, 99) - 1, Math.floor(lane / (plan.n > 1 ? 95 : 130))), 1);
+    const at = (i, drawn = page) => ({ ...page, ...drawn, levels, left: strip + i * lane, right: strip + (i + 1) * lane, column: lane / levels });
+    // A level most of which would be joined says nothing: the one above it gets its room.
+    let drawn = null;
+    do {
+      if (drawn) levels -= 1;
+      drawn = { parts: [], areas: [] };
+      for (const { child, i, y, high } of plan.placed) this.placeNode(child, 0, y, high, at(i, drawn));
+    } while (levels > 1 && drawn.areas.reduce((total, area) => total + area, 0) > MOST_JOINED * width * page.high);
+    page.parts.push(...drawn.parts);
     const rest = children.slice(plan.placed.length);
     if (!rest.length) return;
     this.next = this.skipped + plan.placed.length;
@@ -188,7 +197,11 @@ class TopicMap {
     if (!rest.length) return;
     const left = rest.reduce((total, child) => total + tall(child), 0);
     if (rest.length === 1 && left >= 8) this.placeNode(rest[0], level, at, left, page);
-    else page.parts.push(this.joined(node, rest, next, page.left + level * page.column, at, left, page));
+    else {
+      const x = page.left + level * page.column;
+      page.areas.push(left * (page.right - x));
+      page.parts.push(this.joined(node, rest, next, x, at, left, page));
+    }
   }
 
   box(node, x, y, wide, high, page, hasMore) {

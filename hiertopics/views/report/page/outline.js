@@ -23,7 +23,7 @@ class Outline {
 
   children(node) {
     const all = node === ROOT ? this.data.roots : this.data.children[node];
-    return all.slice().sort((a, b) => this.data.nodes.n_docs[b] - this.data.nodes.n_docs[a] || a - b);
+    return this.data.largestFirst(all);
   }
 
   draw() {
@@ -49,7 +49,8 @@ class Outline {
     const { data, labels } = this;
     const hasChildren = data.children[node].length > 0;
     const isOpen = this.open.has(node);
-    const share = data.nodes.n_docs[node] / Math.max(data.nodes.n_docs[data.roots[0]], data.docs ? data.docs.total : 0, 1);
+    const flat = data.tree.kind === "flat";
+    const share = data.sizeOf(node) / (flat ? Math.max(data.nodes.n_docs[data.roots[0]], data.docs ? data.docs.total : 0, 1) : 1);
     const swatch = h("span", { class: "swatch" });
     swatch.style.background = inkColour(data, node);
     const bar = h("span", { class: "bar" });
@@ -68,7 +69,7 @@ class Outline {
     },
       h("span", { class: "twist", "aria-hidden": "true" }, hasChildren ? (isOpen ? "▾" : "▸") : ""), swatch,
       h("span", { class: "what" }, labels.of(node).name && h("b", {}, told(labels.of(node).name), " "), told(data.calledBy(node, 7).join(" "))),
-      h("span", { class: "docs" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "number" }, whole.format(data.nodes.n_docs[node]), h("span", { class: "unseen" }, " documents"))));
+      h("span", { class: "docs" }, h("span", { class: "track", "aria-hidden": "true" }, bar), h("span", { class: "number" }, data.sizeText(node), h("span", { class: "unseen" }, flat ? " documents" : ` of all ${data.sizeNoun}`))));
     row.style.paddingInlineStart = `${data.depth[node] * 16 + 4}px`;
     return row;
   }

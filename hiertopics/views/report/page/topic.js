@@ -112,12 +112,12 @@ function tellingBlock(page, node) {
 
 function childBlock(page, node) {
   const { data } = page;
-  const children = data.children[node].slice().sort((a, b) => data.nodes.n_docs[b] - data.nodes.n_docs[a]);
+  const children = data.largestFirst(data.children[node]);
   if (!children.length) return null;
-  const most = Math.max(...children.map((child) => data.nodes.n_docs[child]), 1);
-  const line = (child) => meter(topicLink(page, child, 5), data.nodes.n_docs[child] / most, whole.format(data.nodes.n_docs[child]), inkColour(data, child));
+  const most = Math.max(data.sizeOf(children[0]), 1e-9);
+  const line = (child) => meter(topicLink(page, child, 5), data.sizeOf(child) / most, data.sizeText(child), inkColour(data, child));
   const rest = children.slice(12);
-  return section(`Topics below, by documents`, null, h("ul", { class: "meters wide" }, children.slice(0, 12).map(line)),
+  return section(`Topics below, by ${data.sizeNoun}`, null, h("ul", { class: "meters wide" }, children.slice(0, 12).map(line)),
     rest.length > 0 && h("details", {}, h("summary", {}, `${whole.format(rest.length)} more`), h("ul", { class: "meters wide" }, rest.map(line))));
 }
 
