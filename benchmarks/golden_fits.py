@@ -60,6 +60,11 @@ ZERO_ORDER: Variants = {
     "few-shards": (FEW, SHARDS),
     "sampled": ("inference.start=sampled", "inference.start_sweeps=8"),
 }
+BURSTY: Variants = {
+    "bursts": ("inference.burst_start=2",),
+    "bursts-few": ("inference.burst_start=2", FEW),
+    "bursts-shards": ("inference.burst_start=2", SHARDS),
+}
 SECOND_ORDER: Variants = {DEFAULT: (), "AA": ("model.prior=AA",), "shards": (SHARDS,)}
 TREE = (*DRAWS, "model.depth=3")
 NESTED = ("model.truncation=40", START)
@@ -85,6 +90,10 @@ FAMILIES = (
     Family("hdp-pcvb0", FLAT, {"links": ()}, (LINKS,)),
     Family("hdp-pcvb0", FLAT, {"bins": ("data.from=vectors", "data.discretise.bins=3")}, (TABLE,)),
     Family("hdp-cvb0", FLAT, ZERO_ORDER),
+    *(
+        Family(backend, (*FLAT, "model.bursts=document"), BURSTY)
+        for backend in ("hdp-pcvb0", "hdp-cvb0")
+    ),
     Family("hdp-pcvb", FLAT, SECOND_ORDER),
     Family("hdp-cvb", FLAT, SECOND_ORDER),
     Family(

@@ -9,7 +9,8 @@ from scipy import sparse
 from hiertopics.contract.model import Paths, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.matching import Marks, partners
-from hiertopics.corpus.data.pruning import COMMON, notes
+from hiertopics.corpus.data.languages import COMMON
+from hiertopics.corpus.data.pruning import notes
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.families.flat.summary import by_size, document_weights, notes_on_truncation
 from hiertopics.families.nhdp.layout import shape_of
@@ -110,7 +111,7 @@ def test_a_hundredth_is_a_main_topic() -> None:
 
 @pytest.mark.parametrize(("n_common", "n_notes"), [(5, 1), (4, 0)])
 def test_half_of_the_most_frequent_words_are_the_most_part(n_common: int, n_notes: int) -> None:
-    vocab = (*COMMON[:n_common], *(f"own{n}" for n in range(20)))
+    vocab = (*COMMON["english"][:n_common], *(f"own{n}" for n in range(20)))
     counts = np.arange(len(vocab), 0, -1)[None, :]
     corpus = Corpus(sparse.csr_array(counts), vocab)
     assert len(notes(corpus)) == n_notes

@@ -102,7 +102,17 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(3, "*", "data.delimiter", None),
     Change(3, "*", "data.encoding", None),
-    *(Change(3, backend, "model.bursts", "none") for backend in BURSTY),
+    *(
+        Change(3, backend, key, before)
+        for backend in BURSTY
+        for key, before in (
+            ("model.bursts", "none"),
+            ("model.burst_discount", 0.5),
+            ("model.burst_concentration", 100.0),
+            ("inference.burst_start", 30),
+            ("inference.burst_aside", 100),
+        )
+    ),
     *(
         Change(3, backend, key, before)
         for backend in ("nhdp-variational", "nhdp-gibbs")

@@ -74,6 +74,11 @@ class Bench:
         return self.name.startswith(("hlda-", "hca-", "tssb-"))
 
     @property
+    def counts_tokens(self) -> bool:
+        """Whether counts are of tokens; under bursts they are of tables, which are fewer."""
+        return bool(getattr(self.settings.model, "bursts", "none") == "none")
+
+    @property
     def most_shards(self) -> int:
         """How many shards the backend can be asked for: a restaurant is not cut into parts."""
         return 1 if "inference.sampler=irp" in self.small else 1000

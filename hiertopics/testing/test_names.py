@@ -61,6 +61,7 @@ def test_every_function_of_the_contract_is_tested_here() -> None:
         "shelves",
         "deals",
         "by_token",
+        "from_counts",
         "extra",
         "breadth_first",
     }

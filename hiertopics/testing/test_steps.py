@@ -50,13 +50,14 @@ def walk(bench: Bench, corpus: Corpus, iterations: int = 6) -> Iterator[tuple[An
         yield data, state, info
 
 
+@of_those(lambda bench: bench.counts_tokens)
 def test_no_token_is_lost_or_made(bench: Bench, corpus: Corpus) -> None:
     for data, state, _ in walk(bench, corpus):
         summary = bench.summary_of(state, data)
         assert summary.tree.n_tokens.sum() == pytest.approx(bench.seen(corpus).n_tokens, **CLOSE)
 
 
-@of_those(lambda bench: bench.name not in COUNTLESS)
+@of_those(lambda bench: bench.name not in COUNTLESS and bench.counts_tokens)
 def test_count_tables_add_up_to_documents_words_and_tokens(bench: Bench, corpus: Corpus) -> None:
     by_doc = corpus.doc_lengths
     by_word = np.asarray(corpus.counts.sum(axis=0)).ravel()
@@ -171,7 +172,7 @@ def test_workers_change_no_bit(
 
 
 @pytest.mark.slow
-@of_those(lambda bench: bench.most_shards > 1)
+@of_those(lambda bench: bench.most_shards > 1 and bench.counts_tokens)
 def test_shards_conserve_tokens(bench: Bench, corpus: Corpus) -> None:
     for shards in (2, 3, 40):
         summary = bench.having(f"inference.shards={shards}").summarise(corpus)

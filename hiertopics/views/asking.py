@@ -67,6 +67,9 @@ def label_with(
             if name := " ".join(answer.split()):
                 label(target, node, name)
                 named.append(node)
+        process.stdout.close()
+        process.wait()
+        feeder.join()
     return Answered(len(nodes), tuple(named), int(process.returncode))
 
 
@@ -110,20 +113,27 @@ def _snippets(run: RunDir, tree: Tree) -> dict[int, list[str]]:
 
 @contextlib.contextmanager
 def _started(command: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a command by the shell; it is stopped where its answers are not read to the end."""
-    with subprocess.Popen(
+    """Run a command by the shell; it is stopped where its answers are not read to the end.
+
+    Its input belongs to whoever writes to it and closes it.
+    """
+    process = subprocess.Popen(
         command,
         shell=True,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-    ) as process:
-        try:
-            yield process
-        except BaseException:
-            process.terminate()
-            raise
+    )
+    try:
+        yield process
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait()
 
 
 def _feed(into: IO[str], lines: Iterable[str]) -> None:

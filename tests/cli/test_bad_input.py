@@ -87,7 +87,6 @@ CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "an unknown command": (("show-tre",), "did you mean 'show-tree'"),
     "a strange command": (("frobnicate",), "there are fit, eval"),
     "two corpora": ((*FIT, "other.ldac"), "other.ldac"),
-    "nothing to score": (("eval",), "no run"),
     "an unknown protocol": (
         ("eval", "RUN", "--heldout", "--protocol", "x"),
         "there are completion",

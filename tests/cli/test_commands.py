@@ -250,6 +250,8 @@ def test_show_tree_in_all_its_formats(call: Call, copied: Copied) -> None:
     shown = json.loads(call("show-tree", run, "--format", "json", "--words", 3).out)
     assert shown["schema"] == tree["schema"]
     for ours, theirs in zip(shown["nodes"], tree["nodes"], strict=True):
+        assert {"auto_name", "name_score"} <= set(ours)
+        del ours["auto_name"], ours["name_score"]
         assert ours == theirs | {"words": theirs["words"][:3]}
     text = call("show-tree", run, "--words", 2).out
     assert len(text.splitlines()) == len(tree["nodes"])
@@ -274,6 +276,8 @@ def test_topics_in_all_its_formats(call: Call, copied: Copied) -> None:
         json.loads(line)
         for line in call("topics", run, "--format", "json", "--words", 20).out.splitlines()
     ]
+    for record in records:
+        assert 0 <= record.pop("name_score") <= 1 and record.pop("auto_name")
     assert records == nodes
     assert [float(row["weight"]) for row in rows] == [node["weight"] for node in nodes]
 

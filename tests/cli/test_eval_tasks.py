@@ -98,7 +98,6 @@ def test_a_file_is_classified_with_labels_of_its_own(
 
 CASES: dict[str, tuple[tuple[object, ...], str]] = {
     "two things to score": (("--task", "links", "--heldout"), "exclude each other"),
-    "nothing to score": ((), "--heldout, --task NAME, or --corpus FILE"),
     "an unknown task": (("--task", "linsk"), "unknown task 'linsk'; there are neighbours, links"),
     "a protocol of a task": (("--task", "links", "--protocol", "full"), "--protocol has no mean"),
     "a share of a task": (("--task", "neighbours", "--observed", 0), "--observed has no meaning"),

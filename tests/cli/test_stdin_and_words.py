@@ -92,7 +92,8 @@ def test_check_tells_lines_of_standard_input(call: Callable[..., Any], piped: Pu
     piped(LINES + "[]\n")
     done = call("check", "-", "--from", "jsonl")
     assert done.code == 2
-    assert done.out == "-:5: expected one JSON object per line, got '[]'\n"
+    expected = "-:5: expected one JSON object per line, got '[]'; --from json reads an array\n"
+    assert done.out == expected
     piped(LINES)
     done = call("check", "-", "--from", "jsonl")
     assert done.code == 0 and done.err.startswith("- (jsonl): 4 documents")

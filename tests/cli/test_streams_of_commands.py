@@ -57,6 +57,7 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "simulate": ("simulate", "hdp-gibbs", "-o", "s.npz", "--docs", 9, "--words", 9),
     "sweep": ("sweep", "run/config.yaml", "x.ldac", "--seeds", "0:3"),
     "backends": ("backends",),
+    "completion": ("completion", "bash"),
     "help": ("-h",),
     "version": ("--version",),
 }

@@ -99,6 +99,12 @@ SEEDS: dict[str, tuple[Seed, ...]] = {
         _alone("a.jsonl", b'{"text": "the cat", "who": ["a", "b"], "id": 1, "art": "x"}\n'
                b'{"text": "", "who": null, "id": "2", "art": []}\n', **FIELDS),
     ),
+    "json": (
+        _alone("a.json", b'[{"text": "the cat", "who": ["a", "b"], "id": 1, "art": "x"},\n'
+               b'{"text": "", "who": null, "id": "2", "art": []}]\n', **FIELDS),
+    ),
+    "lines": (_alone("a.txt", b"the cat\n\nthe dog\n", format="lines"),),
+    "paragraphs": (_alone("a.txt", b"the cat\nsat\n\nthe dog\n", format="paragraphs"),),
     "csv": (
         _alone("a.csv", b'text,who,id,art\n"the, cat",a;b,1,x\nthe dog,,2,\n', **FIELDS),
         _alone("a.csv", b"0,the cat\n1,the dog\n", text_field="1"),

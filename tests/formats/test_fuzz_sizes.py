@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str, bytes]] = {
     "npz: words": ("a.npz", npz([3, HUGE], b"csr")),
     "arff: a huge column": ("a.arff", b"@relation r\n@attribute a numeric\n@data\n{%d 1}\n" % HUGE),
 }
-BY_NAME = {"edges", "jsonl", "csv", "tsv", "folder"}
+BY_NAME = {"edges", "jsonl", "json", "csv", "tsv", "folder", "lines", "paragraphs"}
 """Formats that hold no ids and announce nothing."""
 RESERVED = {"vectors", "shards", "parquet", "h5ad"}
 """numpy reserves addresses for what an array announces, but no memory before the rows are there;

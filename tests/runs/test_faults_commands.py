@@ -42,6 +42,7 @@ READERS: dict[str, Words] = {
     "config": ("config", "hdp-gibbs"),
     "sweep": ("sweep", "labelled/config.yaml", "a.ldac"),
     "backends": ("backends",),
+    "completion": ("completion", "bash"),
 }
 ELSEWHERE = {
     "fit": "test_disk_full",

@@ -66,10 +66,11 @@ def advise(corpus: Corpus, *, text: bool) -> tuple[Advice, ...]:
         return ()
     spread = np.bincount(corpus.counts.indices, minlength=corpus.n_words)
     order = np.argsort(-spread, kind="stable")
-    found = [
-        *_script(corpus, text),
-        *_common_words(corpus, order),
-        *_rare_words(spread, corpus.n_docs),
+    found = [*_script(corpus, text), *_common_words(corpus, order)]
+    if corpus.n_docs < FEW_DOCS:
+        return tuple(found)
+    found += [
+        *_rare_words(spread),
         *_giants(corpus),
         *_short(corpus),
         *_repeated(corpus),
@@ -125,10 +126,10 @@ def _common_words(corpus: Corpus, order: I64) -> list[Advice]:
     return advice
 
 
-def _rare_words(spread: I64, n_docs: int) -> list[Advice]:
+def _rare_words(spread: I64) -> list[Advice]:
     used = spread[spread > 0]
     once = int((used == 1).sum())
-    if n_docs < FEW_DOCS or once < RARE * len(used):
+    if once < RARE * len(used):
         return []
     what = f"{once / len(used):.0%} of the words are in one document alone"
     return [Advice(what, "min_df", 2)]

@@ -43,6 +43,8 @@ TEXTUAL = (
     *("review", "comment", "doc", "texts", "full_text", "title"),
 )
 """Fields that often hold the text, the likeliest first; in small letters."""
+PLAIN_NAME = re.compile(r"[\w.:-]{1,40}")
+"""A field that a message can name for a shell."""
 NAMING = ("id", "_id", "doc_id", "docid", "document_id", "docno", "docname", "filename", "name")
 """Fields that hold documents' names where none is asked for, upper case alike, the first first."""
 
@@ -229,8 +231,9 @@ def _field_hint(source: Source, field: str, values: Mapping[str, Any]) -> str:
     small = {name.lower(): name for name in values}
     likely = next((small[name] for name in TEXTUAL if name in small), None)
     texts = {name: len(value) for name, value in values.items() if isinstance(value, str)}
-    longest = max(texts, key=texts.__getitem__) if texts else first
-    return f"; name the one that holds the text, as --text-field {likely or longest}"
+    named = likely or (max(texts, key=texts.__getitem__) if texts else first)
+    hint = "; name the one that holds the text"
+    return f"{hint}, as --text-field {named}" if PLAIN_NAME.fullmatch(named) else hint
 
 
 def _json_rows(source: Source) -> Iterator[_Row]:

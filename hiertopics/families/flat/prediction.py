@@ -112,7 +112,8 @@ def _seat(phi: F64, prior: F64, seating: Seating, document: tuple[I32, F64]) -> 
     resp, tables = burst_kernels.fold_in(
         *document, phi, prior, seating, SWEEPS, AS_TRAINED.tolerance, burst_kernels.HELD_SWEEPS
     )
-    return tables @ resp, tables
+    # Rows are added one after the other: a product by BLAS rounds as memory happens to be aligned.
+    return (tables[:, None] * resp).sum(axis=0), tables
 
 
 SWEEPS = 200
