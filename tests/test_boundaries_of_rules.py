@@ -8,8 +8,8 @@ from scipy import sparse
 
 from hiertopics.contract.model import Paths, Summary
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.matching import Marks, partners
 from hiertopics.corpus.data.languages import COMMON
+from hiertopics.corpus.data.matching import Marks, partners
 from hiertopics.corpus.data.pruning import notes
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.families.flat.summary import by_size, document_weights, notes_on_truncation
