@@ -21,6 +21,7 @@ TEXT = (SAMPLE, PLANTED)
 
 SEEDWORDS = "model.seeds={files: [file, path], time: [time, date]}"
 FEW = "inference.responsibilities=few"
+BURSTS = ("model.bursts=document", "inference.burst_start=2")
 SHARDS = "inference.shards=3"
 CHAINS = "inference.chains=2"
 LABELS = "model.parents=labels"
@@ -59,11 +60,9 @@ ZERO_ORDER: Variants = {
     "shards": (SHARDS,),
     "few-shards": (FEW, SHARDS),
     "sampled": ("inference.start=sampled", "inference.start_sweeps=8"),
-}
-BURSTY: Variants = {
-    "bursts": ("inference.burst_start=2",),
-    "bursts-few": ("inference.burst_start=2", FEW),
-    "bursts-shards": ("inference.burst_start=2", SHARDS),
+    "bursts": BURSTS,
+    "bursts-few": (*BURSTS, FEW),
+    "bursts-shards": (*BURSTS, SHARDS),
 }
 SECOND_ORDER: Variants = {DEFAULT: (), "AA": ("model.prior=AA",), "shards": (SHARDS,)}
 TREE = (*DRAWS, "model.depth=3")
@@ -90,10 +89,6 @@ FAMILIES = (
     Family("hdp-pcvb0", FLAT, {"links": ()}, (LINKS,)),
     Family("hdp-pcvb0", FLAT, {"bins": ("data.from=vectors", "data.discretise.bins=3")}, (TABLE,)),
     Family("hdp-cvb0", FLAT, ZERO_ORDER),
-    *(
-        Family(backend, (*FLAT, "model.bursts=document"), BURSTY)
-        for backend in ("hdp-pcvb0", "hdp-cvb0")
-    ),
     Family("hdp-pcvb", FLAT, SECOND_ORDER),
     Family("hdp-cvb", FLAT, SECOND_ORDER),
     Family(

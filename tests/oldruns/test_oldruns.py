@@ -55,7 +55,7 @@ def test_every_view_eval_and_infer_gives_the_same_numbers(
 
 def _by_probability(line: str) -> str:
     """Return a command with words in the order that older programs showed them in."""
-    if line.startswith(("show-tree ", "topics ")) and "--by" not in line:
+    if line.startswith(("show-tree ", "topics ")) and not {"--by", "csv"} & set(line.split()):
         return f"{line} --words-by prob"
     return line
 
@@ -66,6 +66,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, str) and value.startswith("digraph"):
         return value.replace("  rankdir=LR;\n", "")  # since graphs grow from left to right
+    if isinstance(value, str) and value.startswith("id,"):
+        return list(csv.DictReader(value.splitlines()))
     if isinstance(value, str) and value.startswith("{"):
         try:
             return json.loads(value)

@@ -261,7 +261,7 @@ sweep_block_in_fixed_order = in_fixed_order(
 """``sweep_block``, with the same bits on every processor that has fused multiply-add."""
 
 
-@kernel(fastmath=REASSOCIATE)
+@kernel()
 def fold_in(
     words: I32,
     counts: F64,
@@ -279,6 +279,8 @@ def fold_in(
     for each token, which ``held`` sweeps keep, and ends when neither a pair's q(z), as a vector,
     nor its tables move by ``tolerance``.
     """
+    # Sums keep the order of the source: of small arrays that lie close together LLVM takes another
+    # loop than of those apart, and sums that it may split would round by where memory was free.
     n_topics = len(prior)
     resp, pair_tables = np.zeros((len(words), n_topics), phi.dtype), counts.copy()
     doc_row = np.zeros(n_topics, phi.dtype)
