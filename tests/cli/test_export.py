@@ -269,7 +269,12 @@ def test_report_opens_its_page_where_there_is_a_browser(
 ) -> None:
     """The path is said in any case; without a browser stderr says that there is none."""
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or found)
+
+    def browser(address: str) -> bool:
+        opened.append(address)
+        return found
+
+    monkeypatch.setattr("webbrowser.open", browser)
     told = call("report", run, "-o", "page.html", "--open")
     assert told.code == 0 and told.out == "page.html\n"
     assert opened == [Path("page.html").absolute().as_uri()]

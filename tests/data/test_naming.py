@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from hiertopics.base.errors import UsageError
 from hiertopics.cli.options import WORDS_BY
@@ -23,7 +24,7 @@ from hiertopics.corpus.data.tree import Tree
 VOCAB = ("common", "shared", "ball", "goal", "vote", "law", "chess", "rare")
 
 
-def tree_of(parent: Sequence[int], tokens: Sequence[Sequence[float]]) -> Tree:
+def tree_of(parent: Sequence[int], tokens: ArrayLike) -> Tree:
     """Return a tree with these tokens of each word at each node."""
     table = np.array(tokens, dtype=np.float64)
     n_tokens = table.sum(axis=1)

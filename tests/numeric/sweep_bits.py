@@ -60,7 +60,8 @@ def bits_of_placing(n_nodes: int) -> str:
     first[0] = 1
     ones, mass = np.ones(n_nodes), rng.random(n_nodes) / n_nodes
     phi, theta = rng.random((9, n_nodes)), rng.dirichlet(ones)
-    words, counts = np.arange(9, dtype=np.int32), 1.0 + rng.integers(0, 3, 9)
+    words = np.arange(9, dtype=np.int32)
+    counts = (1 + rng.integers(0, 3, 9)).astype(np.float64)
     placed = document_kernels.fold_in(
         words, counts, phi, first, mass, ones / 2, ones, ones, theta, 20, 1e-4
     )
