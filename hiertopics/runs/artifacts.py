@@ -73,8 +73,10 @@ def write_summary(
     try:
         require_tree(summary.tree)
     except ValueError as error:
-        what = f"{backend} has summed its state up as no tree: {error}"
-        raise RunError(f"{what}; python -m hiertopics.testing {backend} tests it") from error
+        what = f"backend {backend} returned a node table that is no tree: {error}"
+        raise RunError(
+            f"{what}; python -m hiertopics.testing {backend} tests the backend"
+        ) from error
     rows = node_rows(summary.tree, vocab, N_WORDS)
     others = None if summary.tree.support is None else summary.tree.support.n_others
     writers = {

@@ -149,8 +149,8 @@ class DataConfig(
     encoding: Annotated[
         str | None,
         Meta(
-            description="Raw text: the encoding of the file, as cp1252; null: UTF-8. Of several "
-            "apart by commas, as utf-8,cp1252, the first that can reads a line."
+            description="Raw text: the encoding of the file, as cp1252; null: UTF-8. Several are "
+            "apart by commas, as utf-8,cp1252; the first one that fits reads a line."
         ),
     ] = None
     lowercase: Annotated[bool, Meta(description="Raw text: whether letters are made small.")] = True

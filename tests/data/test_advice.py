@@ -39,7 +39,7 @@ def test_a_sound_corpus_needs_no_advice() -> None:
 @pytest.mark.parametrize("language", COMMON)
 def test_stop_words_tell_their_language(language: str) -> None:
     common = COMMON[language][:12]
-    assert language_of(common).language == language
+    assert language_of(common).name == language
     (told,) = advice_on([[*document, *common] for document in texts()])
     assert f"are {language} stop words" in told
     assert told.endswith(f"; -s data.stop_words={language} leaves them out")

@@ -97,8 +97,8 @@ def test_further_documents_go_on_with_the_bursts_that_were_learned(
     assert updated.metrics() == [] or updated.metrics()[-1]["tables_per_token"] < 0.95
 
 
-def test_what_is_scored_changes_no_learned_number(corpus: Path, tmp_path: Path) -> None:
-    """A fit sees training documents alone, a score adds no scored token to what is seen."""
+def test_a_bursty_score_is_that_of_the_formula(corpus: Path, tmp_path: Path) -> None:
+    """No scored token is added to those that are seen; a run has its own a and b."""
     run = fit(corpus, tmp_path / "run", "hdp-cvb0", 12)
     seen = sparse.csr_array(np.array([[3, 0, 1, 0], [0, 0, 0, 0]]))
     scored = sparse.csr_array(np.array([[1, 2, 0, 0], [0, 0, 1, 1]]))

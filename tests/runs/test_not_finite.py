@@ -190,7 +190,9 @@ def test_a_summary_that_is_none(changes: dict[str, Any], what: str) -> None:
 
 def test_a_tree_that_is_none_is_not_written(tmp_path: Path) -> None:
     upside_down = np.array([1, -1], dtype=np.int32)
-    with pytest.raises(RunError, match="^own has summed .*: a node's parent is no node before it;"):
+    with pytest.raises(
+        RunError, match="^backend own returned .*: a node's parent is no node before it;"
+    ):
         write_summary(RunDir(tmp_path), summary(parent=upside_down), ("a", "b"), "own")
     assert not [*tmp_path.iterdir()]
     as_it_should_be = np.array([-1, 0], dtype=np.int32)

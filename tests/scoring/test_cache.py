@@ -32,6 +32,7 @@ from hiertopics.scoring.cache import (
     documents_of,
     learn,
     learn_from_marginal,
+    learn_from_seen,
     score_foreign,
     split_again,
 )
@@ -449,6 +450,25 @@ def test_chances_that_are_none_are_refused(run: RunDir, bad: float) -> None:
             score_foreign(mixture, split.observed, split.scored)
     with pytest.raises(UsageError, match="are \\(1, 9\\), not"):
         score_foreign(matrix[:1], split.observed, split.scored)
+
+
+def test_theta_of_the_rest_knows_nothing_of_what_is_put_aside() -> None:
+    """The mixture is asked for documents without the fifth of their tokens that is predicted."""
+    counts = np.random.default_rng(4).poisson(2.0, (12, 9)).astype(np.int32)
+    seen = sparse.csr_array(counts)
+    asked: list[tuple[Any, Any]] = []
+
+    def mixture(docs: Any, known: sparse.csr_array) -> Callable[[sparse.csr_array], F64]:
+        asked.append((docs, known.toarray()))
+        return lambda at: np.full(at.nnz, 1 / 9)
+
+    found = learn_from_seen(mixture, seen, seed=0)
+    ((docs, known),) = asked
+    rest = counts[docs] - known
+    lengths = counts[docs].sum(axis=1)
+    assert (rest >= 0).all()
+    assert rest.sum(axis=1).tolist() == np.round(0.2 * lengths).astype(int).tolist()
+    assert found is not None and found.n_tokens == rest.sum()
 
 
 def test_at_most_a_thousand_documents_are_learned_from() -> None:

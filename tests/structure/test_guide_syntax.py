@@ -63,7 +63,9 @@ def refuse(words: list[str]) -> None:
         return
     # A command keeps the help option of its first context, so that has to be the program's own.
     above = click.Context(group, info_name="hiertopics", **group.context_settings)
-    given = command_of(words[0]).make_context(words[0], words[1:], parent=above).params
+    # What a command opens for its own time (whom it trusts) ends with its context.
+    with command_of(words[0]).make_context(words[0], words[1:], parent=above) as context:
+        given = context.params
     for option, known in WORDS.items():
         value = given.get(option)
         if value is not None and not (words[0] == "topics" and option == "form"):

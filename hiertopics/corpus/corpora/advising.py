@@ -1,8 +1,8 @@
-"""What a corpus is advised to leave out or to be read with, before it is fitted.
+"""Advice on a corpus before it is fitted: what spoils its tree, and which setting mends it.
 
-An advice is a sentence of what was seen and, where a setting mends it, that setting. Thresholds are
-shares of documents or tokens at which a reader of the first trees sees the fault; they decide
-what is said, never what a fit does unasked.
+An advice is a sentence and, where a setting mends the fault, that setting. Each threshold is the
+share of documents or tokens from which on the advice is given. No threshold changes a fit, unless
+its user asks for the advice (``fit --auto``).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Checked:
 
     more: there are more problems than were asked for. shape: what a sound corpus holds, by name
     (n_docs, n_words, ...); empty where there are problems. notes: what its reader has to say.
-    advice: what would make a better corpus of it.
+    advice: what spoils the tree of a sound corpus.
     """
 
     source: Source
@@ -123,7 +123,7 @@ def advised(data: DataConfig) -> dict[str, object]:
 
 
 def advice_for(corpus: Corpus | Vectors, source: Source) -> tuple[Advice, ...]:
-    """Return what would make a better corpus of what was read; nothing of shards and vectors."""
+    """Return the advice on a corpus that was read; there is none on shards and vectors."""
     if not isinstance(corpus, Corpus):
         return ()
     return advise(corpus, text=FORMATS[str(source.format)].text and source.tokenizer is None)

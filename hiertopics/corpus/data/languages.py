@@ -69,20 +69,20 @@ UNPARTED = re.compile(
 """Letters of scripts that leave no blanks between words: Thai, Lao, Burmese, Khmer, kana, Han."""
 
 
-class Found(NamedTuple):
-    """A language, and which of the words that were asked are common ones of it."""
+class Language(NamedTuple):
+    """A language, and those of the given words that are common in it."""
 
-    language: str
+    name: str
     words: list[str]
 
 
-def language_of(words: Collection[str]) -> Found:
+def language_of(words: Collection[str]) -> Language:
     """Return the language that has most of the words among its ``COMMON`` ones; the first of ties.
 
     words: the most frequent ones of a text, in small letters.
     """
     found = (
-        Found(language, [word for word in words if word in common])
+        Language(language, [word for word in words if word in common])
         for language, common in COMMON.items()
     )
     return max(found, key=lambda one: len(one.words))

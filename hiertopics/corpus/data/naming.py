@@ -165,10 +165,10 @@ def _join_phrases(scores: F64, vocab: Sequence[str]) -> None:
 
 
 def _part(ranking: F64, siblings: I64) -> None:
-    """Give the first ``APART`` places of siblings to words of which each has another one.
+    """Reorder the words of siblings so that no two share one of their first ``APART`` words.
 
-    The best pair of a sibling and a word is settled first, then the next; a word that a sibling
-    has lost follows on its first ones.
+    The best pair of a sibling and a word is settled first, then the next. A word that a sibling
+    loses stands behind its first ``APART`` words.
     """
     if len(siblings) < 2:
         return
@@ -204,7 +204,7 @@ ORDERS: dict[str, Callable[[Tree, Sequence[str]], Tree]] = {
     "relevance": lambda tree, vocab: by_relevance(tree),
     "frex": lambda tree, vocab: by_frex(tree),
 }
-"""What the words of a node are ranked by, by the names of ``--words-by``."""
+"""What ranks the words of a node, by its name in ``--words-by``."""
 
 
 def in_order(

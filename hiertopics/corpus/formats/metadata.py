@@ -24,7 +24,8 @@ MOST_CELLS = 1 << 24
 TIMES_VALUES = 16
 """Cells (documents x fields) that are kept: so many, or so many times the values that are given.
 
-Of a table all are. Where each record had fields of its own, columns would take quadratic room.
+All cells of a table are kept. Where each record has fields of its own, all cells would take
+quadratic room.
 """
 
 

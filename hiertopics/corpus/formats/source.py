@@ -44,7 +44,7 @@ class Source:
 
     A number as one of FIELDS is a column, counted from 0, of a file without header. delimiter:
     the letter between the columns of a csv file, or ``tab``. encoding: that of a raw text, or
-    several apart by commas, of which the first that can reads a line; None is UTF-8.
+    several apart by commas; the first one that fits reads a line. None is UTF-8.
     label_column: the column of classes in a dense table, by name or by number, a negative one
     from the end. layer: the layer of an h5ad file that holds the counts, ``X`` for the matrix
     itself.

@@ -50,14 +50,14 @@ DISCOUNT, CONCENTRATION, START, ASIDE = 0.5, 100.0, 30, 100
 """Defaults of these settings."""
 
 SHARE_ASIDE = 0.1
-"""Of the documents are put aside at most."""
+"""The largest share of the documents that is put aside."""
 
 UNTIL = 0.6
-"""Of the iterations documents stay aside."""
+"""The share of the iterations for which documents stay aside."""
 
 
 class Plan(NamedTuple):
-    """What a fit with bursts knows of them. means: E[t | c, x] of the counts that occur.
+    """What a fit with bursts is told at its start. means: E[t | c, x] of the counts that occur.
 
     concentration: where it starts. start: iterations before tables are refitted. n_aside: documents
     that are put aside. join: iterations after which they join the others. chance: of a word, the

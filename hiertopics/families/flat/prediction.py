@@ -117,7 +117,7 @@ def _seat(phi: F64, prior: F64, seating: Seating, document: tuple[I32, F64]) -> 
 
 
 SWEEPS = 200
-"""Of a fold-in with tables at most."""
+"""The most sweeps of a fold-in with tables."""
 
 
 def process_of(tree: Tree) -> PitmanYor:
