@@ -65,7 +65,7 @@ class Maker:
         ends = np.arange(N_DOCS + 1, dtype=np.int64) * N_WORDS
         cuts = np.stack([ends[:-1], ends[1:]], axis=1)
         words = np.tile(np.arange(N_WORDS, dtype=np.int32), N_DOCS)
-        tokens = (1 + self.rng.integers(0, 3, len(words))).astype(self.kind)
+        tokens: NDArray[Any] = (1 + self.rng.integers(0, 3, len(words))).astype(self.kind)
         return Cells(np.ascontiguousarray(cuts), words, tokens, np.array([0, N_DOCS]))
 
     @property
@@ -189,30 +189,32 @@ CASES: dict[Any, Case] = {
 
 def gibbs_case(m: Maker) -> tuple[Any, ...]:
     """Return arguments of ``gibbs_kernels.weigh``: a root whose children are all others."""
-    first = np.full(m.n + 1, m.n)
-    first[0] = 1
-    parent = np.zeros(m.n, np.int32)
-    parent[0] = -1
+    first, parent = np.full(m.n + 1, m.n), np.zeros(m.n, np.int32)
+    first[0], parent[0] = 1, -1
+    row: Any = [m.row(kind=F64) for _ in range(9)]
+    inner = np.zeros(1, np.int64)
     prior = gibbs_kernels.Prior(
-        *(parent, first, np.zeros(1, np.int64), *(m.row(kind=F64) for _ in range(4)), 0.1, 0.5)
+        parent, first, inner, row[0], row[1], row[2], row[3], eta=0.1, eta_total=0.5
     )
-    return m.ints(5), m.row(kind=F64), m.row(kind=F64), prior, *(m.row(kind=F64) for _ in range(3))
+    return m.ints(5), row[4], row[5], prior, *row[6:]
 
 
 def scores_case(m: Maker) -> tuple[Any, ...]:
     """Return arguments of ``slot_kernels.slot_scores``: words that occur once and often."""
-    cells = slot_kernels.Cells(
-        np.array([0, N_WORDS]),
-        np.arange(N_WORDS, dtype=np.int32),
-        np.array([1, 1, 2, 7, 300], np.int32),
-    )
-    slots = slot_kernels.Slots(
-        *(np.zeros(m.n, np.uint32), np.zeros(4, np.int64), np.zeros((m.n, 3), np.int32)),
-        *(np.zeros(m.n), 0.01),
-    )
+    words, times = np.arange(N_WORDS, dtype=np.int32), np.array([1, 1, 2, 7, 300], np.int32)
+    cells = slot_kernels.Cells(np.array([0, N_WORDS]), words, times)
+    path = np.zeros((m.n, 3), np.int32)
+    parent, bounds = np.zeros(m.n, np.uint32), np.zeros(4, np.int64)
+    slots = slot_kernels.Slots(parent, bounds, path, np.zeros(m.n), 0.01)
     given = slot_kernels.Globals(
-        *(m.row(N_WORDS, m.n), m.row(N_WORDS, 2, m.n), m.row(N_WORDS)),
-        *(-m.row(N_WORDS, kind=F64), m.row(0, m.n), slots, m.row(3, kind=F64), 0.01),
+        m.row(N_WORDS, m.n),
+        m.row(N_WORDS, 2, m.n),
+        m.row(N_WORDS),
+        -m.row(N_WORDS, kind=F64),
+        m.row(0, m.n),
+        slots,
+        m.row(3, kind=F64),
+        0.01,
     )
     prod = np.ones(m.n, F32)
     form = (23, 127, (1 << 23) - 1, 127 << 23)
