@@ -119,9 +119,10 @@ def weigh(
         )
         bounded = min(max(exponent, -largest), largest)
         weight = share * word_share * by_size * exp(bounded)
-        weight = zero if weight < vanished else weight
-        weights[topic] = weight
-        total += weight
+        weights[topic] = zero if weight < vanished else weight
+    # A loop that writes to no array: one that does may split its sum or not (``REASSOCIATE``).
+    for topic in range(len(q)):
+        total += weights[topic]
     return total
 
 

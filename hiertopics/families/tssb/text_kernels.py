@@ -36,6 +36,8 @@ def weigh(base: F32, row: I32, inverse: F32, eta: np.float32, weight: F32) -> fl
     total = np.float32(0.0)
     for topic in range(len(weight)):
         weight[topic] = base[topic] * (np.float32(row[topic]) + eta) * inverse[topic]
+    # A loop that writes to no array: one that does may split its sum or not (``REASSOCIATE``).
+    for topic in range(len(weight)):
         total += weight[topic]
     return float(total)
 
