@@ -39,6 +39,7 @@ class Axes:
     length of that axis. least: the lowest value. finite: whether NaN and infinities are refused.
     maybe_empty: an array whose first axis has no entry is sound, too. equals: the one value is that
     length. ascends_to: values are pointers, which ascend from 0 to the length of that axis.
+    Raises ValueError for a name that no axis can have.
     """
 
     def __init__(
@@ -54,6 +55,13 @@ class Axes:
         self.names, self.below, self.least = names, below, least
         self.finite, self.maybe_empty, self.equals = finite, maybe_empty, equals
         self.ascends_to = ascends_to
+        for axis in (*names, *(name for name in (below, ascends_to) if name is not None)):
+            _parsed(axis)
+
+    @property
+    def lengths(self) -> set[str]:
+        """The names of the lengths of its axes."""
+        return {_parsed(axis)[0] for axis in self.names}
 
     @property
     def first(self) -> str:
@@ -97,8 +105,10 @@ class Axes:
 
 
 def _parsed(axis: str) -> tuple[str, int]:
+    """Return the name of a length, and how much longer the axis is."""
     found = _AXIS.fullmatch(axis)
-    assert found is not None, f"no axis has the name {axis!r}"
+    if found is None:
+        raise ValueError(f"no axis has the name {axis!r}")
     return found[1], int(found[2] or 0)
 
 
