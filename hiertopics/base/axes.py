@@ -1,16 +1,17 @@
 """Checks of arrays from files, made before any function computes with the arrays.
 
 The annotation of a field declares its array: in ``Annotated[I32, Axes("n_tokens",
-below="n_topics")]`` the type gives the dtype, and ``Axes`` the lengths and the range.
+below="n_topics")]`` the type gives the dtype, and ``Axes`` the lengths and the range. A record
+whose fields declare their arrays is checked by ``require_record``.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from types import UnionType
-from typing import IO, Annotated, Any, NamedTuple, Union, get_args, get_origin
+from typing import IO, Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,8 @@ class Axes:
     longer than ``K``, and ``1`` one of one entry. No names: one value. below: values are below the
     length of that axis. least: the lowest value. finite: whether NaN and infinities are refused.
     maybe_empty: an array whose first axis has no entry is sound, too. equals: the one value is that
-    length.
+    length. ascends_to: values are pointers, which ascend from 0 to the length of that axis.
+    Raises ValueError for a name that no axis can have.
     """
 
     def __init__(
@@ -48,9 +50,18 @@ class Axes:
         finite: bool = True,
         maybe_empty: bool = False,
         equals: str | None = None,
+        ascends_to: str | None = None,
     ) -> None:
         self.names, self.below, self.least = names, below, least
         self.finite, self.maybe_empty, self.equals = finite, maybe_empty, equals
+        self.ascends_to = ascends_to
+        for axis in (*names, *(name for name in (below, ascends_to) if name is not None)):
+            _parsed(axis)
+
+    @property
+    def lengths(self) -> set[str]:
+        """The names of the lengths of its axes."""
+        return {_parsed(axis)[0] for axis in self.names}
 
     @property
     def first(self) -> str:
@@ -83,19 +94,30 @@ class Axes:
             return
         if self.finite and array.dtype.kind == "f":
             require_finite(name, array)
+        if self.ascends_to is not None:
+            end = _length(name, self.ascends_to, lengths)
+            require_pointers(name, array, len(array) - 1, end)
         if self.below is not None:
-            own, beyond = _parsed(self.below)
-            if own not in (lengths or {}):
-                raise ValueError(f"{name} has values below a length that is not known: {own}")
-            require_below(name, array, (lengths or {})[own] + beyond, int(self.least or 0))
+            end = _length(name, self.below, lengths)
+            require_below(name, array, end, int(self.least or 0))
         elif self.least is not None and array.min() < self.least:
             raise ValueError(f"{name} has a value below {self.least:g}")
 
 
 def _parsed(axis: str) -> tuple[str, int]:
+    """Return the name of a length, and how much longer the axis is."""
     found = _AXIS.fullmatch(axis)
-    assert found is not None, f"no axis has the name {axis!r}"
+    if found is None:
+        raise ValueError(f"no axis has the name {axis!r}")
     return found[1], int(found[2] or 0)
+
+
+def _length(name: str, axis: str, lengths: Mapping[str, int] | None) -> int:
+    """Return the length of an axis that bounds the values of an array."""
+    own, beyond = _parsed(axis)
+    if own not in (lengths or {}):
+        raise ValueError(f"{name} has values below a length that is not known: {own}")
+    return (lengths or {})[own] + beyond
 
 
 class Declared(NamedTuple):
@@ -140,13 +162,49 @@ def require_type(name: str, array: NDArray[Any], told: Declared) -> None:
     raise ValueError(f"{name} holds {array.dtype}, not {wanted}")
 
 
+class Field(NamedTuple):
+    """An array with its name and what is declared of it."""
+
+    name: str
+    told: Declared
+    array: NDArray[Any]
+
+
+def require_axes(fields: Iterable[Field], lengths: Lengths) -> None:
+    """Raise ValueError unless arrays have their types and axes; note new lengths."""
+    for name, told, array in fields:
+        require_type(name, array, told)
+        if told.axes is not None and not told.is_one_value(array):
+            told.axes.bind(name, array, lengths)
+
+
+def require_ranges(fields: Iterable[Field], lengths: Mapping[str, int]) -> None:
+    """Raise ValueError where a value of an array is outside of its range."""
+    for name, told, array in fields:
+        if told.axes is not None:
+            told.axes.require_values(name, array, lengths)
+
+
 def require_declared(name: str, array: NDArray[Any], hint: Any, lengths: Lengths) -> None:
     """Raise ValueError unless an array is what an annotation says; new lengths are noted."""
-    told = declared(hint)
-    require_type(name, array, told)
-    if told.axes is not None and not told.is_one_value(array):
-        told.axes.bind(name, array, lengths)
-        told.axes.require_values(name, array, lengths)
+    fields = [Field(name, declared(hint), array)]
+    require_axes(fields, lengths)
+    require_ranges(fields, lengths)
+
+
+def require_record(record: Any, **lengths: int) -> None:
+    """Raise ValueError unless the arrays of a record are what its fields declare.
+
+    Fields without ``Axes`` are passed over. ``require_sound``, where the record has it, is called
+    afterwards: it checks what only the arrays together tell. lengths: of axes that are known.
+    """
+    hints = get_type_hints(type(record), include_extras=True)
+    told = {name: declared(hint) for name, hint in hints.items()}
+    fields = [Field(name, each, getattr(record, name)) for name, each in told.items() if each.axes]
+    require_axes(fields, lengths)
+    require_ranges(fields, lengths)
+    if hasattr(record, "require_sound"):
+        record.require_sound()
 
 
 def read_head(part: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

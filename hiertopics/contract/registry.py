@@ -197,10 +197,9 @@ def named(name: str) -> str:
 
 def _backend(name: str, place: str) -> AnyBackend:
     """Return the backend at ``module:value``; UsageError where a package's cannot be loaded."""
-    package = "" if name in UNFITTED else BACKENDS.package_of(name)
-    if not package:
+    about = described(name)
+    if not _package(name):
         return _imported(place)
-    about = f"backend {name!r} of package {package!r}"
     backend = loaded(lambda: _imported(place), about)
     from hiertopics.contract.model import Backend  # numpy, which a list of backends does not need
 
@@ -209,6 +208,16 @@ def _backend(name: str, place: str) -> AnyBackend:
             f"{about} cannot be used: {place} is not a hiertopics.contract.model.Backend"
         )
     return backend
+
+
+def described(name: str) -> str:
+    """Return what messages call a backend: its name, and the package that adds it."""
+    package = _package(name)
+    return f"backend {name!r}" + (f" of package {package!r}" if package else "")
+
+
+def _package(name: str) -> str:
+    return "" if name in UNFITTED else BACKENDS.package_of(name)
 
 
 def _imported(place: str) -> AnyBackend:

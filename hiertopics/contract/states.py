@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import I64
-from hiertopics.base.axes import Declared, Lengths, declared, require_type
+from hiertopics.base.axes import Field, Lengths, declared, require_axes, require_ranges
 from hiertopics.contract.engine import Each, Pieces, as_given, cut
 from hiertopics.contract.model import Backend, Context, Settings, Sharded
 
 Arrays = dict[str, NDArray[Any]]
-Fields = list[tuple[str, Declared, NDArray[Any]]]
-"""Names of arrays in a state, what their fields declare, and the arrays."""
 
 
 def to_arrays(state: object) -> Arrays:
@@ -114,16 +112,14 @@ def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays, lengths: Lengths
         of_each = [f"{number}." for number in numbers] or [""]
         pieces.extend({name: found[f"{which}{name}"] for name in kept} for which in of_each)
 
-    fields: Fields = []
+    fields: list[Field] = []
     from_arrays(backend.State, arrays, kept, place, fields)
-    _bind(fields, lengths)
+    require_axes(fields, lengths)
     tables = [(fields, lengths)]
     if backend.pieces is not None:
         tables += _bind_pieces(backend.pieces.Local, pieces, lengths)
     for table, known in tables:
-        for name, told, array in table:
-            if told.axes is not None:
-                told.axes.require_values(name, array, known)
+        require_ranges(table, known)
     # Whole records last: what they look at has the right types and axes by now.
     from_arrays(backend.State, arrays, kept, lambda found: None, sound=True)
     for piece in pieces:
@@ -131,16 +127,9 @@ def check(backend: Backend[Any, Any, Any, Any], arrays: Arrays, lengths: Lengths
             backend.pieces.Local(**piece).require_sound()  # type: ignore[union-attr]
 
 
-def _bind(fields: Fields, lengths: Lengths) -> None:
-    for name, told, array in fields:
-        require_type(name, array, told)
-        if told.axes is not None and not told.is_one_value(array):
-            told.axes.bind(name, array, lengths)
-
-
 def _bind_pieces(
     local: Any, pieces: list[Arrays], lengths: Lengths
-) -> list[tuple[Fields, Lengths]]:
+) -> list[tuple[list[Field], Lengths]]:
     """Return the fields of each piece with the lengths of its axes.
 
     The first axis of an array counts what the piece has of something; all pieces together have
@@ -150,11 +139,11 @@ def _bind_pieces(
     told = {name: declared(hints[name]) for name in kept_of(local)}
     counted = {said.axes.first for said in told.values() if said.axes is not None}
     total = dict.fromkeys(counted, 0)
-    found: list[tuple[Fields, Lengths]] = []
+    found: list[tuple[list[Field], Lengths]] = []
     for piece in pieces:
         own = {name: length for name, length in lengths.items() if name not in counted}
-        fields = [(f"{name} of a piece", told[name], array) for name, array in piece.items()]
-        _bind(fields, own)
+        fields = [Field(f"{name} of a piece", told[name], array) for name, array in piece.items()]
+        require_axes(fields, own)
         lengths.update((name, length) for name, length in own.items() if name not in counted)
         for name in counted:
             total[name] += own.get(name, 0)
@@ -245,7 +234,7 @@ def from_arrays(
     arrays: Arrays,
     kept: Sequence[str] = (),
     place: Callable[[Arrays], Any] = lambda found: found,
-    fields: Fields | None = None,
+    fields: list[Field] | None = None,
     *,
     sound: bool = False,
 ) -> Any:
@@ -271,7 +260,7 @@ class _Reader:
         left: Arrays,
         kept: Sequence[str],
         place: Callable[[Arrays], Any],
-        fields: Fields,
+        fields: list[Field],
         sound: bool,
     ) -> None:
         self.left, self.kept, self.place = left, kept, place
@@ -303,7 +292,7 @@ class _Reader:
                 found.append(self.record(given.get(item, item), f"{name}.{len(found)}."))
             return found
         array = self._popped(name)
-        self.fields.append((name, declared(kind), array))
+        self.fields.append(Field(name, declared(kind), array))
         return array if array.ndim else array.item()
 
     def _taken(self, prefix: str) -> Arrays:

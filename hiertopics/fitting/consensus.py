@@ -110,8 +110,8 @@ def consensus(
     )
     with target.made():
         seals = artifacts.write_inputs(target, first.experiment, original.train, first.split)
-        name = first.experiment.backend
-        seals |= artifacts.write_summary(target, summary, original.train.vocab, name)
+        words = original.train.vocab
+        seals |= artifacts.write_summary(target, summary, words, first.experiment)
         target.write_manifest(
             {
                 **origin.described(),

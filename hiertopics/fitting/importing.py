@@ -97,7 +97,7 @@ def import_tree(
     target.create()
     with target.locked():
         seals = artifacts.write_inputs(target, experiment, train, split)
-        seals |= artifacts.write_summary(target, summary, train.vocab, BACKEND)
+        seals |= artifacts.write_summary(target, summary, train.vocab, experiment)
         target.write_manifest(
             {
                 **origin.described(),

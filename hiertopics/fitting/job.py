@@ -358,8 +358,8 @@ class Job:
             self.say(f"note: {note}")
         diagnoses = sampling.diagnoses(self.say) if self.backend.sampler else None
         status = "done" if stop.done else "stopped"
-        name = self.experiment.backend
-        self.seals |= artifacts.write_summary(self.run, summary, self.train.vocab, name)
+        words = self.train.vocab
+        self.seals |= artifacts.write_summary(self.run, summary, words, self.experiment)
         self.seals |= self._quick_support(summary)
         self.seals = {**artifacts.draw_seals(self.run), **self.seals}
         for problem in name_nodes(self.run, summary.tree, self.train.vocab, summary.names):

@@ -115,7 +115,7 @@ def written(parent: RunDir, change: Reshaping, output: Path, argv: Sequence[str]
             if parent.file(name).exists():
                 _copy(parent.file(name), run.file(name))
         seals = run.seals(n for n in KEPT[1:] if run.file(n).exists())
-        seals |= artifacts.write_summary(run, summary, parent.vocab, parent.experiment.backend)
+        seals |= artifacts.write_summary(run, summary, parent.vocab, parent.experiment)
         _carry_labels(parent, run, summary.tree, numbers)
         run.log(f"{made_by} of {parent.path}")
         manifest = {**parent.manifest, "argv": list(argv), "status": "done", "objective": None}

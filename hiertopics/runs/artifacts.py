@@ -11,7 +11,8 @@ from scipy import sparse
 from hiertopics.base import files
 from hiertopics.base.arrays import I32
 from hiertopics.base.errors import RunError
-from hiertopics.contract.model import Summary
+from hiertopics.contract import registry
+from hiertopics.contract.model import Settings, Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.groups import groups_of
 from hiertopics.corpus.data.shelf import Bags
@@ -22,7 +23,7 @@ from hiertopics.runs.documents import DOCUMENTS, documents_lines
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.rows import node_rows, topics_csv, tree_json
 from hiertopics.runs.rundir import CHAIN_PATHS, DRAWS, SUPPORT, RunDir
-from hiertopics.runs.soundness import check_summary
+from hiertopics.runs.soundness import check_extra, check_summary
 from hiertopics.settings.config import Experiment
 
 N_WORDS = 20
@@ -61,21 +62,26 @@ def write_documents(run: RunDir, corpus: Corpus) -> None:
 
 
 def write_summary(
-    run: RunDir, summary: Summary, vocab: Sequence[str], backend: str
+    run: RunDir, summary: Summary, vocab: Sequence[str], experiment: Experiment
 ) -> dict[str, str]:
     """Write the summarised state of a run, ids equal in all of its files; return their seals.
 
     All of them are written or none, but for a kill between two renames: that the seals tell,
     which the manifest holds afterwards. Raises NumericalError for what is no distribution,
-    RunError for arrays that are not those of one tree: no view could read them again.
+    RunError for arrays that are not those of one tree, which no view could read, and where
+    ``Tree.extra`` is not what the backend declares, which no function of it could use.
     """
     check_summary(summary)
+    backend, settings = experiment.backend, Settings(experiment.model, experiment.inference)
+    said = "returned a node table that is no tree"
     try:
         require_tree(summary.tree)
+        said = "returned other arrays in Tree.extra than it declares"
+        check_extra(summary.tree, registry.load_for(experiment), settings)
     except ValueError as error:
-        what = f"backend {backend} returned a node table that is no tree: {error}"
         raise RunError(
-            f"{what}; python -m hiertopics.testing {backend} tests the backend"
+            f"{registry.described(backend)} {said}: {error}; "
+            f"python -m hiertopics.testing {backend} tests the backend"
         ) from error
     rows = node_rows(summary.tree, vocab, N_WORDS)
     others = None if summary.tree.support is None else summary.tree.support.n_others

@@ -15,7 +15,7 @@ from hiertopics.base.arrays import I64, Ints
 from hiertopics.base.room import Growing, Room
 from hiertopics.contract.model import PathMixture, Paths, Posterior
 from hiertopics.corpus.data.naming import in_order, names_of
-from hiertopics.corpus.data.shelf import stretches
+from hiertopics.corpus.data.stored import stretches
 from hiertopics.corpus.formats import parquet
 from hiertopics.runs.labels import labels_of
 from hiertopics.runs.rows import Told, docs_csv, placed_kinds, placed_rows

@@ -8,6 +8,7 @@ written with a note: trees that say little.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from hiertopics.base.arrays import F64
-from hiertopics.base.axes import require_declared, require_parents
+from hiertopics.base.axes import Lengths, declared, require_declared, require_parents
 from hiertopics.base.errors import NumericalError, RunError
 from hiertopics.contract.model import AnyBackend, Posterior, Settings, Summary
 from hiertopics.contract.states import lengths_of
@@ -73,19 +74,45 @@ def check_posterior(posterior: Posterior) -> None:
 
 def check_fitted(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -> None:
     """Raise RunError where a tree lacks what its backend needs, or has it in another shape."""
-    lengths = lengths_of(None, settings)
-    lengths.update(n_nodes=tree.n_nodes, n_words=tree.phi.shape[1], n_columns=tree.n_columns)
+    lengths = _lengths(tree, settings)
     try:
-        for name, hint in backend.extra.items():
-            if name not in tree.extra:
-                raise ValueError(f"it has no {name}")
-            require_declared(name, tree.extra[name], hint, lengths)
+        _require_extra(tree, backend, lengths)
         if backend.breadth_first:
             require_parents("parent", tree.parent)
         if not tree.is_flat and int(tree.depth.max()) >= lengths.get("depth", tree.n_nodes):
             raise ValueError(f"its tree has more than {lengths['depth']} levels")
     except ValueError as error:
         raise RunError(f"model.npz is damaged: {error}") from error
+
+
+def check_extra(tree: Tree, backend: AnyBackend, settings: Settings[Any, Any]) -> None:
+    """Raise ValueError where ``Tree.extra`` of a backend is not what ``Backend.extra`` declares.
+
+    A declared axis must have a length that is known (a whole number, a size of the tree, a setting)
+    or be one of two arrays: any other array fits an axis whose name is misspelt.
+    """
+    lengths = _lengths(tree, settings)
+    declares = {name: declared(hint).axes for name, hint in backend.extra.items()}
+    axes = {name: each.lengths if each else set() for name, each in declares.items()}
+    users = Counter(axis for own in axes.values() for axis in own)
+    for name, own in axes.items():
+        for axis in sorted(own - {*lengths}):
+            if not axis.isdigit() and users[axis] == 1:
+                known = ", ".join(sorted(lengths))
+                raise ValueError(f"{name} has the axis {axis}, which is none of {known}")
+    _require_extra(tree, backend, lengths)
+
+
+def _lengths(tree: Tree, settings: Settings[Any, Any]) -> Lengths:
+    sizes = {"n_nodes": tree.n_nodes, "n_words": tree.phi.shape[1], "n_columns": tree.n_columns}
+    return {**lengths_of(None, settings), **sizes}
+
+
+def _require_extra(tree: Tree, backend: AnyBackend, lengths: Lengths) -> None:
+    for name, hint in backend.extra.items():
+        if name not in tree.extra:
+            raise ValueError(f"it has no {name}")
+        require_declared(name, tree.extra[name], hint, lengths)
 
 
 def check_scores(metrics: Mapping[str, Any]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hiertopics.contract import registry
 from hiertopics.contract.model import Summary
 from hiertopics.corpus.data.corpus import Corpus
 from hiertopics.corpus.data.tree import NODE, OUTSIDE, ROOT, Tree
+from hiertopics.runs.soundness import check_extra
 from hiertopics.testing.bench import Bench, of_those
 from hiertopics.testing.corpora import corpus_of, two_themes
 
@@ -118,6 +120,13 @@ def test_best_paths_run_from_a_root_to_a_node(bench: Bench, corpus: Corpus) -> N
         steps = path[path >= 0]
         assert (path[len(steps) :] == -1).all()
         assert summary.tree.parent[steps].tolist() == [ROOT, *steps[:-1]]
+
+
+def test_extra_arrays_are_those_that_the_backend_declares(bench: Bench, corpus: Corpus) -> None:
+    try:
+        check_extra(bench.summary(corpus).tree, bench.module, bench.settings)
+    except ValueError as error:
+        pytest.fail(f"{registry.described(bench.name)}: Tree.extra: {error}", pytrace=False)
 
 
 def test_a_tree_survives_its_arrays(bench: Bench, corpus: Corpus) -> None:

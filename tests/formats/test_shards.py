@@ -245,8 +245,8 @@ def resealed(folder: Path, name: str) -> None:
     ("name", "place", "value", "what"),
     [
         ("00000.counts.npy", 0, 2, "counts of document 1 add up to 5, but its length is 4"),
-        ("00000.counts.npy", 0, 0, "a count is 0, not positive"),
-        ("00000.counts.npy", 3, -(2**31), "a count is -2147483648, not positive"),
+        ("00000.counts.npy", 0, 0, "counts has a value below 1"),
+        ("00000.counts.npy", 3, -(2**31), "counts has a value below 1"),
         ("00000.words.npy", 4, 5, "words has the id 5, which is outside 0 .. 4"),
         ("00000.words.npy", 0, -5, "words has the id -5"),
         ("00000.words.npy", 0, 2**30, "words has the id 1073741824"),
@@ -315,7 +315,7 @@ def test_arrays_of_another_kind_are_damaged(corpus: Path, change: str) -> None:
 
 
 def test_pairs_of_many_blocks_are_looked_at(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hiertopics.corpus.data.shelf.BLOCK_PAIRS", 2)
+    monkeypatch.setattr("hiertopics.corpus.data.stored.BLOCK_PAIRS", 2)
     assert shelf_of(corpus).n_tokens == 408
     folder = corpus.parent / "big.shards"
     counts = np.load(folder / "00000.counts.npy")

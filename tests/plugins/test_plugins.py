@@ -114,6 +114,37 @@ def test_a_broken_task_that_is_asked_for_ends_in_one_line(run: Run, tiny_file: P
     assert done.code == 2 and "task 'broken-task' of package 'broken-package'" in done.err
 
 
+MISSPELT = """
+from dataclasses import replace
+from typing import Annotated
+from hiertopics.base.arrays import F64
+from hiertopics.base.axes import Axes
+from hiertopics.contract.registry import Entry
+from hiertopics.families import multinomial
+backend = replace(multinomial.backend, extra={"shares": Annotated[F64, Axes("n_ndes")]})
+entry = Entry("misspelt", "declares an axis that no tree has")
+"""
+
+
+@pytest.mark.slow
+def test_an_axis_that_is_misspelt_is_told_by_a_fit_and_by_the_tests_of_the_contract(
+    run: Run, tiny_file: Path, tmp_path: Path
+) -> None:
+    install(tmp_path / "site", "misspelling", "[hiertopics.backends]\nmisspelt = misspelt:entry\n")
+    (tmp_path / "site" / "misspelt.py").write_text(MISSPELT)
+    what = "shares has the axis n_ndes, which is none of "
+    done = run("fit", tiny_file, "-b", "misspelt", "-o", "run", "-q", "--iterations", 1)
+    assert done.code == 1 and "Traceback" not in done.err
+    last = done.err.splitlines()[-1]
+    assert last.startswith("hiertopics: error: backend 'misspelt' of package 'misspelling' ")
+    assert what in last and not (tmp_path / "run" / "model.npz").exists()
+    words = [sys.executable, "-m", "hiertopics.testing", "misspelt", "--", "-k", "extra"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    tested = subprocess.run(words, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    told = "backend 'misspelt' of package 'misspelling': Tree.extra: " + what
+    assert tested.returncode == 1 and told in tested.stdout
+
+
 def test_one_name_of_two_packages_is_neither_of_them(
     run: Run, tiny_file: Path, tmp_path: Path
 ) -> None:

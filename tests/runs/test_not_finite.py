@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from replacing import put_in_place
 from scipy import sparse
 from tiny import hand_made
 
+from hiertopics.base.arrays import F64, I64
+from hiertopics.base.axes import Axes
 from hiertopics.base.errors import NumericalError, RunError
+from hiertopics.contract import registry
 from hiertopics.contract.model import Posterior, Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.runs.artifacts import write_summary
@@ -153,6 +157,9 @@ def test_a_run_that_does_not_go_on_keeps_its_seals(
     assert fit_tiny(run, "hdp-gibbs", 8).status == "done"
 
 
+EXPERIMENT = read_experiment({"backend": "multinomial"}, None, ())
+
+
 def summary(**changes: Any) -> Summary:
     """Return a sound summary of two nodes but for what is changed."""
     arrays: dict[str, Any] = {
@@ -166,6 +173,9 @@ def summary(**changes: Any) -> Summary:
     }
     theta = changes.pop("theta", [[1.0, 0.0], [0.5, 0.5]])
     return Summary(Tree(**(arrays | changes)), sparse.csr_array(np.array(theta)))
+
+
+IN_ORDER = summary(parent=np.array([-1, 0], dtype=np.int32))
 
 
 @pytest.mark.parametrize(
@@ -191,14 +201,38 @@ def test_a_summary_that_is_none(changes: dict[str, Any], what: str) -> None:
 def test_a_tree_that_is_none_is_not_written(tmp_path: Path) -> None:
     upside_down = np.array([1, -1], dtype=np.int32)
     with pytest.raises(
-        RunError, match="^backend own returned .*: a node's parent is no node before it;"
+        RunError, match="^backend 'multinomial' returned .*: a node's parent is no node before it;"
     ):
-        write_summary(RunDir(tmp_path), summary(parent=upside_down), ("a", "b"), "own")
+        write_summary(RunDir(tmp_path), summary(parent=upside_down), ("a", "b"), EXPERIMENT)
     assert not [*tmp_path.iterdir()]
-    as_it_should_be = np.array([-1, 0], dtype=np.int32)
-    assert "model.npz" in write_summary(
-        RunDir(tmp_path), summary(parent=as_it_should_be), ("a", "b"), "own"
-    )
+    assert "model.npz" in write_summary(RunDir(tmp_path), IN_ORDER, ("a", "b"), EXPERIMENT)
+
+
+@pytest.mark.parametrize(
+    ("hint", "what"),
+    [
+        (Annotated[F64, Axes("n_ndes")], "level has the axis n_ndes, which is none of .* n_nodes,"),
+        (Annotated[F64, Axes("n_words+1")], "level has 2 entries along n_words[+]1, not 3"),
+        (Annotated[I64, Axes("n_nodes")], "level holds float64, not int64"),
+    ],
+)
+def test_arrays_that_the_backend_declares_otherwise_are_not_written(
+    hint: Any, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has = replace(IN_ORDER, tree=replace(IN_ORDER.tree, extra={"level": np.zeros(2)}))
+    backend = registry.load("multinomial")
+
+    def write(extra: Mapping[str, Any]) -> object:
+        declaring = replace(backend, extra=extra)
+        monkeypatch.setattr(registry, "load_for", lambda experiment: declaring)
+        return write_summary(RunDir(tmp_path), has, ("a", "b"), EXPERIMENT)
+
+    with pytest.raises(RunError, match=f"^backend 'multinomial' returned .* declares: {what}"):
+        write({"level": hint})
+    with pytest.raises(RunError, match="declares: it has no mass;"):
+        write({"mass": Annotated[F64, Axes("n_nodes")]})
+    assert not [*tmp_path.iterdir()]
+    assert write({"level": Annotated[F64, Axes("n_nodes")]})
 
 
 def test_edges_of_bins_end_in_infinities() -> None:

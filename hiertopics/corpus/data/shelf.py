@@ -2,84 +2,20 @@
 
 from __future__ import annotations
 
-import codecs
 import hashlib
-import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from hiertopics.base.arrays import I32, I64, U8
-from hiertopics.base.axes import read_head, require_below, require_pointers, require_whole
+from hiertopics.base.arrays import I32, I64
+from hiertopics.base.axes import require_record
 from hiertopics.base.room import Room
 from hiertopics.corpus.data.corpus import Corpus, Tags, check_marks, digest_names, digest_tags
-
-BLOCK_PAIRS = 1 << 18
-"""Pairs that are in memory at a time, a longer document apart: a few megabytes."""
-
-CONTINUING, CONTINUES = 0xC0, 0x80
-"""The bits of a byte of UTF-8 that tell whether it goes on with a letter, and how they are then."""
-
-
-def stretches(
-    ends: I64, most_pairs: int, most_docs: int | None = None
-) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last document (apart) of blocks of so many pairs or documents.
-
-    ends: int64 [n_docs + 1], the pairs before each document, from 0. A longer document is a block.
-    """
-    first = 0
-    while first < len(ends) - 1:
-        last = int(np.searchsorted(ends, ends[first] + most_pairs, side="right")) - 1
-        last = max(last, first + 1)
-        last = last if most_docs is None else min(last, first + most_docs)
-        yield first, last
-        first = last
-
-
-class Part(NamedTuple):
-    """Some documents, one behind the other: word and count of each pair, int32 [n_pairs].
-
-    Words ascend within a document; the arrays are mapped from files.
-    """
-
-    words: I32
-    counts: I32
-
-
-class Texts(Sequence[str]):
-    """Strings in a file: their UTF-8 bytes, one behind the other, and where each ends."""
-
-    def __init__(self, text: U8, ends: I64) -> None:
-        self._text, self._ends = text, ends
-
-    def require_sound(self) -> None:
-        """Raise ValueError unless each string is UTF-8 and ends where the next one begins."""
-        if self._text.ndim != 1 or self._text.dtype != np.uint8:
-            raise ValueError("names are no row of bytes")
-        require_pointers("name_ends", self._ends, max(len(self._ends) - 1, 0), len(self._text))
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        for start in range(0, len(self._text), BLOCK_PAIRS):
-            decoder.decode(self._text[start : start + BLOCK_PAIRS].tobytes())
-        decoder.decode(b"", final=True)
-        begins = self._ends[self._ends < len(self._text)]
-        if ((self._text[begins] & CONTINUING) == CONTINUES).any():
-            raise ValueError("a name ends within a letter")
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __getitem__(self, place: int) -> str:  # type: ignore[override]
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        return self._text[self._ends[place] : self._ends[place + 1]].tobytes().decode()
+from hiertopics.corpus.data.stored import BLOCK_PAIRS, Stored, Texts, stretches
 
 
 class Chosen(Sequence[str]):
@@ -116,99 +52,6 @@ class Appended(Sequence[str]):
         if names is None:
             return str(place + 1)
         return names[place - (int(self._ends[part - 1]) if part else 0)]
-
-
-class Stored(NamedTuple):
-    """What lies in files. ends: int64 [n + 1], the pairs before each document; lengths: int64 [n],
-    its tokens. first_doc: int64 [n_parts + 1], where parts begin. folder: of the files.
-
-    It is pickled by the name of its folder, which who unpickles it has to see.
-    """
-
-    parts: tuple[Part, ...]
-    first_doc: I64
-    ends: I64
-    lengths: I64
-    folder: Path
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return stored_in, (self.folder, self.first_doc)
-
-
-def part_names(number: int) -> tuple[str, str]:
-    """Return the files of a part: words and counts."""
-    return f"{number:05d}.words.npy", f"{number:05d}.counts.npy"
-
-
-def stored_in(folder: Path, first_doc: I64) -> Stored:
-    """Map the arrays in a folder; raises OSError or ValueError where they cannot be."""
-    names = [part_names(number) for number in range(len(first_doc) - 1)]
-    parts = [Part(mapped(folder / words), mapped(folder / counts)) for words, counts in names]
-    ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")
-    return Stored(tuple(parts), first_doc, ends, lengths, folder)
-
-
-def mapped(path: Path) -> NDArray[Any]:
-    """Return the array of a file, mapped into memory, for reading.
-
-    Raises ValueError where the file is not as long as its header tells.
-    """
-    with open(path, "rb") as stream:
-        shape, by_columns, dtype = read_head(stream, os.fstat(stream.fileno()).st_size)
-        order: Any = "F" if by_columns else "C"
-        if not math.prod(shape) * dtype.itemsize:  # nothing can be mapped
-            return np.empty(shape, dtype, order)
-        return np.memmap(stream, dtype, "r", stream.tell(), shape, order)
-
-
-def require_places(stored: Stored) -> None:
-    """Raise ValueError unless documents and parts lie one behind the other in their files."""
-    first_doc, ends, lengths = stored.first_doc, stored.ends, stored.lengths
-    for name, row in (("ends", ends), ("lengths", lengths)):
-        require_whole(name, row)
-        if row.dtype != np.int64:
-            raise ValueError(f"{name} holds {row.dtype}, not int64")
-    require_pointers("first_doc", first_doc, len(stored.parts), len(lengths))
-    require_pointers("ends", ends, len(lengths), int(ends[-1]) if len(ends) else 0)
-    for part, n_pairs in zip(stored.parts, np.diff(ends[first_doc]).tolist(), strict=True):
-        if not all(array.shape == (n_pairs,) and array.dtype == np.int32 for array in part):
-            raise ValueError("a part has not as many pairs as its documents")
-
-
-def require_pairs(stored: Stored, number: int, n_words: int) -> None:
-    """Raise ValueError unless a part holds pairs of documents over ``n_words`` words.
-
-    Words ascend within a document, counts are positive, and their sums are the documents' lengths.
-    Only some pairs are looked at together. The places must be sound (``require_places``).
-    """
-    first, last = stored.first_doc[number : number + 2].tolist()
-    words, counts = stored.parts[number]
-    ends = stored.ends[first : last + 1] - stored.ends[first]
-    lengths = stored.lengths[first:last]
-    for a, b in stretches(ends, BLOCK_PAIRS):
-        inside = slice(int(ends[a]), int(ends[b]))
-        own = ends[a : b + 1] - ends[a]
-        _require_rows(np.asarray(words[inside]), np.asarray(counts[inside]), own, n_words)
-        starts = own[:-1][np.diff(own) > 0]
-        sums = np.zeros(b - a, np.int64)
-        if len(starts):
-            sums[np.diff(own) > 0] = np.add.reduceat(counts[inside], starts, dtype=np.int64)
-        wrong = np.flatnonzero(sums != lengths[a:b])
-        if len(wrong):
-            doc, found = first + a + int(wrong[0]), int(sums[wrong[0]])
-            what = f"counts of document {doc + 1} add up to {found}"
-            raise ValueError(f"{what}, but its length is {int(stored.lengths[doc])}")
-
-
-def _require_rows(words: I32, counts: I32, ends: I64, n_words: int) -> None:
-    require_below("words", words, n_words)
-    if len(counts) and counts.min() <= 0:
-        raise ValueError(f"a count is {int(counts.min())}, not positive")
-    ascends = words[1:] > words[:-1]
-    starts = ends[1:-1]
-    ascends[starts[(starts > 0) & (starts < len(words))] - 1] = True
-    if not ascends.all():
-        raise ValueError("the words of a document do not ascend")
 
 
 class Fewer(NamedTuple):
@@ -250,6 +93,17 @@ class Shelf:
 
     def __post_init__(self) -> None:
         check_marks(self.n_docs, self.doc_ids, self.groups, self.labels)
+
+    def require_sound(self) -> None:
+        """Raise ValueError unless the arrays in files are those of documents over the vocabulary.
+
+        Pairs are in memory a block at a time.
+        """
+        if isinstance(self.doc_ids, Texts):
+            require_record(self.doc_ids)
+        require_record(self.stored, n_pairs=self.stored.n_pairs)
+        for block in self.stored.blocks():
+            require_record(block, n_words=self.n_words)
 
     @property
     def n_docs(self) -> int:

@@ -16,6 +16,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -36,16 +37,8 @@ from hiertopics.corpus.data.names import (
     unpack_names,
 )
 from hiertopics.corpus.data.pruning import Limits
-from hiertopics.corpus.data.shelf import (
-    Bags,
-    Shelf,
-    Texts,
-    mapped,
-    part_names,
-    require_pairs,
-    require_places,
-    stored_in,
-)
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.stored import Texts, mapped, part_names, stored_in
 from hiertopics.corpus.formats.counting import Pairs
 from hiertopics.corpus.formats.drafts import Draft, Known
 from hiertopics.corpus.formats.folders import new_folder
@@ -82,8 +75,9 @@ def open_shelf(source: Source) -> Shelf:
         _require(path, name, seal)
     try:
         shelf = _opened(path, manifest)
-        for number in range(len(shelf.stored.parts)):
-            require_pairs(shelf.stored, number, shelf.n_words)
+        shelf.require_sound()
+        if _sizes(shelf) != {name: manifest[name] for name in SIZES}:
+            raise ValueError("other sizes")
         return shelf
     except (OSError, ValueError, TypeError, LookupError, OverflowError, HiertopicsError) as error:
         raise _damaged(path / MANIFEST, f"it does not fit the files beside it ({error})") from error
@@ -104,33 +98,45 @@ def choices_in(path: Path) -> tuple[Limits, ...]:
 
 
 def _opened(path: Path, manifest: dict[str, Any]) -> Shelf:
+    """Return the shelf of a folder; its arrays are mapped, and nobody has checked them."""
     first_doc = np.array(manifest["first_doc"], np.int64)
     names_of = [part_names(number) for number in range(len(first_doc) - 1)]
     wanted = {"vocab.txt", "ends.npy", "lengths.npy"}.union(*names_of)
     if not wanted <= set(manifest["files"]):
         raise ValueError(f"it does not name {min(wanted - set(manifest['files']))}")
-    stored = stored_in(path.resolve(), first_doc)
-    require_places(stored)
-    text = (path / "vocab.txt").read_bytes().decode()
+    vocab = _vocab(path)
+    tags = _tags(path) if "tags.npz" in manifest["files"] else {}
     names = None
     if "names.npy" in manifest["files"]:
         names = Texts(mapped(path / "names.npy"), mapped(path / "name_ends.npy"))
-        names.require_sound()
-    tags: dict[str, Any] = {}
-    if "tags.npz" in manifest["files"]:
-        arrays = files.read_npz(path / "tags.npz")
-        for name in TAGS:
-            if f"{name}_names" in arrays:
-                names_of_tags = unpack_names(f"{name}_names", arrays)
-                require_names(names_of_tags, name.removesuffix("s"))
-                tags[name] = Tags(files.unpack_csr(name, arrays), names_of_tags)
+    stored = stored_in(path.resolve(), first_doc)
     prints = (str(manifest["fingerprint"]), str(manifest["text_fingerprint"]))
+    marks = (names, tags.get("groups"), tags.get("labels"))
+    return Shelf(stored, vocab, None, *marks, prints=prints)
+
+
+def _sizes(shelf: Shelf) -> dict[str, int]:
+    return {name: getattr(shelf, name) for name in SIZES}
+
+
+def _vocab(path: Path) -> tuple[str, ...]:
+    text = (path / "vocab.txt").read_bytes().decode()
     vocab = tuple(text.removesuffix("\n").split("\n")) if text else ()
     require_names(vocab, "word")
-    shelf = Shelf(stored, vocab, None, names, **tags, prints=prints)
-    if {name: getattr(shelf, name) for name in SIZES} != {name: manifest[name] for name in SIZES}:
-        raise ValueError("other sizes")
-    return shelf
+    return vocab
+
+
+def _tags(path: Path) -> dict[str, Tags]:
+    """Return the groups and the labels of a folder of shards, as far as it has them."""
+    arrays = files.read_npz(path / "tags.npz")
+    found = {}
+    for noun in TAGS:
+        if f"{noun}_names" in arrays:
+            members = files.unpack_csr(noun, arrays)
+            names = unpack_names(f"{noun}_names", arrays)
+            require_names(names, noun.removesuffix("s"))
+            found[noun] = Tags(members, names)
+    return found
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -334,9 +340,9 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
             "choices": [_told(choice) for choice in known.choices if not choice.keep_all],
             "files": {name: _seal(folder / name) for name in names},
         }
-        bare = _sized(folder, manifest)
-        manifest |= {name: getattr(bare, name) for name in SIZES}
-        manifest |= {"fingerprint": bare.fingerprint, "text_fingerprint": bare.text_fingerprint}
+        laid = replace(_opened(folder, manifest), prints=None)
+        manifest |= _sizes(laid)
+        manifest |= {"fingerprint": laid.fingerprint, "text_fingerprint": laid.text_fingerprint}
         files.write_json(folder / MANIFEST, manifest)
     shelf = open_shelf(Source(path))
     return Written(shelf, tuple(path / name for name in (*names, MANIFEST)))
@@ -344,15 +350,6 @@ def _write(blocks: Iterator[Pairs], known: Known, path: Path) -> Written:
 
 def _told(choice: Limits) -> dict[str, Any]:
     return choice._asdict() | {"stop_words": sorted(choice.stop_words)}
-
-
-def _sized(folder: Path, manifest: dict[str, Any]) -> Shelf:
-    """Return the shelf of a folder whose sizes and prints are not known yet."""
-    ends, lengths = mapped(folder / "ends.npy"), mapped(folder / "lengths.npy")
-    n_words = (folder / "vocab.txt").read_bytes().count(b"\n")
-    sizes = (len(lengths), n_words, int(ends[-1]), int(lengths.sum()))
-    shelf = _opened(folder, manifest | dict(zip(SIZES, sizes, strict=True)))
-    return Shelf(shelf.stored, shelf.vocab, None, shelf.doc_ids, shelf.groups, shelf.labels)
 
 
 def _write_sides(folder: Path, known: Known) -> None:

@@ -22,7 +22,8 @@ from hiertopics.base.room import Room
 from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Context
 from hiertopics.corpus.data.seedwords import Seeds
-from hiertopics.corpus.data.shelf import BLOCK_PAIRS, Bags, Shelf
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.families.flat import variational
 from hiertopics.families.flat.config import ModelSettings
 from hiertopics.families.flat.kernels import Prior

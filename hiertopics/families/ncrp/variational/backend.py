@@ -30,7 +30,8 @@ from hiertopics.contract.engine import Each
 from hiertopics.contract.model import Backend, Context, Posterior, Renewed, Sharded, Summary
 from hiertopics.contract.states import Arrays, of_pieces
 from hiertopics.corpus.data.corpus import Corpus
-from hiertopics.corpus.data.shelf import BLOCK_PAIRS, Bags, Shelf
+from hiertopics.corpus.data.shelf import Bags, Shelf
+from hiertopics.corpus.data.stored import BLOCK_PAIRS
 from hiertopics.corpus.data.tree import NODE, Tree
 from hiertopics.families.flat.summary import Entries, stacked_rows
 from hiertopics.families.ncrp import clustering
