@@ -7,21 +7,24 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anndata
 import numpy as np
-import pandas
+import pandas  # type: ignore[import-untyped]
 from altered import Arrays
 from scene import Scene, resealed, resealed_bytes
+from scipy.sparse import csr_array
 from task_corpora import write_labelled
 from tiny import hand_made, small_settings
 
 from hiertopics.corpus.formats.shards import write_bags
 from hiertopics.corpus.formats.writing import write_corpus
+from hiertopics.runs.rundir import RunDir
 
 DAMAGED = "damaged"
 PARTIAL = ("hdp-gibbs", "inference.collapse=partial")
@@ -163,25 +166,38 @@ def _bend_checkpoint(path: Path, value: int, sealed: bool) -> None:
 
 
 def repeated_names(scene: Scene) -> None:
-    """Genes of AnnData whose names repeat, or are empty."""
+    """Genes of AnnData whose names repeat, which are told apart, or are empty, which is refused."""
     rng = np.random.default_rng(3)
     groups = np.repeat(np.eye(2), 3, axis=1)[np.arange(60) % 2]
     counts = rng.poisson(3 * groups + 0.1).astype(np.int64)
-    for what, genes, says in (
-        ("genes A B C A B C", "ABCABC", "'A'"),
-        ("an empty name of a gene", ["a", "b", "", "c", "d", "e"], "empty"),
+    path, run = scene.here / "c.h5ad", scene.here / "run"
+    made = [scene.here / f"c.{ending}" for ending in ("ldac", "shards")]
+    _write_genes(path, counts, "ABCABC")
+    for words in (["check", path], *(["convert", path, out] for out in made)):
+        scene.give("genes A B C A B C", *words, says="3 of 6 genes")
+    words = [*fit_words(path, run, "hdp-gibbs"), "--iterations", "60"]
+    scene.give("genes A B C A B C", *words)
+    names = (run / "vocab.txt").read_text().split()
+    scene.require("each word once", [] if len({*names}) == 6 else [f"words {names}"])
+    scene.give("", "infer", run, path, "-o", scene.here / "theta.npz")
+    with np.load(scene.here / "theta.npz") as theta:
+        found = csr_array((theta["data"], theta["indices"], theta["indptr"])).toarray()
+    apart = np.abs(found - RunDir(run).theta.toarray()).max()
+    scene.require("infer agrees with the fit", [f"by {apart:.2f}"] * bool(apart > 0.2))
+    _write_genes(path, counts, ["a", "b", "", "c", "d", "e"])
+    for given in (
+        ["check", path],
+        fit_words(path, scene.here / "new", "hdp-gibbs"),
+        *(["convert", path, scene.here / f"d.{ending}"] for ending in ("ldac", "shards")),
     ):
-        path = scene.here / "c.h5ad"
-        var = pandas.DataFrame(index=list(genes))
-        cells = pandas.DataFrame(index=[f"d{cell}" for cell in range(60)])
-        anndata.AnnData(counts, cells, var).write_h5ad(path)
-        for words in (
-            ["check", path],
-            fit_words(path, scene.here / "new", "hdp-gibbs"),
-            ["convert", path, scene.here / "c.ldac"],
-            ["convert", path, scene.here / "c.shards"],
-        ):
-            scene.give(what, *words, code=2, says=says)
+        scene.give("an empty name of a gene", *given, code=2, says="empty")
+
+
+def _write_genes(path: Path, counts: np.ndarray[Any, Any], genes: Sequence[str]) -> None:
+    cells = pandas.DataFrame(index=[f"d{cell}" for cell in range(len(counts))])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that repeat
+        anndata.AnnData(counts, cells, pandas.DataFrame(index=list(genes))).write_h5ad(path)
 
 
 def configs_that_name_code(scene: Scene) -> None:
@@ -211,7 +227,10 @@ def configs_that_name_code(scene: Scene) -> None:
     for name in ("run/config.yaml", "c2.yaml", "bare/config.yaml", "link.yaml"):
         words = ["fit", "-c", scene.here / name, "-o", new, "--iterations", "2"]
         scene.give("a run's config names os:system", *words, code={1, 2})
-    for words in (["infer", run, corpus, "-o", scene.here / "t.npz"], ["update", run, corpus]):
+    for words in (
+        ["infer", run, corpus, "-o", scene.here / "t.npz"],
+        ["update", run, corpus, "-o", new],
+    ):
         scene.give("a run's config names os:system", *words, code={1, 2})
     called = f"import hiertopics; hiertopics.fit({str(corpus)!r}, config={str(mailed)!r})"
     done = subprocess.run([sys.executable, "-c", called], capture_output=True, text=True)
@@ -237,7 +256,12 @@ def links_in_a_run(scene: Scene) -> None:
         path.symlink_to(target)
         more = [str(sent) if word == str(run) else word for word in words]
         more[more.index("--iterations") + 1] = "4"
-        for use in (["label", sent, 0, "x"], more, ["show-tree", sent], ["eval", sent, "--heldout"]):
+        for use in (
+            ["label", sent, 0, "x"],
+            more,
+            ["show-tree", sent],
+            ["eval", sent, "--heldout"],
+        ):
             scene.give(f"{name} is a link", *use, code={0, 1, 2}, leaves=("sent/.lock",))
 
 
@@ -248,11 +272,9 @@ def altered_arrays_of_runs(scene: Scene) -> None:
     kinds: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
         "text": lambda array: np.full(array.shape, "x"),
         "shorter": lambda array: array[:-1] if array.ndim else np.zeros(3),
-        "one axis more": lambda array: array[None],
         "values of -7": lambda array: np.full(array.shape, -7, array.dtype),
-        "values of 10**9": lambda array: np.full(array.shape, 10**9).astype(array.dtype),
     }
-    for backend in ("nhdp-variational", "hlda-gibbs", "hdp-gibbs"):
+    for backend in ("nhdp-variational", "hlda-gibbs"):
         run = scene.here / backend
         words = fit_words(corpus, run, backend)
         scene.give("nothing", *words)
@@ -263,17 +285,24 @@ def altered_arrays_of_runs(scene: Scene) -> None:
                 sent = copied(run, "sent")
                 resealed(sent, "model.npz", _changing(name, change))
                 _use_all(scene, sent, corpus, f"{name} {what}")
-        checkpoint = max((run / "checkpoints").iterdir()).name
-        with np.load(run / "checkpoints" / checkpoint) as state:
-            names = [name for name in state.files if name.startswith("now.")]
-        for name in names:
-            for what, change in {"gone": None, **kinds}.items():
-                sent = copied(run, "sent")
-                for path in sorted((sent / "checkpoints").iterdir()):
-                    resealed(sent, f"checkpoints/{path.name}", _changing(name, change))
-                use = ["update", sent, more, "-o", scene.here / "new", "--iterations", 3]
-                scene.give(f"{name} {what}", *use, code={0, 1, 2})
-                shutil.rmtree(scene.here / "new", ignore_errors=True)
+        if backend == "hlda-gibbs":
+            _alter_checkpoints(scene, run, more, kinds)
+
+
+def _alter_checkpoints(
+    scene: Scene, run: Path, more: Path, kinds: Mapping[str, Callable[[Any], Any]]
+) -> None:
+    paths = sorted((run / "checkpoints").iterdir())
+    with np.load(paths[-1]) as state:
+        names = [name for name in state.files if name.startswith("now.")]
+    for name in names:
+        for what, change in {"gone": None, **kinds}.items():
+            sent = copied(run, "sent")
+            for path in paths:
+                resealed(sent, f"checkpoints/{path.name}", _changing(name, change))
+            use = ["update", sent, more, "-o", scene.here / "new", "--iterations", 3]
+            scene.give(f"{name} {what}", *use, code={0, 1, 2})
+            shutil.rmtree(scene.here / "new", ignore_errors=True)
 
 
 def _changing(name: str, change: Callable[[Any], Any] | None) -> Callable[[Arrays], None]:
@@ -289,8 +318,9 @@ def _changing(name: str, change: Callable[[Any], Any] | None) -> Callable[[Array
 def _use_all(scene: Scene, run: Path, corpus: Path, what: str) -> None:
     out = scene.here / "theta.npz"
     for words in (
-        *(["infer", run, corpus, "-o", out], ["show-tree", run, "--arrange"], ["topics", run]),
-        *(["compare", run], ["eval", run, "--heldout"]),
+        ["infer", run, corpus, "-o", out],
+        ["show-tree", run, "--arrange"],
+        ["eval", run, "--corpus", corpus],
     ):
         scene.give(what, *words, code={0, 1, 2})
         out.unlink(missing_ok=True)
@@ -344,8 +374,9 @@ def long_names(scene: Scene) -> None:
     back = scene.here / "back.ldac"
     scene.give("labels 1 and 1\\0", "convert", named, scene.here / "named.shards")
     scene.give("labels 1 and 1\\0", "convert", scene.here / "named.shards", back)
-    same = back.with_suffix(".labels").read_text() == labels
-    scene.require("labels after two conversions", [] if same else ["other labels"])
+    key = back.with_suffix(".labels.key").read_text()
+    same = key == "1\n1\0\n"
+    scene.require("labels after two conversions", [] if same else [f"labels {key!r}"])
 
 
 def many_seed_words(scene: Scene) -> None:
@@ -359,14 +390,9 @@ def many_seed_words(scene: Scene) -> None:
 def words_that_files_cannot_hold(scene: Scene) -> None:
     """A word that is empty or a line end, as cells of AnnData and of a table can be."""
     counts = hand_made().counts.toarray()[:, :4]
-    cells = pandas.DataFrame(index=[f"d{cell}" for cell in range(len(counts))])
     for what, word in (("a carriage return", "\r"), ("a line end", "\n"), ("empty", "")):
         path = scene.here / "a.h5ad"
-        var = pandas.DataFrame(index=["a", "b", "c", word])
-        anndata.AnnData(counts, cells, var).write_h5ad(path)
-        table = scene.here / "a.csv"
-        frame = pandas.DataFrame({"text": ["x y"] * 5, "counts": 1})
-        frame.to_csv(table, index=False)
+        _write_genes(path, counts, ["a", "b", "c", word])
         codes = {
             scene.give(f"a word: {what}", *words, code={0, 2}, leaves=("new", "out")).code
             for words in (

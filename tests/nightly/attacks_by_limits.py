@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import resource
 import shutil
 import signal
@@ -209,9 +208,7 @@ def full_stdout(scene: Scene) -> None:
         (["update", run, scene.here / "more.ldac", "-o", scene.here / "updated"], "updated"),
     ]
     for words, name in made:
-        scene.give(
-            "stdout is full", *words, code={0, 1}, stdout=Path("/dev/full"), leaves=(name,)
-        )
+        scene.give("stdout is full", *words, code={0, 1}, stdout=Path("/dev/full"), leaves=(name,))
         there = (scene.here / name).exists()
         told = scene.verdicts[-1].code == 0 or "written" in scene.said.joinpath("err").read_text()
         wrong = [] if there else [f"no {name}"]
@@ -222,7 +219,10 @@ def full_disks(scene: Scene) -> None:
     """Each write of merge and of a fit's beginning is refused for want of room."""
     corpus, run, made = labelled(scene), scene.here / "run", scene.here / "made"
     scene.give("nothing", *fit_words(corpus, run, "hdp-gibbs"))
-    for words in (["merge", str(run), "0", "1", "-o", str(made)], fit_words(corpus, made, "hdp-cvb0")):
+    for words in (
+        ["merge", str(run), "0", "1", "-o", str(made)],
+        fit_words(corpus, made, "hdp-cvb0"),
+    ):
         for first in range(1, 40, 1 if words[0] == "merge" else 3):
             victim = forked(
                 words, scene.said, scene.here, within=failing("write", first, scene.here)

@@ -11,7 +11,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,7 +81,7 @@ class Scene:
         told = [str(word) for word in words]
         before = names_below(self.here)
         if env is None and limits is None and stdout is None:
-            victim = forked(told, self.said, self.here, within=within or nullcontext())
+            victim = forked(told, self.said, self.here, within=within)
         else:
             options: dict[str, object] = {"env": {**os.environ, **(env or {})}}
             options["preexec_fn"] = limiting(limits or {})
@@ -109,8 +109,9 @@ class Scene:
         except TimeoutError as error:
             wrong = [str(error)]
         if found:
-            new = sorted(name for name in names_below(self.here) - set(before))
-            wrong += [f"leaves {name}" for name in new if not name.startswith(tuple(leaves))]
+            new = names_below(self.here) - set(before)
+            new = {name for name in new if not name.startswith(tuple(leaves))}
+            wrong += [f"leaves {name}" for name in sorted(new) if os.path.dirname(name) not in new]
         last = (victim.err or victim.out).splitlines()[-1:] if found else []
         return self.note(what, found, "".join(last), wrong)
 

@@ -149,7 +149,7 @@ def forked(
     said: Path,
     below: Path,
     last: int | None = None,
-    within: AbstractContextManager[object] = nullcontext(),
+    within: AbstractContextManager[object] | None = None,
 ) -> Victim:
     """Start a command in a copy of this process.
 
@@ -162,7 +162,7 @@ def forked(
     if pid == 0:
         code = 1
         try:
-            with within:
+            with within or nullcontext():
                 code = _live(words, said, below, last)
         except BaseException:
             traceback.print_exc()
