@@ -30,7 +30,7 @@ def kernels_on_disk(scene: Scene) -> None:
     """Compiled kernels that are empty, cut, garbage, gone; no room for them."""
     corpus, run, cache = labelled(scene), scene.here / "run", scene.here / "kernels"
     env = {"NUMBA_CACHE_DIR": str(cache)}
-    scene.give("nothing", *fit_words(corpus, run, "multinomial"))
+    scene.give("nothing", *fit_words(corpus, run, "hdp-cvb0"))
     words = ["infer", run, corpus, "-o", scene.here / "theta.npz"]
     scene.give("no kernel on disk", *words, env=env)
     sound = (scene.here / "theta.npz").read_bytes()
