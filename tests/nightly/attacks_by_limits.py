@@ -223,7 +223,7 @@ def full_disks(scene: Scene) -> None:
         ["merge", str(run), "0", "1", "-o", str(made)],
         fit_words(corpus, made, "hdp-cvb0"),
     ):
-        for first in range(1, 40, 1 if words[0] == "merge" else 3):
+        for first in range(1, 400, 1 if words[0] == "merge" else 25):
             victim = forked(
                 words, scene.said, scene.here, within=failing("write", first, scene.here)
             )
