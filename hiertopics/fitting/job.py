@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hiertopics.base import files
-from hiertopics.base.errors import NumericalError, RunError, UsageError
+from hiertopics.base.errors import DataError, NumericalError, RunError, UsageError
 from hiertopics.base.progress import Progress, said
 from hiertopics.base.units import format_bytes
 from hiertopics.base.visible import steady
@@ -38,7 +39,7 @@ from hiertopics.runs.checkpoints import (
     save_checkpoint,
 )
 from hiertopics.runs.labels import name_nodes
-from hiertopics.runs.manifest import FILES, MADE_BY, PARENTS, SEALED_FROM
+from hiertopics.runs.manifest import FILES, MADE_BY, MANIFEST, PARENTS, SEALED_FROM
 from hiertopics.runs.origin import Origin, peak_memory, refuse_begun_elsewhere
 from hiertopics.runs.rundir import SUPPORT, RunDir
 from hiertopics.runs.soundness import blamed, check_objective
@@ -143,9 +144,10 @@ class Job:
             self._begin()
             if anew:
                 self.say("note: the run came to no checkpoint yet; it begins anew")
-            if data is None:
-                data = self.backend.prepare(self.train, self.settings)
-            start, state = self._first_state(resumed, data, interruption)
+            with self._withdrawn_if_refused(new=earlier is None):
+                if data is None:
+                    data = self.backend.prepare(self.train, self.settings)
+                start, state = self._first_state(resumed, data, interruption)
             event, stop = self._iterate(start, state, data, time_limit, watchers)
             with self.display.phase("writing"):
                 return self._end(event, stop, data)
@@ -156,6 +158,16 @@ class Job:
                 raise
             what = f"memory ran out after iteration {self.reached}"
             raise self._outgrown(what, newest_checkpoint(self.run)) from error
+
+    @contextmanager
+    def _withdrawn_if_refused(self, new: bool) -> Iterator[None]:
+        """Take the manifest of a new run away where its start is refused: it is no run then."""
+        try:
+            yield
+        except (DataError, RunError, UsageError):
+            if new:
+                self.run.file(MANIFEST).unlink()
+            raise
 
     def _failed(self, what: str) -> NumericalError:
         """Say in manifest and log that the fit failed; return the error that says where and why."""

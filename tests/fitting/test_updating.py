@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -436,3 +437,16 @@ def test_what_no_fit_begins_with_is_taken_out_again(
         update(folder / name, folder / "new.npz", out, memory=1)
     found = sorted(str(file.relative_to(out)) for file in out.rglob("*"))
     assert found == ["corpus", "corpus/mine.txt", "mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["hdp-gibbs", "hdp-cvb0"])
+def test_a_damaged_state_of_the_run_before_leaves_no_new_run(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    sent, out = tmp_path / "sent", tmp_path / "new"
+    shutil.copytree(folder / name, sent)
+    for path in (sent / "checkpoints").iterdir():
+        path.write_bytes(b"damaged")
+    with pytest.raises(RunError, match="no checkpoint of .*sent can be continued"):
+        update(sent, folder / "new.npz", out)
+    assert not out.exists()

@@ -10,7 +10,7 @@ import json
 import shutil
 import warnings
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -95,7 +95,7 @@ def altered(
         if not any(name.startswith(wanted) for name in own):
             continue
         bench = _bench(what, folder / what.replace(" ", "-").replace(".", "-"))
-        sound = _files_of(bench.run)
+        sound = files_of(bench.run)
         for name, kind in own.items():
             if name.startswith(wanted):
                 found[name] = _warm(_reader(kind, sound, makers[kind](bench)), folder)
@@ -114,7 +114,7 @@ def _shards(folder: Path, fits: Sequence[str]) -> tuple[dict[str, bytes], list[l
         for what in fits
     ]
     uses += [["check", "IN"], ["convert", "IN", "OUT.ldac"], ["convert", "IN", "OUT.shards"]]
-    return _files_of(shards), uses
+    return files_of(shards), uses
 
 
 def _reader(kind: str, sound: Mapping[str, bytes], uses: Sequence[Sequence[str]]) -> Reader:
@@ -185,7 +185,8 @@ def _continuations(bench: Bench) -> list[list[str]]:
     ]
 
 
-def _files_of(folder: Path) -> dict[str, bytes]:
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the files below a folder by their paths there."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
@@ -238,7 +239,7 @@ def made(kind: str, sound: Mapping[str, bytes], chance: Random) -> dict[str, byt
         return own
     for name in chance.sample(names, 1 if chance.random() < ENOUGH else 2):
         own[name] = _altered_file(name, own[name], chance)
-    _seal(kind, own)
+    seal(kind, own)
     return own
 
 
@@ -248,7 +249,7 @@ def _is_attacked(kind: str, name: str) -> bool:
     return not name.startswith(("checkpoints/", "log.txt", "config.yaml", ".lock"))
 
 
-def _seal(kind: str, own: dict[str, bytes]) -> None:
+def seal(kind: str, own: dict[str, bytes]) -> None:
     """Write the seals of the files as they are now, where the manifest still has a place."""
     manifest = "shards.json" if kind == "shards" else "manifest.json"
     try:
@@ -278,11 +279,7 @@ def _altered_file(name: str, data: bytes, chance: Random) -> bytes:
     if name.endswith(".npy"):
         if chance.random() < 0.15:
             return _altered_header(data, chance)
-        arrays = {"": np.load(BytesIO(data))}
-        _alter(arrays, chance)
-        stream = BytesIO()
-        np.save(stream, arrays.get("", np.zeros(0)))
-        return stream.getvalue()
+        return altered_arrays(name, data, partial(_alter, chance=chance))
     if name.endswith(".json"):
         told = json.loads(data)
         _alter_json(told, chance)
@@ -300,13 +297,29 @@ def _altered_file(name: str, data: bytes, chance: Random) -> bytes:
 
 
 def _altered_npz(name: str, data: bytes, chance: Random) -> bytes:
+    def alter(arrays: Arrays) -> None:
+        for _ in range(1 if chance.random() < ENOUGH else chance.randint(2, 3)):
+            _alter(arrays, chance)
+
+    return altered_arrays(name, data, alter)
+
+
+def altered_arrays(name: str, data: bytes, edit: Callable[[Arrays], object]) -> bytes:
+    """Return a file of arrays after an edit; a checkpoint's seal is made anew.
+
+    edit: changes the arrays by their names; the one of an npy file is called "".
+    """
+    stream = BytesIO()
+    if name.endswith(".npy"):
+        arrays = {"": np.load(BytesIO(data))}
+        edit(arrays)
+        np.save(stream, arrays.get("", np.zeros(0)))
+        return stream.getvalue()
     with np.load(BytesIO(data)) as archive:
         arrays = {key: archive[key] for key in archive.files if key != files.SEAL}
-    seal = Path(name).name if name.startswith("checkpoints/") else None
-    for _ in range(1 if chance.random() < ENOUGH else chance.randint(2, 3)):
-        _alter(arrays, chance)
-    stream = BytesIO()
-    files.as_npz(arrays, sealed=seal)(stream)
+    edit(arrays)
+    sealed = Path(name).name if name.startswith("checkpoints/") else None
+    files.as_npz(arrays, sealed=sealed)(stream)
     return stream.getvalue()
 
 

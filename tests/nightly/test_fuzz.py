@@ -139,5 +139,5 @@ def test_nightly_takes_no_part_of_another_name(tmp_path: Path) -> None:
     )
     assert (
         done.returncode == 2
-        and "there are kills clusterkills fuzz calibration mutants" in done.stderr
+        and "there are attacks kills clusterkills fuzz calibration mutants" in done.stderr
     )

@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,31 +131,39 @@ class Victim:
         return (self.said / "err").read_text(encoding="utf-8", errors="replace")
 
 
-def fresh(words: Sequence[str], said: Path) -> Victim:
-    """Start a command as a shell would, by its interpreter."""
+def fresh(words: Sequence[str], said: Path, **options: Any) -> Victim:
+    """Start a command as a shell would, by its interpreter.
+
+    options: of ``subprocess.Popen``: what differs from this process for it.
+    """
     said.mkdir(parents=True, exist_ok=True)
     with open(said / "out", "wb") as out, open(said / "err", "wb") as err:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "hiertopics", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+        command = [sys.executable, "-m", "hiertopics", *words]
+        process: subprocess.Popen[bytes] = subprocess.Popen(command, **(streams | options))
     return Victim(process.pid, said, process)
 
 
-def forked(words: Sequence[str], said: Path, below: Path, last: int | None = None) -> Victim:
+def forked(
+    words: Sequence[str],
+    said: Path,
+    below: Path,
+    last: int | None = None,
+    within: AbstractContextManager[object] | None = None,
+) -> Victim:
     """Start a command in a copy of this process.
 
     last: it dies of its n-th call that changes a file below ``below``; 0: it lives, and writes
-    their kinds to the file calls beside its streams; None: nothing is counted.
+    their kinds to the file calls beside its streams; None: nothing is counted. within: what the
+    copy enters before it runs the command.
     """
     said.mkdir(parents=True, exist_ok=True)
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            code = _live(words, said, below, last)
+            with within or nullcontext():
+                code = _live(words, said, below, last)
         except BaseException:
             traceback.print_exc()
         finally:
