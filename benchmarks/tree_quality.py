@@ -202,4 +202,4 @@ def place(data: Path, corpus: str, scratch: Path) -> Path:
 
 def _commit() -> str:
     state = golden.state_of_checkout()
-    return state["commit"][:9] + ("+" if state["changed"] else "")
+    return f"{state['commit'][:9]}{'+' if state['changed'] else ''}"

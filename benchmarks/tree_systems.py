@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -218,7 +218,7 @@ def compile_kernels(system: str, sample: Path, folder: Path) -> None:
         process.run(process.hiertopics("fit", sample, *words), well=(0, 2))
 
 
-def shape(nodes: list[Mapping[str, int]]) -> Record:
+def shape(nodes: Sequence[Mapping[str, int]]) -> Record:
     """Return the number of nodes, of children of the root, and of the largest family below it.
 
     nodes: those of tree.json. Of several roots each is a branch.
