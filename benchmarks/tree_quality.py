@@ -49,7 +49,7 @@ def table(results: Sequence[Record]) -> str:
             "kin": lambda row: _levels(row, "kin", _error),
             "purity (chance)": lambda row: _levels(row, "purity", _chance),
             "covered .5 / .7": _covered,
-            "bits": lambda row: _supported(row, "bits", "{:.2f}"),
+            "bits": lambda row: _supported(row, "bits", "{:z.2f}"),
             "resamples": lambda row: _supported(row, "resamples", "{}"),
             "perplexity": lambda row: _or_empty(row, "perplexity", "{:.0f}"),
             "nodes": lambda row: _or_empty(row, "nodes", "{}"),

@@ -49,7 +49,7 @@ SYSTEMS = (
 )
 """In the order in which they are measured: what is cheap and much asked for first."""
 
-SUPPORT = ("covered_50", "covered_70", "bits", "by_depth", "resamples", "settings")
+SUPPORT = ("covered_50", "covered_70", "bits", "by_depth", "resamples")
 
 
 class Limits(NamedTuple):
@@ -191,7 +191,8 @@ class Cell:
     def _supported(self) -> Record:
         how = self._natively() if self.system in OURS else self._against()
         said = json.loads(self._hiertopics("support", self._run, *how, "--json").stdout)
-        return {"support": {name: said[name] for name in SUPPORT if name in said}}
+        changed = {key: value for key, value in said["settings"].items() if key != "against"}
+        return {"support": {**{name: said[name] for name in SUPPORT}, "settings": changed}}
 
     def _natively(self) -> list[object]:
         return ["--resamples", self.limits.resamples]
