@@ -23,6 +23,7 @@ BENCHMARKS = (
     "authors",
     "author-speed",
     "trees",
+    "tree-quality",
     "paired",
     "treepages",
     "planted",
@@ -184,6 +185,54 @@ def train_peer(
 
     score = scoring.train_peer(Source(data, corpus, split), name, seed, iterations)
     click.echo(json.dumps(score))
+
+
+@cli.command("tree-corpus", hidden=True)
+@options.data
+@click.argument("name")
+@click.argument("output", type=options.FILE)
+def tree_corpus(data: Path, name: str, output: Path) -> None:
+    """Write a half of 20 Newsgroups with label paths (``tree-quality`` starts this)."""
+    from benchmarks import tree_makers
+
+    click.echo(tree_makers.write_half(data, name, output))
+
+
+@cli.command("tree-part", hidden=True)
+@click.argument("corpus", type=options.FILE)
+@click.argument("docs", type=options.FILE)
+@click.argument("output", type=options.FILE)
+def tree_part(corpus: Path, docs: Path, output: Path) -> None:
+    """Write the documents of a corpus whose rows DOCS lists."""
+    from benchmarks import tree_makers
+
+    tree_makers.write_part(corpus, docs, output)
+
+
+@cli.command("tree-arranged", hidden=True)
+@click.argument("run", type=options.FOLDER)
+@click.argument("output", type=options.FILE)
+def tree_arranged(run: Path, output: Path) -> None:
+    """Write the tree that clustering makes of the topics of a flat run."""
+    from benchmarks import tree_makers
+
+    tree_makers.write_arranged(run, output)
+
+
+@cli.command("tree-foreign", hidden=True)
+@click.argument("corpus", type=options.FILE)
+@click.argument("system")
+@click.argument("output", type=options.FILE)
+@options.seed
+@click.option("--split")
+@click.option("--docs", type=options.FILE)
+def tree_foreign(
+    corpus: Path, system: str, output: Path, seed: int, split: str | None, docs: Path | None
+) -> None:
+    """Write the tree of another system."""
+    from benchmarks import tree_makers
+
+    tree_makers.write_foreign(corpus, system, seed, docs or split or "none", output)
 
 
 @cli.command("scale-part", hidden=True)

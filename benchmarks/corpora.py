@@ -18,6 +18,7 @@ FILES = {
     "nips": "nips0-12/nips.corpus.gz",
     "psychreview": "psychreview/psychreview-1272x1971.ldac.gz",
     "cora": "cora/cora.ldac",
+    "debian": "debian-sections/deb.ldac.gz",
     "20newsgroups": "20newsgroups/20news-train.ldac.gz",
     "20news-test": "20newsgroups/20news-test.ldac.gz",
 }

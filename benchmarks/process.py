@@ -7,12 +7,14 @@ whoever calls it, must not import numpy.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -42,6 +44,14 @@ class CommandFailed(Exception):
     """A command ended with another exit code than 0."""
 
 
+class OutOfTime(Exception):
+    """A command was ended at its limit; ``finished``: what it had printed and used by then."""
+
+    def __init__(self, finished: Finished) -> None:
+        super().__init__(f"stopped after {finished.seconds:.0f} s")
+        self.finished = finished
+
+
 def hiertopics(*arguments: object) -> list[str]:
     """Return the command line of ``hiertopics`` with ``arguments``."""
     return [sys.executable, "-m", "hiertopics", *map(str, arguments)]
@@ -56,24 +66,54 @@ def run(
     command: Sequence[str],
     well: Collection[int] = (0,),
     meanwhile: Callable[[int], object] | None = None,
+    limit: float | None = None,
 ) -> Finished:
     """Run ``command`` to its end, with this source tree importable. well: exit codes to take.
 
-    meanwhile: called with the process's number while it runs, on a thread of its own.
+    meanwhile: called with the process's number while it runs, on a thread of its own. limit: wall
+    seconds after which the command and the processes that it began are killed. Raises CommandFailed
+    for another exit code, OutOfTime at the limit.
     """
+    late = threading.Event()
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=_environment())
+        child = subprocess.Popen(
+            command,
+            stdout=stdout,
+            stderr=stderr,
+            env=_environment(),
+            start_new_session=limit is not None,
+        )
         if meanwhile is not None:
             threading.Thread(target=meanwhile, args=(child.pid,), daemon=True).start()
-        _, status, usage = os.wait4(child.pid, 0)
+        timer = threading.Timer(limit or 0.0, _end, (child.pid, late))
+        if limit is not None:
+            timer.start()
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:
+            if limit is not None:  # a session of its own is not told of Ctrl-C
+                _end(child.pid, late)
+            raise
+        finally:
+            timer.cancel()
         seconds = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
         printed, complaints = _text(stdout), _text(stderr)
+    spent = usage.ru_utime + usage.ru_stime
+    finished = Finished(printed, complaints, seconds, spent, usage.ru_maxrss * 1024)
+    if late.is_set() and child.returncode < 0:
+        raise OutOfTime(finished)
     if child.returncode not in well:
         raise CommandFailed(f"exit code {child.returncode}: {' '.join(command)}\n{complaints}")
-    spent = usage.ru_utime + usage.ru_stime
-    return Finished(printed, complaints, seconds, spent, usage.ru_maxrss * 1024)
+    return finished
+
+
+def _end(pid: int, late: threading.Event) -> None:
+    """Kill a process that leads a session, and those that it began."""
+    late.set()
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _environment() -> dict[str, str]:

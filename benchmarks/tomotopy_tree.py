@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from benchmarks.peers import TomotopyModel
 from benchmarks.tree_scorer import Prior, TreeModel
+from hiertopics.corpus.formats.othermodels import parts_of_tomotopy
 
 PEER = "tomotopy-hlda"
 
@@ -42,6 +46,18 @@ class TomotopyTree(TomotopyModel):
             np.bincount(level, tokens) / tokens.sum(),
             len(live),
         )
+
+    def parts(self, vocab: Sequence[str]) -> dict[str, Any]:
+        """Return the current state as ``hiertopics import`` wants it, words by name.
+
+        A document without words, which tomotopy does not take, is the root's.
+        """
+        parts = parts_of_tomotopy(self._model)
+        theta = np.zeros((self._n_docs, len(parts["parent"])))
+        theta[:, parts["parent"].index(-1)] = 1.0
+        theta[self._rows] = parts["theta"]
+        words = [vocab[int(column)] for column in parts["vocab"]]
+        return {**parts, "theta": theta, "vocab": words}
 
     def _path(self, leaf: int) -> list[int]:
         path = [leaf]

@@ -149,7 +149,7 @@ def fitted_experiment(run: Path, manifest: Mapping[str, Any]) -> Experiment:
     names another backend than the manifest, and where the package is gone that added the backend.
     """
     path, name = files.inside(run, CONFIG), str(manifest["backend"])
-    if name not in registry.BACKENDS:
+    if name not in registry.BACKENDS and name not in registry.UNFITTED:
         used = added_packages(manifest)
         hint = f"; install {' and '.join(used)}" if used else ""
         raise RunError(f"{run}: its backend {name!r} is not installed here{hint}")

@@ -124,7 +124,7 @@ def test_without_words_a_node_has_those_of_its_documents(
 def test_an_imported_run_predicts_and_is_scored(imported: Call, tiny_file: Path) -> None:
     theta = np.random.default_rng(0).dirichlet(np.ones(4), 24)
     run = imported(parts(theta=theta), holdout="docs:0.2@0")
-    record = evaluate(run)
+    record = evaluate(RunDir.open(run.path))  # nothing known of it but its files
     assert record["perplexity"] > 1 and record["n_docs"] > 0
     placed = infer(run, tiny_file).theta
     assert np.asarray(placed.sum(axis=1)).ravel() == pytest.approx(np.ones(N))

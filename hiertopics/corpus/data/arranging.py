@@ -182,3 +182,21 @@ def banded(tree: Tree) -> Tree:
         transfer=support,
         arrangement=Arrangement(arrangement.note, names, lengths[rows]),
     )
+
+
+def topics_arranged(
+    tree: Tree, theta: sparse.csr_array, doc_lengths: Ints
+) -> tuple[Tree, sparse.csr_array]:
+    """Return the tree of ``banded`` above the topics of a flat tree, and where the topics stand.
+
+    theta: CSR [n_docs, n_nodes]. doc_lengths: in tokens. The second value is ones, float64 CSR
+    [n_nodes of ``tree``, n_nodes of the other]: a product with it moves shares of topics. Raises
+    UsageError where ``tree`` is no flat list of topics.
+    """
+    members = documents_with(theta, np.asarray(doc_lengths, dtype=np.int64))
+    made = banded(arrange(tree, members, contexts(theta, doc_lengths, tree.phi)))
+    assert made.arrangement is not None
+    places = [(row, name) for row, name in enumerate(made.arrangement.ids) if isinstance(name, int)]
+    rows, topics = np.array(places, dtype=np.int64).T
+    cells = (np.ones(len(rows)), (topics, rows))
+    return made, sparse.csr_array(cells, shape=(tree.n_nodes, made.n_nodes))
