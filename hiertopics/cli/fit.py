@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
@@ -104,25 +104,55 @@ def fit_command(**options: Any) -> int:
             result = driver.fit_stdin(**options, data=data, argv=sys.argv)
         else:
             result = driver.fit(**options, data=data, argv=sys.argv)
-    return put_result(result, as_json, options["quiet"])
+    price = price_of(result, options) if as_json or not options["quiet"] else None
+    return put_result(result, as_json, options["quiet"], price)
 
 
-def put_result(result: Any, as_json: bool, quiet: bool) -> int:
+def price_of(result: Any, options: Mapping[str, Any]) -> Any:
+    """Return what the shape costs that a fit's settings ask for; None where it is not measured.
+
+    A run that was done before is not priced again.
+    """
+    from hiertopics.base.errors import HiertopicsError
+    from hiertopics.base.progress import watched
+    from hiertopics.fitting.job import FINISHED
+    from hiertopics.python.pricing import free_shape, price
+
+    run = result.run
+    if result.status != "done" or result.reason == FINISHED or not free_shape(run):
+        return None
+    try:
+        with watched("pricing the shape"):
+            found = price(run, options["workers"])
+    except HiertopicsError as error:  # the fit is done, whatever comes of another one
+        tell(f"note: the price of the shape is not known: {error}")
+        return None
+    if found is not None:
+        run.log(str(found))
+    elif len(run.split.heldout_docs) and not options["quiet"]:
+        names = " and ".join(f"model.{name}" for name in free_shape(run))
+        tell(f"note: hiertopics compare beside a fit without {names} tells the price of the shape")
+    return found
+
+
+def put_result(result: Any, as_json: bool, quiet: bool, price: Any = None) -> int:
     """Show what a fit came to on stderr, write where it lies on stdout; return the exit code."""
     from hiertopics.base.files import to_json
 
     if not quiet and result.run.has_model:
-        _show(result)
+        _show(result, price)
     path = str(result.run.path)
     if as_json:
         record = {name: getattr(result, name) for name in ("status", "iterations", "objective")}
+        if price is not None:
+            record |= {"price": price.nats, "price_error": price.error}
         put(to_json({"run": path, **record}))
     else:
         put(path)
     return 0 if result.status == "done" else RESUMABLE
 
 
-def _show(result: Any) -> None:
+def _show(result: Any, price: Any) -> None:
     """Print the tree, what was done, where it lies and what to do next on stderr."""
     from dataclasses import replace
 
@@ -145,6 +175,8 @@ def _show(result: Any) -> None:
     )
     if note:
         tell(f"{note}; hiertopics support {run.path} says it of all nodes")
+    if price is not None:
+        tell(str(price))
     steps = [
         f"hiertopics report {run.path} --open",
         f"hiertopics show-tree {run.path}",

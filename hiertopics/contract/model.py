@@ -285,11 +285,11 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
     weights ``n_samples`` in all, for the protocol ``empirical``. log_density: of vectors and bits,
     the log density of each new row before it is seen, float64 [n_docs].
     regrown: topics fitted anew on the tree of those given, whose shape is held; takes a tree (phi,
-    parent and what ``extra`` names, nodes breadth first), theta [n_docs, n_nodes] to begin with,
-    and the corpus.
+    parent and what ``extra`` names, nodes breadth first), theta to begin with, CSR
+    [n_docs, n_nodes], and the corpus.
     recut: a tree with so many nodes at each level above its leaves, whose topics stay, and theta of
-    the training documents, float64 [n_docs, n_nodes]; takes a tree, its theta, the corpus, and the
-    numbers of nodes. It has all that ``infer`` needs, but for ``n_docs``.
+    the training documents, float64 CSR [n_docs, n_nodes]; takes a tree, its theta, the corpus, and
+    the numbers of nodes. It has all that ``infer`` needs, but for ``n_docs``.
     outline: the first levels of the tree of a corpus in memory, with words and the documents'
     shares, found without a fit; outline_cost: what that costs, as a part of a fit by counts of what
     is done, infinity where it cannot be; both or none. short: settings of a fit of few iterations,
@@ -353,9 +353,13 @@ class Backend(Generic[SeenT, DataT, StateT, SettingsT]):
         Callable[[Tree, int, SettingsT, np.random.Generator], Iterable[Components]] | None
     ) = None
     log_density: Callable[[Tree, SeenT, SettingsT], F64] | None = None
-    regrown: Callable[[Tree, F64, SeenT, SettingsT, Context], Summary] | None = None
+    regrown: Callable[[Tree, sparse.csr_array, SeenT, SettingsT, Context], Summary] | None = None
     recut: (
-        Callable[[Tree, F64, SeenT, Sequence[int], SettingsT, Context], tuple[Tree, F64]] | None
+        Callable[
+            [Tree, sparse.csr_array, SeenT, Sequence[int], SettingsT, Context],
+            tuple[Tree, sparse.csr_array],
+        ]
+        | None
     ) = None
     outline: Callable[[SeenT, SettingsT, Context], Summary] | None = None
     outline_cost: Callable[[Any, SettingsT], float] | None = None

@@ -22,6 +22,7 @@ from hiertopics.corpus.data.discretise import Bins
 from hiertopics.corpus.data.matching import Marks, marks_of, partners, supported_by
 from hiertopics.corpus.data.tree import NODE, ROOT, Tree
 from hiertopics.corpus.formats.trust import trusts
+from hiertopics.numeric.mixtures import all_entries
 from hiertopics.runs import artifacts, soundness
 from hiertopics.runs.manifest import FILES
 from hiertopics.runs.origin import Origin, lineage, peak_memory, refuse_unlike
@@ -98,7 +99,7 @@ def consensus(
     settings = Settings(first.experiment.model, first.experiment.inference)
     with Workers(workers) as pool:
         context = Context(first.experiment.seed, 0, pool)
-        summary = backend.regrown(tree, theta, original.train, settings, context)
+        summary = backend.regrown(tree, all_entries(theta), original.train, settings, context)
     summary = _with_support(with_bins(summary, first), fits)
     origin = Origin(
         first.experiment,

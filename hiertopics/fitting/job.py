@@ -56,6 +56,9 @@ class FitResult:
     reason: str
 
 
+FINISHED = "finished already; a larger --iterations extends it"
+"""The reason of a result that took no iteration, as the run was done before."""
+
 LONG_START = 30.0
 """Seconds of a start after which a checkpoint is written, of iteration 0."""
 
@@ -200,9 +203,8 @@ class Job:
             self.say(f"{self.run.path / broken} is damaged and is written anew")
             self.restored = int(manifest["iterations"])
             return None
-        reason = "finished already; a larger --iterations extends it"
-        self.say(f"{self.run.path}: {reason}")
-        return FitResult(self.run, "done", manifest["iterations"], manifest["objective"], reason)
+        self.say(f"{self.run.path}: {FINISHED}")
+        return FitResult(self.run, "done", manifest["iterations"], manifest["objective"], FINISHED)
 
     def _target(self) -> int:
         asked = int(self.experiment.inference.iterations)

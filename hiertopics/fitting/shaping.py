@@ -16,7 +16,6 @@ from hiertopics.contract.model import Context, Settings, Summary
 from hiertopics.corpus.data.tree import Tree
 from hiertopics.fitting.consensus import with_bins
 from hiertopics.fitting.reshaping import Reshaping, documents_of, written
-from hiertopics.numeric.mixtures import all_entries
 from hiertopics.runs.original import read_original
 from hiertopics.runs.rundir import RunDir
 from hiertopics.runs.soundness import check_fitted
@@ -61,15 +60,14 @@ def _summary(
     backend, tree = registry.load_for(run.experiment), run.tree
     assert backend.recut is not None and backend.regrown is not None
     settings = Settings(run.experiment.model, run.experiment.inference)
-    train, theta = read_original(run).train, run.theta.toarray()
+    train = read_original(run).train
     with Workers(workers) as pool:
         context = Context(run.experiment.seed, 0, pool)
-        found, theta = backend.recut(tree, theta, train, branches, settings, context)
+        found, theta = backend.recut(tree, run.theta, train, branches, settings, context)
         if refit:
             return with_bins(backend.regrown(found, theta, train, settings, context), run), {}
-    rows = all_entries(theta)
-    found = replace(found, n_docs=documents_of(run, found, rows, None))
-    return Summary(found, rows), _numbers(tree, found)
+    found = replace(found, n_docs=documents_of(run, found, theta, None))
+    return Summary(found, theta), _numbers(tree, found)
 
 
 def _check(branches: list[int], tree: Tree) -> None:

@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from faults import refusals
+from scipy import sparse
 
 import hiertopics
 from hiertopics.base.errors import NumericalError
 from hiertopics.corpus.corpora.conversion import convert
 from hiertopics.corpus.data.tree import NODE, Tree
+from hiertopics.families.nhdp import recutting
 from hiertopics.families.nhdp.layout import shape_of
 from hiertopics.families.nhdp.recutting import _moved, _tree
 from hiertopics.families.nhdp.shapes import Arranged, nested, numbered
 from hiertopics.fitting.driver import fit
+from hiertopics.numeric.mixtures import all_entries
 from hiertopics.runs.rundir import RunDir
 
 Call = Callable[..., Any]
@@ -71,10 +74,10 @@ def given(parent: list[int]) -> tuple[Tree, Any]:
 def test_the_same_shape_gives_the_same_topics_and_shares() -> None:
     tree, theta = given([-1, 0, 0, 1, 1, 2, 2])
     arranged = numbered(nested([np.array([0, 0, 1, 1])], 4))
-    moved = _moved(tree, theta, np.full(9, 10), arranged)
+    moved = _moved(tree, all_entries(theta), np.full(9, 10), arranged)
     again = _tree(tree, moved, arranged)
     np.testing.assert_array_equal(again.parent, tree.parent)
-    np.testing.assert_allclose(moved.theta, theta, rtol=1e-12)
+    np.testing.assert_allclose(moved.theta.toarray(), theta, rtol=1e-12)
     np.testing.assert_allclose(again.phi, tree.phi, rtol=1e-12)
     np.testing.assert_allclose(again.n_tokens, tree.n_tokens, rtol=1e-12)
 
@@ -84,19 +87,35 @@ def test_what_an_inner_node_has_goes_where_its_documents_have_leaves() -> None:
     arranged = Arranged(
         shape_of(np.array([-1, 0, 0, 1, 1, 2, 2])), np.array([3, 5, 4, 6]), np.zeros(7, np.int64)
     )
-    moved = _moved(tree, theta, np.full(9, 10), arranged)
+    moved = _moved(tree, all_entries(theta), np.full(9, 10), arranged)
     first = theta[:, 3] / theta[:, [3, 4]].sum(axis=1) * theta[:, 1]
     second = theta[:, 5] / theta[:, [5, 6]].sum(axis=1) * theta[:, 2]
-    np.testing.assert_allclose(moved.theta[:, 1], first + second, rtol=1e-12)
+    np.testing.assert_allclose(moved.theta.toarray()[:, 1], first + second, rtol=1e-12)
     parts = np.array([first.sum(), second.sum()]) * 10
     wanted = parts @ tree.phi[1:3] / parts.sum()
     np.testing.assert_allclose(_tree(tree, moved, arranged).phi[1], wanted, rtol=1e-12)
 
 
+def test_documents_are_moved_some_at_a_time_and_what_they_do_not_use_is_not_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree, dense = given([-1, 0, 0, 1, 1, 2, 2])
+    dense[::2, [1, 3, 4]] = 0
+    lengths, theta = np.arange(1, 10), sparse.csr_array(dense)
+    arranged = numbered(nested([np.array([0, 1, 0, 1])], 4))
+    whole = _moved(tree, theta, lengths, arranged)
+    assert whole.theta.nnz < dense.size
+    monkeypatch.setattr(recutting, "DOCS_AT_ONCE", 2)
+    moved = _moved(tree, theta, lengths, arranged)
+    np.testing.assert_array_equal(moved.theta.toarray(), whole.theta.toarray())
+    np.testing.assert_allclose(moved.tokens, whole.tokens, rtol=1e-12)
+    assert moved.theta.nnz == whole.theta.nnz
+
+
 def test_a_level_that_the_fitted_tree_has_not_has_topics_of_those_below() -> None:
     tree, theta = given([-1, 0, 0, 0, 0])
     arranged = numbered(nested([np.array([0, 0, 1, 1])], 4))
-    cut = _tree(tree, _moved(tree, theta, np.full(9, 10), arranged), arranged)
+    cut = _tree(tree, _moved(tree, all_entries(theta), np.full(9, 10), arranged), arranged)
     wanted = tree.n_tokens[1:3] @ tree.phi[1:3] / tree.n_tokens[1:3].sum()
     np.testing.assert_allclose(cut.phi[1], wanted, rtol=1e-12)
     assert cut.n_tokens[1] == 0

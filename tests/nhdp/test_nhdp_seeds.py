@@ -487,7 +487,7 @@ def test_further_documents_find_named_branches_as_they_were() -> None:
 def test_a_consensus_has_no_names() -> None:
     corpus = lumped()
     _, _, settings, summary = fitted(variational, corpus, seeds=NAMES, truncation=6)
-    again = variational.regrown(summary.tree, summary.theta.toarray(), corpus, settings, at(0))
+    again = variational.regrown(summary.tree, summary.theta, corpus, settings, at(0))
     assert not again.names
     assert "seed words are left out: no branch is that of a name" in again.notes
 

@@ -13,6 +13,7 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -78,9 +79,9 @@ def counts_of(local: Local, n_nodes: int) -> Iterator[Floats]:
 
 
 class Known(NamedTuple):
-    """theta [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``documents``."""
+    """theta CSR [n_docs, K] of a piece's documents, phi [n_words, K]; the rest as of ``begin``."""
 
-    theta: Floats
+    theta: sparse.csr_array
     phi: Floats
     ancestry: Ancestry
     least: float
@@ -89,14 +90,14 @@ class Known(NamedTuple):
 def begin_known(
     parent: Ints,
     phi: F64,
-    theta: F64,
+    theta: sparse.csr_array,
     data: Data,
     settings: Settings,
     context: Context,
     dtype: DTypeLike = np.float32,
     stop: F64 | None = None,
 ) -> State:
-    """Return the state with q(z) proportional to theta [n_docs, K] and phi [K, n_words].
+    """Return the state with q(z) proportional to theta, CSR [n_docs, K], and phi [K, n_words].
 
     The nodes stand breadth first, siblings together. Shares are even. stop: float64 [K, 2], weights
     of stopping and of going on at inner nodes; None: those of the settings at each.
@@ -105,8 +106,9 @@ def begin_known(
     stop_a, stop_b = (model.stop_weight, model.go_weight) if stop is None else stop.T
     by_word = np.ascontiguousarray(phi.T, dtype)
     rest = (by_word, shape.ancestry, settings.inference.least)
+    theta = theta.astype(dtype)
     messages = [
-        Known(part, *rest) for part in np.split(theta.astype(dtype), data.cells.doc_bounds[1:-1])
+        Known(theta[first:last], *rest) for first, last in pairwise(data.cells.doc_bounds.tolist())
     ]
     begun = mixing.even(shape, model.concentration, stop_a, stop_b)
     local = context.place(build_piece, parts_of(data), _divided, Each(messages))
@@ -119,7 +121,7 @@ def _divided(piece: Piece, known: Known) -> Local:
 
     def rows(first: int, last: int) -> Floats:
         doc, word = pairs_of(piece.cells, first, last)
-        found = theta[doc] * phi[word]
+        found = theta[first:last].toarray()[doc - first] * phi[word]
         return found / found.sum(axis=1, keepdims=True)
 
     return begin(piece, rows, ancestry, least, beside(piece.cells.word))

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import structs
+from scipy import sparse
 
 from hiertopics.base.arrays import F64, I32, I64
 from hiertopics.base.axes import POSITIVE, Axes, require_parents
@@ -257,7 +258,7 @@ def objective(state: State, data: Data, settings: Settings, context: Context) ->
 
 
 def regrown(
-    tree: Tree, theta: F64, corpus: Corpus, settings: Settings, context: Context
+    tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after the variational sweeps of a start that begins with its topics.
 
@@ -268,12 +269,12 @@ def regrown(
 
 def recut(
     tree: Tree,
-    theta: F64,
+    theta: sparse.csr_array,
     corpus: Corpus,
     branches: Sequence[int],
     settings: Settings,
     context: Context,
-) -> tuple[Tree, F64]:
+) -> tuple[Tree, sparse.csr_array]:
     """Return the tree whose leaves are merged into so many clusters at each level, and its theta.
 
     As of nhdp-variational; weights of stopping are those of the draw.

@@ -22,31 +22,50 @@ from hiertopics.families.nhdp.layout import Shape, shape_of
 from hiertopics.families.nhdp.learning import learn
 from hiertopics.families.nhdp.shapes import Arranged, arrange, ward
 from hiertopics.families.nhdp.summary import mixing_of
+from hiertopics.numeric.mixtures import all_entries
 
 ROUNDS = 10
 """Of shares and concentrations, given what documents have at nodes."""
+
+DOCS_AT_ONCE = 4096
+"""Documents whose shares are moved at a time."""
 
 TINY = np.finfo(float).tiny
 
 
 class Moved(NamedTuple):
-    """What nodes of the new tree have. theta: float64 [n_docs, K].
+    """What nodes of the new tree have. theta: float64 CSR [n_docs, K].
 
     tokens: float64 [K_old, K], those that each node of the old tree leaves to each of the new one.
     """
 
-    theta: F64
+    theta: sparse.csr_array
     tokens: F64
+
+
+class Way(NamedTuple):
+    """Where an inner node's share of a document goes.
+
+    leaves: those of the old tree below it; usual: float64, their tokens, by which the share of a
+    document with nothing there is divided. into: nodes of the new tree; which: float64
+    [n_leaves, n_into], 1 where a leaf stands below one of these.
+    """
+
+    node: int
+    leaves: I64
+    usual: F64
+    into: I64
+    which: F64
 
 
 def recut(
     tree: Tree,
-    theta: F64,
+    theta: sparse.csr_array,
     corpus: Bags,
     branches: Sequence[int],
     settings: VariationalSettings,
     context: Context,
-) -> tuple[Tree, F64]:
+) -> tuple[Tree, sparse.csr_array]:
     """Return the tree whose leaves are merged into so many clusters at each level, and its theta.
 
     The leaves are linked by Ward's rule on their words and on those of their documents that the
@@ -56,7 +75,7 @@ def recut(
     """
     lengths = corpus.doc_lengths
     leaves = shape_of(tree.parent).leaves
-    around = contexts(sparse.csr_array(theta), lengths, tree.phi)[leaves]
+    around = contexts(theta, lengths, tree.phi)[leaves]
     merges = ward((tree.phi[leaves] + around) / 2)
     arranged = arrange(merges, branches, least=settings.model.least_children)
     moved = _moved(tree, theta, lengths, arranged)
@@ -73,28 +92,45 @@ def recut(
     return replace(bare, extra={**tree.extra, **own}), moved.theta
 
 
-def _moved(tree: Tree, theta: F64, lengths: Ints, arranged: Arranged) -> Moved:
+def _moved(tree: Tree, theta: sparse.csr_array, lengths: Ints, arranged: Arranged) -> Moved:
     old, shape = shape_of(tree.parent), arranged.shape
     leaves, at = old.leaves, arranged.node
-    found = np.zeros((len(theta), shape.n_nodes))
     tokens = np.zeros((old.n_nodes, shape.n_nodes))
-    found[:, at] = theta[:, leaves]
     tokens[leaves, at] = tree.n_tokens[leaves]
+    ways = [_way(tree, old, node, arranged) for node in old.inner.tolist()]
+    is_full = theta.nnz == theta.shape[0] * theta.shape[1]
+    parts = []
+    for first in range(0, theta.shape[0], DOCS_AT_ONCE):
+        rows = theta[first : first + DOCS_AT_ONCE].toarray()
+        found = np.zeros((len(rows), shape.n_nodes))
+        found[:, at] = rows[:, leaves]
+        for way in ways:
+            its = _shared(rows, way)
+            found[:, way.into] += its
+            tokens[way.node, way.into] += lengths[first : first + len(rows)] @ its
+        found /= found.sum(axis=1, keepdims=True)
+        parts.append(all_entries(found) if is_full else sparse.csr_array(found))
+    used = tokens[old.inner].sum(axis=1, keepdims=True)
+    share = np.divide(tokens[old.inner], used, out=np.zeros_like(tokens[old.inner]), where=used > 0)
+    tokens[old.inner] = tree.n_tokens[old.inner, None] * share
+    return Moved(sparse.csr_array(sparse.vstack(parts, format="csr")), tokens)
+
+
+def _way(tree: Tree, old: Shape, node: int, arranged: Arranged) -> Way:
+    below = _below(old, node)[old.leaves]
+    leaves = old.leaves[below]
+    above = _at_depth(arranged.shape, arranged.node[below], int(old.depth[node]))
+    into, place = np.unique(above, return_inverse=True)
     usual = np.maximum(tree.n_tokens[leaves], TINY)
-    for node in old.inner.tolist():
-        below = _below(old, node)[leaves]
-        above = _at_depth(shape, at, int(old.depth[node]))
-        share = np.where(below, theta[:, leaves], 0.0)
-        nowhere = share.sum(axis=1) == 0
-        share[nowhere] = np.where(below, usual, 0.0)
-        share /= share.sum(axis=1, keepdims=True)
-        its = np.zeros_like(found)
-        np.add.at(its.T, above, (theta[:, [node]] * share).T)
-        found += its
-        used = lengths @ its
-        if used.sum() > 0:
-            tokens[node] = tree.n_tokens[node] * used / used.sum()
-    return Moved(found / found.sum(axis=1, keepdims=True), tokens)
+    return Way(node, leaves, usual, into, np.eye(len(into))[place])
+
+
+def _shared(rows: F64, way: Way) -> F64:
+    """Return an inner node's shares of documents, divided among new nodes, [n_docs, n_into]."""
+    share = rows[:, way.leaves]
+    share[share.sum(axis=1) == 0] = way.usual
+    share /= share.sum(axis=1, keepdims=True)
+    return np.asarray(rows[:, [way.node]] * (share @ way.which))
 
 
 def _below(shape: Shape, node: int) -> Bools:

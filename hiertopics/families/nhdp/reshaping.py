@@ -22,6 +22,7 @@ from hiertopics.families.nhdp.layout import Local
 from hiertopics.families.nhdp.learning import refit
 from hiertopics.families.nhdp.state import State
 from hiertopics.numeric.grid import first_largest
+from hiertopics.numeric.mixtures import all_entries
 from hiertopics.numeric.special import log_of
 
 FEWEST_NODES, MOST_NODES = 3, 100
@@ -300,7 +301,7 @@ def begun(
     return documents.begin_known(
         renumbered(parent, order),
         phi / phi.sum(axis=1, keepdims=True),
-        theta / theta.sum(axis=1, keepdims=True),
+        all_entries(theta / theta.sum(axis=1, keepdims=True)),
         data,
         settings,
         context,

@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import structs
+from scipy import sparse
 
-from hiertopics.base.arrays import F64, Floats
+from hiertopics.base.arrays import Floats
 from hiertopics.base.room import beside
 from hiertopics.contract.model import Backend, Context, Settings, Summary
 from hiertopics.corpus.data import seedwords
@@ -148,7 +149,7 @@ def _log_likelihood(piece: Piece, local: Local, given: tuple[Floats, Mixing]) ->
 
 
 def regrown(
-    tree: Tree, theta: F64, corpus: Corpus, settings: Settings, context: Context
+    tree: Tree, theta: sparse.csr_array, corpus: Corpus, settings: Settings, context: Context
 ) -> Summary:
     """Return the tree after the iterations of a fit that begins with its topics and this theta.
 
